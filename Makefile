@@ -1,0 +1,40 @@
+# The three commands of this project; `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help run test lint types bench clean
+
+help:
+	@echo "make run    install, then measure nine variants on this machine and judge them"
+	@echo "make test   lint, types and tests"
+	@echo "make bench  EdgeBench's own cost, side by side with plain scripts"
+	@echo "make clean  remove the environment and the caches of the tools"
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $(STAMP)
+
+run: $(STAMP)
+	$(BIN)/edgebench run --device cpu --profile disco-realtime --profile disco-arctic \
+		--profile disco-greenland --quick || test $$? -eq 3
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/vermin --quiet --violations --target=3.6- --no-tips --eval-annotations \
+		edgebench/agent edgebench/probes/rapl.py $(wildcard backends/*/runner.py)
+
+types: $(STAMP)
+	$(BIN)/mypy edgebench backends tests benchmarks
+
+test: lint types
+	$(BIN)/pytest
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache

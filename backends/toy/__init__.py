@@ -1,0 +1,1 @@
+"""A stand-in in numpy, for tests and demonstrations without any vendor runtime."""

@@ -1,0 +1,300 @@
+"""What backends, devices and sessions promise each other and the harness (see docs in CONTRIBUTING.md).
+
+The harness knows a device only through these types. Two families implement them: the agent's (any board
+with a Python, `edgebench.link`) and, later, the serial line's.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from edgebench.errors import UnsupportedError
+from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache
+from edgebench.models.variant import Variant
+
+Json = Any
+"""A value that JSON can carry."""
+
+Progress = Callable[[str], None]
+"""Called with one short line about what is being done; never from a timed region."""
+
+Scores = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a worker process is started; part of the settings and of a trial's key."""
+
+    python: str | None = None  # None: the interpreter that runs the harness
+    env: Mapping[str, str] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()  # for instance ("nice", "-n", "-5")
+    affinity: tuple[int, ...] = ()  # CPU numbers; empty: wherever the system puts it
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is measured, as it was declared: a backend with its options, meters and body."""
+
+    name: str
+    device: str
+    options: Mapping[str, Json] = field(default_factory=dict)  # validated by the backend's options model
+    launch: Launch = field(default_factory=Launch)
+    power_mode: str | None = None
+    meters: tuple[str, ...] = ()  # "kind:address"
+    mass_g: float | None = None
+    size_mm: tuple[float, float, float] | None = None
+
+
+class BackendOptions(BaseModel):
+    """Base of every backend's options model: `--set key=value` pairs, unknown keys refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class PrepareRequest:
+    """What a backend needs to make one variant's artifact."""
+
+    variant: Variant
+    batch: int
+    options: Mapping[str, Json]
+    board: Mapping[str, Json] | None = None  # what is known of the board, or nothing
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of `edgebench doctor`."""
+
+    level: Literal["ok", "warning", "error"]
+    subject: str
+    message: str
+    fix: str = ""
+
+
+class Backend(ABC):
+    """The host side of one device family, found by the entry-point group `edgebench.backends`."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]  # one line
+    precisions: ClassVar[tuple[str, ...]]
+    options_model: ClassVar[type[BackendOptions]]
+    for_tests: ClassVar[bool] = False  # usable by name, not listed by `edgebench devices`
+
+    @abstractmethod
+    def prepare(
+        self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress
+    ) -> list[Artifact | UnsupportedError]:
+        """One outcome a request, in order. Many at once, because converters are slow to start."""
+
+    @abstractmethod
+    def open(self, target: Target) -> Device:
+        """Connect to the device; UnavailableError or NoPermissionError when that cannot be done."""
+
+    @abstractmethod
+    def check(self, target: Target) -> list[Finding]:
+        """What `doctor` says about this device, each problem with its fix."""
+
+    @abstractmethod
+    def runner_files(self) -> tuple[Path, ...]:
+        """The files that travel to the board; the first is the runner."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The picture that is timed, as raw pixels on disk.
+
+    `path` is a `.npy` of uint8 [height, width, 3] (RGB), in C order.
+    """
+
+    path: Path
+    sha256: str
+    height: int
+    width: int
+    patch: int = 224
+    labels: tuple[int, ...] | None = None  # one class index a patch, row by row, where known
+    class_names: tuple[str, ...] = ()  # of the labels
+    name: str = "scene"
+
+    @property
+    def rows(self) -> int:
+        """Whole patches from top to bottom; what is left over is not classified."""
+        return self.height // self.patch
+
+    @property
+    def columns(self) -> int:
+        """Whole patches from left to right."""
+        return self.width // self.patch
+
+    @property
+    def patches(self) -> int:
+        """Patches in one pass: 400 for 4512 x 4512."""
+        return self.rows * self.columns
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Labelled (or unlabelled) patches that accuracy is taken on.
+
+    `path` is a `.npy` of uint8 [n, 224, 224, 3]; labels index `class_names`.
+    """
+
+    name: str
+    path: Path
+    sha256: str
+    n: int
+    labels: tuple[int, ...] | None
+    class_names: tuple[str, ...]
+    overlapping: bool = False  # crops that share pixels: intervals are a little too narrow
+
+
+@dataclass(frozen=True)
+class MeasurePlan:
+    """How one session measures: first pass (cold), adaptive warm-up in batches, steady passes."""
+
+    scene: Scene
+    passes: int
+    warmup_floor: int = 10
+    warmup_cap: int = 300
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """What one session needs to know beside the artifact."""
+
+    batch: int
+    options: Mapping[str, Json]
+    launch: Launch
+    meters: tuple[str, ...] = ()
+    idle_s: float = 0.0  # idle window before the measuring, sampled where there is a meter
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One scene through the device, stamped on the device's monotonic clock.
+
+    Attributes:
+        index: 0 for the first (cold) pass, then counted on; steady passes follow it.
+        phase: `first`, `warmup` (batches, not a whole pass) or `steady`.
+        start_ns, end_ns: before the first batch's patchify, after the last score.
+        stages: the stages' names in order, such as patchify, preprocess, infer.
+        stamps_ns: int64 [batches, stages, 2], start and end of each stage of each batch.
+        scores: float32 [patches, classes], row by row over the scene; None in warm-up.
+        batch: patches in a batch; the last may be padded and its padding is not in `scores`.
+    """
+
+    index: int
+    phase: Literal["first", "warmup", "steady"]
+    start_ns: int
+    end_ns: int
+    stages: tuple[str, ...]
+    stamps_ns: NDArray[np.int64]
+    scores: Scores | None
+    batch: int
+
+    @property
+    def image_ns(self) -> int:
+        """The whole pass: patchify, preprocess, infer, and what lies between."""
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One column of a probe: what it is and in which unit, such as power in W."""
+
+    name: str
+    quantity: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class ProbeInfo:
+    """What a probe says of itself; a meter is a probe with a power or energy channel."""
+
+    kind: str
+    address: str
+    rate_hz: float
+    resolution: str
+    scope: str  # chip, module, board, usb or wall; "" for a monitor
+    channels: tuple[Channel, ...]
+
+    @property
+    def is_meter(self) -> bool:
+        """Whether it can say anything about power."""
+        return any(channel.quantity in {"power", "energy"} for channel in self.channels)
+
+
+@dataclass(frozen=True)
+class ProbeChunk:
+    """Samples of one probe: stamps int64 [n] on the device's clock, one float64 [n] a channel."""
+
+    probe: str  # "kind:address"
+    stamps_ns: NDArray[np.int64]
+    values: Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class ColdFigures:
+    """What happens once a session, in seconds; None where it was not reached."""
+
+    import_s: float | None = None
+    load_s: float | None = None
+    first_inference_s: float | None = None
+    first_pass_s: float | None = None
+
+
+@dataclass(frozen=True)
+class ClockMatch:
+    """Host clock against device clock: device = host + offset, known to within bound."""
+
+    offset_ns: int
+    bound_ns: int
+
+
+class Session(Protocol):
+    """One fresh process's go at a trial, from load to stop."""
+
+    def golden(self) -> Scores:
+        """Scores float32 [golden, classes] of the artifact's golden patches, by the real loop."""
+
+    def measure(self, plan: MeasurePlan) -> Iterator[Pass]:
+        """The first pass, the warm-up's batches as one Pass, then the steady passes."""
+
+    def predict(self, images: ImageSet) -> Scores:
+        """Scores float32 [n, classes] of every image, on the runtime that was timed."""
+
+    def probe_chunks(self) -> Iterator[ProbeChunk]:
+        """What the probes have sampled so far and not yet given; never blocks."""
+
+    def facts(self) -> dict[str, Json]:
+        """What the session knows of itself, for session.json.
+
+        Keys: `cold` (ColdFigures as a dict), `warmup` {batches, steady}, `memory`
+        {after_load_bytes, peak_bytes}, `runtime` (the runner's describe()), `clock` {start, end} with
+        {offset_ns, bound_ns}, `probes` (list of ProbeInfo as dicts), `probe_reasons` {meter: why there
+        is none}, `windows_ns` {idle: [start, end] or None, steady: [start, end] or None}, `stderr_tail`.
+        """
+
+
+class Device(Protocol):
+    """An open connection to one target."""
+
+    placement_cost: Literal["cheap", "slow", "manual"]
+
+    def describe(self) -> dict[str, Json]:
+        """The board's facts: model, processor, memory, OS, Python, governor and clocks, as found."""
+
+    def session(self, artifact: Artifact, settings: SessionSettings) -> AbstractContextManager[Session]:
+        """A fresh process with the artifact loaded; SessionError for whatever ends it early."""
+
+    def close(self) -> None:
+        """End everything that was started on the device; safe to call twice."""

@@ -1,0 +1,1 @@
+"""Fit: a requirement profile against a result, with verdict, margin and reason."""

@@ -1,0 +1,117 @@
+"""What a trial comes to: the figures that verdicts and reports are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+TrialStatus = Literal["done", "partial", "failed", "unsupported", "not_run"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A statistic with its interval over sessions; low and high are None where n forbids one.
+
+    `median` is the mean over sessions of each session's median; the interval is Student's t on those
+    session medians, 95 %.
+    """
+
+    median: float
+    low: float | None
+    high: float | None
+    sessions: int
+    n: int  # values over all sessions
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """k right of n, with the Wilson interval at 95 %, and the confusion matrix [label][predicted]."""
+
+    k: int
+    n: int
+    low: float
+    high: float
+    confusion: tuple[tuple[int, ...], ...] = ()
+    class_names: tuple[str, ...] = ()
+    overlapping: bool = False
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How often a variant predicts what the fp32 variant of its depth on the same target predicts."""
+
+    k: int
+    n: int
+    only_this_right: int
+    only_fp32_right: int
+    mcnemar_p: float | None
+
+
+@dataclass(frozen=True)
+class PowerFigure:
+    """One meter and rail over the steady windows; energy is an image's, gross and net of idle."""
+
+    meter: str
+    channel: str
+    scope: str
+    primary: bool
+    rate_hz: float
+    samples: int
+    mean_w: float | None
+    peak_w: float | None
+    idle_w: float | None
+    energy_j: float | None
+    net_energy_j: float | None
+    reason: str = ""  # why a figure above is None
+
+
+@dataclass(frozen=True)
+class TrialSummary:
+    """One trial, summed up from its finished sessions."""
+
+    key: str
+    target: str
+    variant: str
+    depth_multiplier: float
+    precision: str
+    batch: int
+    status: TrialStatus
+    reason: str
+    image_s: Interval | None
+    infer_s: Interval | None
+    stages_ms: dict[str, float]  # a patch, median over the steady passes
+    cold: dict[str, float | None]  # medians over sessions: import_s, load_s, first_inference_s, first_pass_s
+    accuracy: Accuracy | None
+    accuracy_reason: str
+    scene_accuracy: Accuracy | None
+    agreement: Agreement | None
+    power: tuple[PowerFigure, ...] | None
+    power_reason: str
+    memory_bytes: int | None
+    artifact_bytes: int | None
+    mass_g: float | None
+    size_mm: tuple[float, float, float] | None
+    image_s_values: tuple[tuple[float, ...], ...] = ()  # steady passes by session, in time order
+    infer_s_values: tuple[tuple[float, ...], ...] = ()
+    workers: tuple[dict[str, Any], ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+    failures: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One requirement against one trial. `margin` is limit - value (negative when failed), in `unit`."""
+
+    trial: str
+    profile: str
+    requirement: str
+    quantity: str
+    statistic: str
+    limit: float | tuple[float, ...]
+    unit: str
+    value: float | tuple[float, ...] | None
+    low: float | None
+    high: float | None
+    verdict: Literal["pass", "fail", "inconclusive", "unknown"]
+    margin: float | None
+    reason: str

@@ -1,0 +1,1 @@
+"""Variants, artifacts and how they are made."""

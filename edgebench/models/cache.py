@@ -1,0 +1,101 @@
+"""The content-addressed cache: files by their hash, and recipes that say which file they made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+_HEX = re.compile(r"[0-9a-f]{64}")
+
+
+def sha256_file(path: Path) -> str:
+    """The hex SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def canonical_hash(value: Mapping[str, Any]) -> str:
+    """The hex SHA-256 of a JSON value, whatever the order of its keys."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def default_cache_folder() -> Path:
+    """`$EDGEBENCH_CACHE_DIR`, else the user's cache folder for edgebench."""
+    return Path(os.environ.get("EDGEBENCH_CACHE_DIR") or platformdirs.user_cache_dir("edgebench"))
+
+
+class Cache:
+    """Objects by content and recipes by key, under one folder; safe for several writers.
+
+    Every write goes to a temporary name in the same folder and is then renamed, so a reader never
+    sees half a file and a killed writer leaves nothing that counts.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root if root is not None else default_cache_folder()
+
+    def object_path(self, digest: str, suffix: str = "") -> Path:
+        """Where the object of that hash lies, or would lie."""
+        if not _HEX.fullmatch(digest):
+            raise ValueError(f"not a SHA-256: {digest!r}")
+        return self.root / "objects" / digest[:2] / f"{digest}{suffix}"
+
+    def add_bytes(self, data: bytes, suffix: str = "") -> tuple[Path, str]:
+        """Store bytes; returns path and hash."""
+        digest = hashlib.sha256(data).hexdigest()
+        path = self.object_path(digest, suffix)
+        if not path.exists():
+            _write_atomically(path, data)
+        return path, digest
+
+    def add_file(self, source: Path, suffix: str = "") -> tuple[Path, str]:
+        """Move a file that lies in `scratch()` into the store; returns path and hash."""
+        digest = sha256_file(source)
+        path = self.object_path(digest, suffix)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        source.replace(path)
+        return path, digest
+
+    def scratch(self) -> Path:
+        """A new empty folder on the cache's own file system, for the caller to remove."""
+        parent = self.root / "scratch"
+        parent.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(dir=parent))
+
+    def recipe(self, kind: str, key: str) -> dict[str, Any] | None:
+        """What was noted under a recipe's key, or None (also when the note cannot be read)."""
+        try:
+            value = json.loads(self._recipe_path(kind, key).read_text())
+        except (OSError, ValueError):
+            return None
+        return value if isinstance(value, dict) else None
+
+    def note_recipe(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
+        """Remember what a recipe made."""
+        _write_atomically(self._recipe_path(kind, key), json.dumps(value, indent=1).encode())
+
+    def _recipe_path(self, kind: str, key: str) -> Path:
+        if not _HEX.fullmatch(key) or not re.fullmatch(r"[a-z0-9_-]+", kind):
+            raise ValueError(f"not a recipe: {kind!r}, {key!r}")
+        return self.root / "recipes" / kind / f"{key}.json"
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,1 @@
+"""Plan: targets, variants and settings become trials with keys, in interleaved rounds."""

@@ -1,0 +1,56 @@
+"""Backends and probes by name, found through entry points: nothing imports a backend by hand."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import cast
+
+from edgebench.contract import Backend
+from edgebench.errors import UnavailableError, UsageError
+
+
+@cache
+def _points(group: str) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def names(group: str) -> list[str]:
+    """The names registered under `edgebench.backends` or `edgebench.probes`, sorted."""
+    return sorted(_points(group))
+
+
+def _load(group: str, what: str, name: str) -> object:
+    point = _points(group).get(name)
+    if point is None:
+        known = names(group)
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise UsageError(f"there is no {what} {name!r}", fix=f"{hint}known: {', '.join(known) or 'none'}")
+    try:
+        return cast(object, point.load())
+    except ImportError as error:
+        raise UnavailableError(
+            f"the {what} {name!r} cannot be loaded",
+            why=str(error),
+            fix="reinstall the package that brings it",
+        ) from error
+
+
+def backend(name: str) -> Backend:
+    """The backend of that name; UsageError when there is none."""
+    factory = _load("edgebench.backends", "device", name)
+    made = factory() if callable(factory) else factory
+    if not isinstance(made, Backend):
+        raise UnavailableError(f"the entry point {name!r} is not an EdgeBench backend", why=repr(made))
+    return made
+
+
+def probe_module(kind: str) -> ModuleType:
+    """The device-side module of a probe kind; UsageError when there is none."""
+    module = _load("edgebench.probes", "meter", kind)
+    if not isinstance(module, ModuleType):
+        raise UnavailableError(f"the entry point {kind!r} is not a probe module", why=repr(module))
+    return module

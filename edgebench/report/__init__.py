@@ -1,0 +1,1 @@
+"""Reports: the terminal table, the HTML page, the JSON document, and their figures."""

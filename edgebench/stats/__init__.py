@@ -1,0 +1,1 @@
+"""Statistics: pure functions on figures that were measured."""

@@ -1,0 +1,1 @@
+"""The record: experiments, trials and sessions on disk, written atomically, read lazily."""

@@ -1,0 +1,186 @@
+"""The records on disk, version 1: what an experiment and a session say of themselves.
+
+Layout of an experiment's folder::
+
+    experiment.json                       the plan, the command, the host; written once
+    scene.jpg                             the scene, small, for reports
+    trials/<key>/trial.json               derived from the sessions, can be made again
+    trials/<key>/sessions/<n>/            n = 000, 001, ...; renamed into place when the session ends
+        session.json  passes.parquet  batches.parquet  probes.parquet  predictions.parquet
+
+Every `*_ns` column is on the device's monotonic clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 1
+SessionStatus = Literal[
+    "ok",
+    "crash",
+    "timeout",
+    "out_of_memory",
+    "lost_connection",
+    "protocol_error",
+    "load_failed",
+    "golden_mismatch",
+    "error",
+]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+
+class SceneRecord(_Record):
+    """Which picture was timed."""
+
+    name: str
+    sha256: str
+    height: int = Field(gt=0)
+    width: int = Field(gt=0)
+    patch: int = Field(gt=0)
+    rows: int = Field(gt=0)
+    columns: int = Field(gt=0)
+    labels: tuple[int, ...] | None = None
+    class_names: tuple[str, ...] = ()
+
+
+class ImagesRecord(_Record):
+    """Which images accuracy was taken on."""
+
+    name: str
+    sha256: str
+    n: int = Field(ge=0)
+    labelled: bool
+    class_names: tuple[str, ...] = ()
+    overlapping: bool = False
+
+
+class TargetRecord(_Record):
+    """A target as declared (the contract's Target, as plain data)."""
+
+    name: str
+    device: str
+    options: dict[str, Any] = {}
+    launch: dict[str, Any] = {}
+    power_mode: str | None = None
+    meters: tuple[str, ...] = ()
+    mass_g: float | None = None
+    size_mm: tuple[float, float, float] | None = None
+
+
+class TrialRecord(_Record):
+    """One trial of the plan; `inputs` is what was hashed into `key`."""
+
+    key: str = Field(pattern=r"^[0-9a-f]{16}$")
+    target: str
+    variant: str
+    depth_multiplier: float
+    precision: str
+    batch: int = Field(ge=1)
+    status: Literal["planned", "unsupported"] = "planned"
+    reason: str = ""  # why unsupported
+    class_names: tuple[str, ...] = ()
+    artifact_bytes: int | None = None
+    artifact_sha256: str | None = None
+    inputs: dict[str, Any] = {}
+
+
+class ExperimentRecord(_Record):
+    """experiment.json: written once, when the plan stands."""
+
+    schema_version: Literal[1] = 1
+    name: str
+    created_utc: str  # ISO 8601, whole seconds, Z
+    edgebench_version: str
+    command: tuple[str, ...]
+    config: dict[str, dict[str, Any]] = {}  # setting -> {value, origin}
+    seed: int
+    sessions: int = Field(ge=1)
+    passes: int = Field(ge=1)
+    scene: SceneRecord
+    images: ImagesRecord | None = None
+    images_reason: str = ""  # why there are none
+    targets: tuple[TargetRecord, ...]
+    trials: tuple[TrialRecord, ...]
+    profiles: tuple[dict[str, Any], ...] = ()  # resolved profiles, as `fit` judges them
+    host: dict[str, Any] = {}
+    preflight: tuple[dict[str, Any], ...] = ()  # doctor's findings at the start
+    warnings: tuple[str, ...] = ()
+
+
+class GoldenCheck(_Record):
+    """How the outputs compared with the artifact's golden scores."""
+
+    max_abs_diff: float
+    tolerance: float
+    top1_equal: int
+    n: int
+    reference: str
+
+
+class Failure(_Record):
+    """Why a session has no measurement."""
+
+    what: str
+    why: str = ""
+    stage: str
+    signal: str | None = None
+    stderr_tail: str = ""
+
+
+class SessionRecord(_Record):
+    """session.json: one session, finished or failed."""
+
+    schema_version: Literal[1] = 1
+    trial: str
+    n: int = Field(ge=0)
+    round: int = Field(ge=0)
+    status: SessionStatus
+    started_utc: str
+    duration_s: float  # host's wall time of the whole session, harness included
+    harness_s: float | None = None  # of it: not load, warm-up, measuring, accuracy or idle window
+    failure: Failure | None = None
+    golden: GoldenCheck | None = None
+    cold: dict[str, float | None] = {}  # import_s, load_s, first_inference_s, first_pass_s
+    warmup: dict[str, Any] = {}  # batches, steady
+    memory: dict[str, int | None] = {}  # after_load_bytes, peak_bytes
+    runtime: dict[str, Any] = {}
+    device: dict[str, Any] = {}
+    clock: dict[str, dict[str, int]] = {}  # start, end -> offset_ns, bound_ns
+    probes: tuple[dict[str, Any], ...] = ()
+    probe_reasons: dict[str, str] = {}  # meter -> why it gave nothing; "" -> why no meter at all
+    windows_ns: dict[str, tuple[int, int] | None] = {}  # idle, steady
+    workers: tuple[dict[str, Any], ...] = ({"worker": 0},)
+    warnings: tuple[str, ...] = ()
+
+
+PASS_COLUMNS = ("worker", "pass", "phase", "start_ns", "end_ns", "image_ns", "infer_ns", "patches")
+"""passes.parquet; then one `<stage>_ns` a stage (sums over the batches). One row a pass; the warm-up's
+batches are one row of phase `warmup`. `infer_ns` is the union of the infer intervals."""
+
+BATCH_COLUMNS = ("worker", "pass", "phase", "batch", "first_patch", "patches")
+"""batches.parquet; then `<stage>_start_ns` and `<stage>_end_ns` a stage."""
+
+PROBE_COLUMNS = ("probe", "channel", "quantity", "unit", "t_ns", "value")
+"""probes.parquet, long form: one row a sample and channel."""
+
+PREDICTION_COLUMNS = ("worker", "set", "index", "label", "predicted", "scores")
+"""predictions.parquet: set is `scene` or `images`; label is -1 where unknown; scores a list of float32."""
+
+
+@dataclass
+class SessionTables:
+    """The Parquet side of a session; a table that is None is not written."""
+
+    passes: pd.DataFrame | None = None
+    batches: pd.DataFrame | None = None
+    probes: pd.DataFrame | None = None
+    predictions: pd.DataFrame | None = None
+    extra: dict[str, pd.DataFrame] = field(default_factory=dict)
