@@ -91,6 +91,10 @@ class Backend(ABC):
     for_tests: ClassVar[bool] = False  # usable by name, not listed by `edgebench devices`
 
     @abstractmethod
+    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
+        """Everything that decides the artifact, hashed into the trial's key; makes nothing, is quick."""
+
+    @abstractmethod
     def prepare(
         self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress
     ) -> list[Artifact | UnsupportedError]:
