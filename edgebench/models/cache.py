@@ -13,6 +13,8 @@ from typing import Any
 
 import platformdirs
 
+from edgebench.atomic import write_atomically
+
 _HEX = re.compile(r"[0-9a-f]{64}")
 
 
@@ -54,7 +56,7 @@ class Cache:
         digest = hashlib.sha256(data).hexdigest()
         path = self.object_path(digest, suffix)
         if not path.exists():
-            _write_atomically(path, data)
+            write_atomically(path, data)
         return path, digest
 
     def add_file(self, source: Path, suffix: str = "") -> tuple[Path, str]:
@@ -81,21 +83,9 @@ class Cache:
 
     def note_recipe(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
         """Remember what a recipe made."""
-        _write_atomically(self._recipe_path(kind, key), json.dumps(value, indent=1).encode())
+        write_atomically(self._recipe_path(kind, key), json.dumps(value, indent=1).encode())
 
     def _recipe_path(self, kind: str, key: str) -> Path:
         if not _HEX.fullmatch(key) or not re.fullmatch(r"[a-z0-9_-]+", kind):
             raise ValueError(f"not a recipe: {kind!r}, {key!r}")
         return self.root / "recipes" / kind / f"{key}.json"
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -30,6 +30,7 @@ SessionStatus = Literal[
     "load_failed",
     "golden_mismatch",
     "error",
+    "interrupted",
 ]
 
 
@@ -157,6 +158,7 @@ class SessionRecord(_Record):
     probes: tuple[dict[str, Any], ...] = ()
     probe_reasons: dict[str, str] = {}  # meter -> why it gave nothing; "" -> why no meter at all
     windows_ns: dict[str, tuple[int, int] | None] = {}  # idle, steady
+    predicted: dict[str, int] = {}  # how many predictions of `scene` and `images` lie beside it
     workers: tuple[dict[str, Any], ...] = ({"worker": 0},)
     warnings: tuple[str, ...] = ()
 

@@ -1,0 +1,90 @@
+"""What commands share: consoles, option types, completion. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from edgebench.fit.judgement import Judged
+    from edgebench.fit.profile import Profile
+
+
+def complete_device(incomplete: str) -> list[str]:
+    """Device names for the shell."""
+    from edgebench import registry
+
+    return [name for name in registry.names("edgebench.backends") if name.startswith(incomplete)]
+
+
+def complete_profile(incomplete: str) -> list[str]:
+    """Names of the shipped profiles for the shell."""
+    from edgebench.fit.profile import shipped_profiles
+
+    return [one.name for one in shipped_profiles() if one.name.startswith(incomplete)]
+
+
+ProfileOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--profile",
+        "-p",
+        metavar="P",
+        autocompletion=complete_profile,
+        help="A requirement profile: a name (`edgebench profiles list`) or a TOML file. Repeatable.",
+    ),
+]
+OutputDirOption = Annotated[
+    Path | None,
+    typer.Option("--output-dir", "-o", metavar="DIR", help="Where results go. Default: results"),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document (schema version 1).")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 4 where a verdict is undecided.")]
+ResultsArgument = Annotated[
+    str, typer.Argument(metavar="RESULTS", help="A result folder, or `latest`.", show_default=False)
+]
+
+
+def stdout() -> Console:
+    """The console for data; NO_COLOR, TERM=dumb and COLUMNS are honoured."""
+    from edgebench.report.terminal import make_console
+
+    return make_console()
+
+
+def stderr() -> Console:
+    """The console for progress and messages."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def read_profiles(names: Sequence[str]) -> tuple[Profile, ...]:
+    """The profiles of those names or files, each once."""
+    from edgebench.fit.profile import load_profile
+
+    return tuple(load_profile(name) for name in dict.fromkeys(names))
+
+
+def results_folder(text: str, output_dir: Path | None = None) -> Path:
+    """The folder that RESULTS stands for."""
+    from edgebench.store.find import resolve_results
+
+    default = os.environ.get("EDGEBENCH_OUTPUT_DIR") or "results"
+    return resolve_results(text, output_dir or Path(default))
+
+
+def print_json(judged: Judged) -> None:
+    """The documented result document on stdout."""
+    import json
+
+    from edgebench.report.document import document
+
+    typer.echo(json.dumps(document(judged.results, judged.summaries, judged.verdicts), indent=2))

@@ -1,0 +1,21 @@
+"""`edgebench devices`: what can be measured here."""
+
+from __future__ import annotations
+
+from edgebench.cli.common import JsonOption, stdout
+
+
+def devices(json_: JsonOption = False) -> None:
+    """List the devices, their precisions and options, and the meters."""
+    from edgebench import registry
+    from edgebench.report.lists import DeviceRow, print_devices
+
+    rows = []
+    for name in registry.names("edgebench.backends"):
+        backend = registry.backend(name)
+        if backend.for_tests:
+            continue
+        options = backend.options_model.model_json_schema().get("properties", {})
+        rows.append(DeviceRow(name, backend.description, backend.precisions, options))
+    meters = {name: registry.probe_module(name).__doc__ or "" for name in registry.names("edgebench.probes")}
+    print_devices(stdout(), rows, meters, as_json=json_)

@@ -1,0 +1,42 @@
+"""`edgebench fit`: judge a result against profiles."""
+
+from __future__ import annotations
+
+import typer
+
+from edgebench.cli.common import (
+    JsonOption,
+    OutputDirOption,
+    ProfileOption,
+    ResultsArgument,
+    StrictOption,
+    read_profiles,
+    results_folder,
+)
+
+
+def fit(
+    results: ResultsArgument = "latest",
+    profile: ProfileOption = None,
+    output_dir: OutputDirOption = None,
+    strict: StrictOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Judge a result against requirement profiles; without --profile, those that it was run with.
+
+    Exit codes: 0 every requirement met or undecided, 3 one is not met, 4 undecided (--strict), 5 some
+    trials failed.
+    """
+    from edgebench.cli.outcome import show_judged
+    from edgebench.errors import UsageError
+    from edgebench.fit.judgement import judge_folder
+
+    folder = results_folder(results, output_dir)
+    judged = judge_folder(folder, read_profiles(profile) if profile else None)
+    if not judged.profiles:
+        raise UsageError(
+            "there is nothing to judge against",
+            why="the result was run without a profile and none was given",
+            fix="add --profile P; `edgebench profiles list` names them",
+        )
+    raise typer.Exit(show_judged(judged, strict=strict, json_=json_, figures=False))

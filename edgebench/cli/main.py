@@ -1,0 +1,88 @@
+"""The `edgebench` command: its commands, and how errors are said and turned into exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import edgebench
+from edgebench.cli import devices, doctor, fit, models, profiles, report, run, show
+from edgebench.errors import EXIT_ERROR, EXIT_INTERRUPTED, EdgeBenchError
+
+app = typer.Typer(
+    name="edgebench",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="The same models on the same images on every edge device, judged against your requirements.",
+    epilog="Begin with: edgebench run --device cpu --profile disco-realtime --quick",
+)
+app.command("run")(run.run)
+app.command("show")(show.show)
+app.command("fit")(fit.fit)
+app.command("report")(report.report)
+app.command("devices")(devices.devices)
+app.command("doctor")(doctor.doctor)
+app.add_typer(models.app, name="models")
+app.add_typer(profiles.app, name="profiles")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"edgebench {edgebench.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """The same models on the same images on every edge device, judged against your requirements."""
+
+
+def main() -> None:
+    """Run the command line; every error becomes at most three lines on stderr and an exit code."""
+    debug = "--debug" in sys.argv or bool(os.environ.get("EDGEBENCH_DEBUG"))
+    # Accepted anywhere on the line, as people type it at the end of the command that failed.
+    arguments = [word for word in sys.argv[1:] if word != "--debug"]
+    try:
+        app(args=arguments, prog_name="edgebench")
+    except EdgeBenchError as error:
+        if debug:
+            raise
+        _say(error)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        sys.exit(EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output has gone; nothing is left to say to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_ERROR)
+    except Exception as error:
+        if debug:
+            raise
+        sys.stderr.write(
+            f"error: {type(error).__name__}: {error}\n"
+            "  this is a fault of EdgeBench itself\n"
+            "  run it again with --debug and report the traceback\n"
+        )
+        sys.exit(EXIT_ERROR)
+
+
+def _say(error: EdgeBenchError) -> None:
+    for lead, text in (("error: ", error.what), ("  why: ", error.why), ("  fix: ", error.fix)):
+        if text:
+            sys.stderr.write(f"{lead}{_printable(text)}\n")
+
+
+def _printable(text: str) -> str:
+    """One line without control characters: names in messages come from outside."""
+    return "".join(char if char.isprintable() else " " for char in text)

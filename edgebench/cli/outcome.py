@@ -1,0 +1,114 @@
+"""What commands end with: tables, the report's path, and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from edgebench.cli.common import print_json, stderr, stdout
+from edgebench.errors import EXIT_INTERRUPTED
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from edgebench.fit.judgement import Judged
+    from edgebench.fit.profile import Profile
+    from edgebench.measure.experiment import Outcome
+    from edgebench.models.cache import Cache
+    from edgebench.plan.build import Built
+
+
+def show_judged(judged: Judged, *, strict: bool, json_: bool, figures: bool = True) -> int:
+    """Print a judged result, as tables or as JSON; returns the exit code that it deserves."""
+    from edgebench.fit.verdict import exit_code
+    from edgebench.report.terminal import print_result
+
+    if json_:
+        print_json(judged)
+    else:
+        print_result(stdout(), judged.summaries, judged.verdicts, figures=figures)
+    for warning in judged.results.warnings:
+        stderr().print(f"warning: {warning}", markup=False, soft_wrap=True)
+    return exit_code(judged.verdicts, judged.summaries, strict=strict)
+
+
+def conclude(
+    folder: Path, outcome: Outcome, profiles: Sequence[Profile], *, strict: bool, json_: bool
+) -> None:
+    """After a run: derived files, tables and the exit code; an interrupted run says how to go on."""
+    from edgebench.fit.judgement import judge_folder
+    from edgebench.report.derived import write_derived
+
+    judged = judge_folder(folder, profiles)
+    report = write_derived(judged)
+    code = show_judged(judged, strict=strict, json_=json_)
+    messages = stderr() if json_ else stdout()
+    messages.print(f"\nreport: {report}", soft_wrap=True, markup=False)
+    if outcome.interrupted:
+        stderr().print(
+            "interrupted: everything measured so far is kept; go on with the same command and --resume",
+            soft_wrap=True,
+        )
+        code = EXIT_INTERRUPTED
+    raise typer.Exit(code)
+
+
+def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> None:
+    """The trials of a dry run and how long they will take."""
+    from edgebench.measure.experiment import IDLE_WINDOW_S
+    from edgebench.measure.progress import clock_text
+    from edgebench.plan.estimate import estimate, known_cost, total_s
+    from edgebench.report.terminal import line, new_table
+
+    plan = built.plan
+    estimates = [
+        estimate(
+            known_cost(cache, trial.inputs, trial.variant),
+            patches=plan.scene.patches,
+            passes=plan.passes,
+            idle_s=IDLE_WINDOW_S if trial.target.meters else 0.0,
+            images=plan.images.n if plan.images else 0,
+        )
+        for trial in plan.trials
+    ]
+    whole_s = total_s(estimates, plan.sessions)
+    if json_:
+        import json
+
+        trials = [
+            {
+                "key": trial.key,
+                "target": trial.target.name,
+                "variant": trial.variant.name,
+                "batch": trial.batch,
+                "estimated_s": one.session_s * plan.sessions + one.accuracy_s,
+                "estimate_measured": one.measured,
+            }
+            for trial, one in zip(plan.trials, estimates, strict=True)
+        ]
+        summary = {"sessions": plan.sessions, "passes": plan.passes, "estimated_s": whole_s}
+        typer.echo(json.dumps({"schema_version": 1, "plan": summary, "trials": trials}, indent=2))
+        return
+    table = new_table(
+        console, [("target", False), ("variant", False), ("batch", True), ("time", True), ("key", False)]
+    )
+    for trial, one in zip(plan.trials, estimates, strict=True):
+        text = clock_text(one.session_s * plan.sessions + one.accuracy_s)
+        table.add_row(
+            trial.target.name,
+            trial.variant.name,
+            str(trial.batch),
+            text if one.measured else f"~{text}",
+            trial.key,
+        )
+    console.print(table)
+    line(
+        console,
+        f"{len(plan.trials)} trials, {plan.sessions} sessions of {plan.passes} passes each, "
+        f"{plan.scene.patches} patches a pass: about {clock_text(whole_s)}, preparation not included",
+    )
+    if not all(one.measured for one in estimates):
+        line(console, "~ guessed from the number of operations: this machine has not measured it yet")

@@ -1,0 +1,35 @@
+"""`edgebench report`: write a result's report again, or export it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgebench.cli.common import ProfileOption, ResultsArgument, read_profiles, results_folder
+
+
+def report(
+    results: ResultsArgument = "latest",
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Where to write: .html, .json, .md or .csv. Default: report.html in the result's folder",
+        ),
+    ] = None,
+    profile: ProfileOption = None,
+    output_dir: Annotated[
+        Path | None, typer.Option("--output-dir", metavar="DIR", help="Where results lie. Default: results")
+    ] = None,
+) -> None:
+    """Write the report of a result; needs nothing but the result's folder."""
+    from edgebench.fit.judgement import judge_folder
+    from edgebench.report.export import export
+
+    folder = results_folder(results, output_dir)
+    judged = judge_folder(folder, read_profiles(profile) if profile else None)
+    typer.echo(export(judged, file or folder / "report.html"))

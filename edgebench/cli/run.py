@@ -1,0 +1,162 @@
+"""`edgebench run`: measure variants on devices and judge them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgebench.cli.common import (
+    JsonOption,
+    OutputDirOption,
+    ProfileOption,
+    StrictOption,
+    complete_device,
+    read_profiles,
+    stderr,
+    stdout,
+)
+
+
+def run(
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--device",
+            "-d",
+            metavar="NAME",
+            autocompletion=complete_device,
+            help="What is measured (`edgebench devices`). Repeatable.",
+        ),
+    ] = None,
+    depth: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--depth", metavar="A", help="Depth multiplier: 0.25, 0.5 or 1.0. Repeatable. Default: all"
+        ),
+    ] = None,
+    precision: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--precision", metavar="P", help="fp32, fp16 or int8. Repeatable. Default: what the device takes"
+        ),
+    ] = None,
+    batch: Annotated[
+        list[int] | None,
+        typer.Option("--batch", metavar="N", help="Patches in one inference. Repeatable. Default: 1"),
+    ] = None,
+    profile: ProfileOption = None,
+    scene: Annotated[
+        Path | None,
+        typer.Option("--scene", metavar="FILE", help="The picture that is timed. Default: the shipped one"),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            "--images",
+            metavar="DIR",
+            help="Pictures for accuracy: a folder a class, or unlabelled. Default: the shipped test set",
+        ),
+    ] = None,
+    meter: Annotated[
+        list[str] | None,
+        typer.Option("--meter", metavar="KIND[:ADDRESS]", help="A power meter, such as rapl. Repeatable."),
+    ] = None,
+    sessions: Annotated[
+        int | None, typer.Option("--sessions", metavar="N", help="Fresh processes a trial. Default: 5")
+    ] = None,
+    passes: Annotated[
+        int | None, typer.Option("--passes", metavar="N", help="Steady passes a session. Default: 10")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="3 sessions of 3 passes.")] = False,
+    output_dir: OutputDirOption = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Name of the result folder. Default: the time"),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="Seed of the order of sessions. Default: 7")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="An option of the device, such as threads=2. Repeatable."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the trials and how long they will take.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the newest unfinished run of the same trials.")
+    ] = False,
+    strict: StrictOption = False,
+    json_: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="More progress.")] = False,
+) -> None:
+    """Measure variants of MobileNet v1 on devices, and judge them against requirement profiles.
+
+    Each trial (a device with a variant) is measured in several fresh processes; the figures and the
+    verdicts are printed, and kept in a folder with a report.html.
+
+    Exit codes: 0 done, 1 error, 2 usage, 3 a requirement is not met, 4 undecided (--strict),
+    5 some trials failed, 130 interrupted.
+    """
+    from edgebench.cli.outcome import conclude, print_plan
+    from edgebench.measure.campaign import Campaign
+    from edgebench.measure.interrupt import terminate_as_interrupt
+    from edgebench.measure.progress import SilentObserver, StderrObserver
+    from edgebench.models.cache import Cache
+    from edgebench.plan.build import build
+    from edgebench.plan.config import resolve_from_machine
+    from edgebench.store.experiment import require_writable
+
+    flags = {
+        "device": device,
+        "depth": depth,
+        "precision": precision,
+        "batch": batch,
+        "profile": profile,
+        "scene": scene,
+        "images": images,
+        "meter": meter,
+        "sessions": sessions,
+        "passes": passes,
+        "output_dir": output_dir,
+        "name": name,
+        "seed": seed,
+        "set": set_,
+    }
+    resolved = resolve_from_machine(flags, quick=quick)
+    profiles = read_profiles(resolved.config.profile)
+    observer = SilentObserver() if quiet else StderrObserver(stderr(), verbose=verbose)
+    cache = Cache()
+    if not dry_run:
+        require_writable(resolved.config.output_dir)
+    built = build(resolved.config, cache, observer.note)
+    if dry_run:
+        print_plan(stdout(), built, cache, json_=json_)
+        return
+    campaign = Campaign(
+        built=built,
+        resolved=resolved,
+        profiles=tuple(profile.as_record() for profile in profiles),
+        command=command_line(),
+        resume=resume,
+        cache=cache,
+        observer=observer,
+    )
+    with terminate_as_interrupt():
+        try:
+            folder, outcome = campaign.carry_out()
+        finally:
+            observer.close()
+    conclude(folder, outcome, profiles, strict=strict, json_=json_)
+
+
+def command_line() -> tuple[str, ...]:
+    """The command as it was typed, with the program's bare name."""
+    import sys
+
+    return ("edgebench", *sys.argv[1:])

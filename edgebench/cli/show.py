@@ -1,0 +1,21 @@
+"""`edgebench show`: the tables of a result."""
+
+from __future__ import annotations
+
+import typer
+
+from edgebench.cli.common import JsonOption, OutputDirOption, ResultsArgument, StrictOption, results_folder
+
+
+def show(
+    results: ResultsArgument = "latest",
+    output_dir: OutputDirOption = None,
+    strict: StrictOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Print the figures of a result, and the verdicts of the profiles it was run with."""
+    from edgebench.cli.outcome import show_judged
+    from edgebench.fit.judgement import judge_folder
+
+    judged = judge_folder(results_folder(results, output_dir))
+    raise typer.Exit(show_judged(judged, strict=strict, json_=json_))

@@ -1,0 +1,207 @@
+"""One `edgebench run`, from a plan to a finished folder: prepare, record, measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import edgebench
+from edgebench.contract import Backend, Device, ImageSet, Target
+from edgebench.data.preview import scene_preview
+from edgebench.errors import StoredResultError, UnsupportedError
+from edgebench.measure.experiment import Experiment, Outcome
+from edgebench.measure.host import host_facts
+from edgebench.measure.progress import Observer
+from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache
+from edgebench.plan.build import Built
+from edgebench.plan.config import Resolved
+from edgebench.plan.estimate import known_cost, note_cost
+from edgebench.plan.trials import Plan, PlannedTrial
+from edgebench.store.experiment import ExperimentStore
+from edgebench.store.find import find_unfinished
+from edgebench.store.records import (
+    ExperimentRecord,
+    ImagesRecord,
+    SceneRecord,
+    TargetRecord,
+    TrialRecord,
+)
+
+Prepared = Mapping[str, Artifact | UnsupportedError]
+"""By trial key: the artifact, or why there is none."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What one run needs to know beside its plan."""
+
+    built: Built
+    resolved: Resolved
+    profiles: tuple[dict[str, Any], ...]
+    command: tuple[str, ...]
+    resume: bool
+    cache: Cache
+    observer: Observer
+
+    def carry_out(self) -> tuple[Path, Outcome]:
+        """Prepare, open the folder, measure; returns the folder and how it ended."""
+        plan = self.built.plan
+        folder = self._unfinished() if self.resume else None
+        prepared = self._prepare(plan)
+        if folder is not None and (changed := _changed(folder, prepared)):
+            self.observer.note(f"starting anew: {changed}")
+            folder = None
+        store = self._store(folder, prepared)
+        try:
+            experiment = Experiment(
+                plan=plan,
+                artifacts={key: made for key, made in prepared.items() if isinstance(made, Artifact)},
+                open_device=self._open,
+                store=store,
+                observer=self.observer,
+                costs={
+                    trial.key: known_cost(self.cache, trial.inputs, trial.variant) for trial in plan.trials
+                },
+                note_cost=lambda trial, patch_s: note_cost(self.cache, trial.inputs, patch_s),
+            )
+            return store.path, experiment.run()
+        finally:
+            store.close()
+
+    def _unfinished(self) -> Path:
+        config = self.resolved.config
+        keys = [trial.key for trial in self.built.plan.trials]
+        return find_unfinished(config.output_dir, config.name, keys)
+
+    def _prepare(self, plan: Plan) -> Prepared:
+        prepared: dict[str, Artifact | UnsupportedError] = {}
+        for target in self.built.targets:
+            trials = [trial for trial in plan.trials if trial.target is target]
+            backend = self.built.backends[target.device]
+            requests = [trial.request for trial in trials]
+            made = backend.prepare(requests, self.cache, self.observer.note)
+            prepared |= {trial.key: one for trial, one in zip(trials, made, strict=True)}
+        return prepared
+
+    def _open(self, trial: PlannedTrial) -> Device:
+        return self.built.backends[trial.target.device].open(trial.target)
+
+    def _store(self, folder: Path | None, prepared: Prepared) -> ExperimentStore:
+        if folder is not None:
+            self.observer.note(f"going on with {folder}")
+            return ExperimentStore.open(folder)
+        config = self.resolved.config
+        record = self._record(prepared)
+        return ExperimentStore.create(
+            config.output_dir, config.name, record, scene_preview(self.built.plan.scene)
+        )
+
+    def _record(self, prepared: Prepared) -> ExperimentRecord:
+        plan, config = self.built.plan, self.resolved.config
+        created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return ExperimentRecord(
+            name=config.name or "-".join(target.name for target in self.built.targets),
+            created_utc=created,
+            edgebench_version=edgebench.__version__,
+            command=self.command,
+            config=self.resolved.as_record(),
+            seed=plan.seed,
+            sessions=plan.sessions,
+            passes=plan.passes,
+            scene=_scene_record(plan),
+            images=_images_record(plan.images),
+            images_reason="" if plan.images else "no images were given",
+            targets=tuple(TargetRecord(**_plain(target)) for target in self.built.targets),
+            trials=tuple(_trial_record(trial, prepared[trial.key]) for trial in plan.trials),
+            profiles=self.profiles,
+            host=host_facts(),
+            preflight=tuple(preflight(self.built.targets, self.built.backends)),
+        )
+
+
+def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> list[dict[str, Any]]:
+    """Doctor's findings for every target, as plain data with the target's name."""
+    return [
+        {"target": target.name, **asdict(finding)}
+        for target in targets
+        for finding in backends[target.device].check(target)
+    ]
+
+
+def _plain(target: Target) -> dict[str, Any]:
+    return asdict(target)
+
+
+def _scene_record(plan: Plan) -> SceneRecord:
+    scene = plan.scene
+    return SceneRecord(
+        name=scene.name,
+        sha256=scene.sha256,
+        height=scene.height,
+        width=scene.width,
+        patch=scene.patch,
+        rows=scene.rows,
+        columns=scene.columns,
+        labels=scene.labels,
+        class_names=scene.class_names,
+    )
+
+
+def _images_record(images: ImageSet | None) -> ImagesRecord | None:
+    if images is None:
+        return None
+    return ImagesRecord(
+        name=images.name,
+        sha256=images.sha256,
+        n=images.n,
+        labelled=images.labels is not None,
+        class_names=images.class_names,
+        overlapping=images.overlapping,
+    )
+
+
+def _trial_record(trial: PlannedTrial, made: Artifact | UnsupportedError) -> TrialRecord:
+    common: dict[str, Any] = {
+        "key": trial.key,
+        "target": trial.target.name,
+        "variant": trial.variant.name,
+        "depth_multiplier": trial.variant.depth_multiplier,
+        "precision": trial.variant.precision,
+        "batch": trial.batch,
+        "inputs": dict(trial.inputs),
+    }
+    if isinstance(made, UnsupportedError):
+        return TrialRecord(**common, status="unsupported", reason=str(made))
+    return TrialRecord(
+        **common,
+        class_names=made.class_names,
+        artifact_bytes=made.size_bytes,
+        artifact_sha256=made.sha256,
+    )
+
+
+def _changed(folder: Path, prepared: Prepared) -> str:
+    """Which recorded fact of an unfinished experiment no longer holds, or "" when all do.
+
+    What came out of preparation is recorded, not hashed into the key; sessions on another artifact or
+    another machine must not join those that are there.
+    """
+    try:
+        record = ExperimentRecord.model_validate_json((folder / "experiment.json").read_text())
+    except (OSError, ValueError) as error:
+        raise StoredResultError(
+            f"{folder} cannot be resumed", why=str(error).splitlines()[0], fix="run without --resume"
+        ) from error
+    for trial in record.trials:
+        made = prepared.get(trial.key)
+        if isinstance(made, Artifact) and made.sha256 != trial.artifact_sha256:
+            return f"the artifact of {trial.variant} is not the one that {folder.name} measured"
+    now = host_facts()
+    for name in ("cpu_model", "kernel", "python", "packages"):
+        if record.host.get(name) != now.get(name):
+            return f"{name.replace('_', ' ')} differs from what {folder.name} was measured with"
+    return ""

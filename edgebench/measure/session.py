@@ -1,0 +1,182 @@
+"""One session of one trial, from a fresh process to the record that the store keeps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from edgebench.contract import (
+    Channel,
+    Device,
+    ImageSet,
+    MeasurePlan,
+    Pass,
+    ProbeChunk,
+    ProbeInfo,
+    Scene,
+    Scores,
+    Session,
+    SessionSettings,
+)
+from edgebench.errors import SessionError
+from edgebench.measure import golden
+from edgebench.models.artifact import Artifact
+from edgebench.store import tables
+from edgebench.store.records import Failure, GoldenCheck, SessionRecord, SessionStatus, SessionTables
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one session is asked to do."""
+
+    key: str
+    n: int
+    round: int
+    artifact: Artifact
+    settings: SessionSettings
+    plan: MeasurePlan
+    images: ImageSet | None  # None where accuracy is not wanted, or was taken by an earlier session
+
+
+@dataclass
+class _Gathered:
+    """What has arrived so far; whatever ends the session, this much is kept."""
+
+    passes: list[Pass] = field(default_factory=list)
+    chunks: list[ProbeChunk] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    check: GoldenCheck | None = None
+    image_scores: Scores | None = None
+    device_s: float = 0.0  # time that belongs to the device and not to the harness
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A session's record and tables, and whether the user asked to stop."""
+
+    record: SessionRecord
+    tables: SessionTables
+    interrupted: bool
+
+
+def measure_session(device: Device, job: Job, describe: dict[str, Any]) -> Measured:
+    """Run one session; a failure or Ctrl-C becomes the record's status, with all that was measured."""
+    started = datetime.now(UTC)
+    clock_s = time.perf_counter()
+    got = _Gathered()
+    status: SessionStatus = "ok"
+    failure: Failure | None = None
+    try:
+        with device.session(job.artifact, job.settings) as session:
+            try:
+                _drive(session, job, got)
+            finally:
+                got.facts = session.facts()
+                got.chunks += session.probe_chunks()
+    except SessionError as error:
+        status, failure = _failure(error)
+    except KeyboardInterrupt:
+        status = "interrupted"
+        failure = Failure(what="interrupted by the user", stage="measure" if got.passes else "start")
+    duration_s = time.perf_counter() - clock_s
+    cold = got.facts.get("cold") or {}
+    device_s = got.device_s + sum(cold.get(name) or 0.0 for name in ("import_s", "load_s"))
+    device_s += job.settings.idle_s if (got.facts.get("windows_ns") or {}).get("idle") else 0.0
+    record = SessionRecord(
+        trial=job.key,
+        n=job.n,
+        round=job.round,
+        status=status,
+        started_utc=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        duration_s=duration_s,
+        harness_s=duration_s - device_s if status == "ok" else None,
+        failure=failure,
+        golden=got.check,
+        cold=cold,
+        warmup=got.facts.get("warmup") or {},
+        memory=got.facts.get("memory") or {},
+        runtime=got.facts.get("runtime") or {},
+        device=describe,
+        clock=got.facts.get("clock") or {},
+        probes=tuple(got.facts.get("probes") or ()),
+        probe_reasons=got.facts.get("probe_reasons") or {},
+        windows_ns=got.facts.get("windows_ns") or {},
+        predicted=_predicted(got),
+    )
+    return Measured(record, _tables(got, job), interrupted=status == "interrupted")
+
+
+def _drive(session: Session, job: Job, got: _Gathered) -> None:
+    """Golden check, passes, accuracy: in this order, each kept as soon as it is there."""
+    scores = session.golden()
+    got.check = golden.compare(scores, job.artifact.golden, job.settings.options)
+    golden.require(got.check)
+    for one in session.measure(job.plan):
+        got.passes.append(one)
+        got.chunks += session.probe_chunks()
+        got.device_s += one.image_ns / 1e9
+    if job.images is not None:
+        with _timed(got):
+            got.image_scores = session.predict(job.images)
+
+
+@contextmanager
+def _timed(got: _Gathered) -> Iterator[None]:
+    start_s = time.perf_counter()
+    try:
+        yield
+    finally:
+        got.device_s += time.perf_counter() - start_s
+
+
+def _failure(error: SessionError) -> tuple[SessionStatus, Failure]:
+    failure = Failure(
+        what=error.what,
+        why=error.why,
+        stage=error.stage,
+        signal=error.signal,
+        stderr_tail=error.stderr_tail,
+    )
+    return error.status, failure  # type: ignore[return-value]  # validated by the record
+
+
+def _scene_scores(passes: list[Pass]) -> Scores | None:
+    """The last whole pass's scores: every pass classifies the same scene."""
+    return next((one.scores for one in reversed(passes) if one.scores is not None), None)
+
+
+def _predicted(got: _Gathered) -> dict[str, int]:
+    scene = _scene_scores(got.passes)
+    counts = {"scene": scene, "images": got.image_scores}
+    return {name: len(scores) for name, scores in counts.items() if scores is not None}
+
+
+def _tables(got: _Gathered, job: Job) -> SessionTables:
+    made = SessionTables()
+    if got.passes:
+        made.passes, made.batches = tables.pass_rows(got.passes)
+    infos = [_probe_info(info) for info in got.facts.get("probes") or ()]
+    if got.chunks:
+        made.probes = tables.probe_rows(got.chunks, infos)
+    scene_scores = _scene_scores(got.passes)
+    parts = []
+    if scene_scores is not None:
+        parts.append(tables.prediction_rows("scene", scene_scores, _labels(job.plan.scene)))
+    if got.image_scores is not None and job.images is not None:
+        parts.append(tables.prediction_rows("images", got.image_scores, _labels(job.images)))
+    if parts:
+        made.predictions = tables.concat(parts)
+    return made
+
+
+def _labels(source: Scene | ImageSet) -> tuple[int, ...] | None:
+    return source.labels
+
+
+def _probe_info(info: dict[str, Any]) -> ProbeInfo:
+    channels = tuple(Channel(**channel) for channel in info["channels"])
+    return ProbeInfo(**{**info, "channels": channels})

@@ -1,0 +1,140 @@
+"""The settings of a run, each with its origin: flag, environment, project file, user file or default."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from edgebench.errors import UsageError
+
+PROJECT_FILE = "edgebench.toml"
+QUICK_SESSIONS = 3
+QUICK_PASSES = 3
+_LISTS = ("device", "depth", "precision", "batch", "profile", "meter", "set")
+
+
+class RunConfig(BaseModel):
+    """Everything that `edgebench run` can be told."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    device: tuple[str, ...] = ()
+    depth: tuple[float, ...] = ()
+    precision: tuple[str, ...] = ()
+    batch: tuple[int, ...] = (1,)
+    profile: tuple[str, ...] = ()
+    meter: tuple[str, ...] = ()
+    set: tuple[str, ...] = ()
+    scene: Path | None = None
+    images: Path | None = None
+    sessions: int = Field(5, ge=1, le=1000)
+    passes: int = Field(10, ge=1, le=100_000)
+    seed: int = Field(7, ge=0)
+    output_dir: Path = Path("results")
+    name: str | None = None
+
+    @field_validator("batch")
+    @classmethod
+    def _batch_in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if not all(1 <= batch <= 1024 for batch in value):
+            raise ValueError("a batch is 1 to 1024 patches")
+        return value or (1,)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A configuration and the origin of each of its values."""
+
+    config: RunConfig
+    origins: Mapping[str, str]
+
+    def as_record(self) -> dict[str, dict[str, Any]]:
+        """`{setting: {value, origin}}`, as plain JSON values."""
+        values = self.config.model_dump(mode="json")
+        return {name: {"value": values[name], "origin": self.origins[name]} for name in values}
+
+
+def resolve(
+    flags: Mapping[str, Any],
+    *,
+    quick: bool = False,
+    env: Mapping[str, str] | None = None,
+    project: Mapping[str, Any] | None = None,
+    user: Mapping[str, Any] | None = None,
+) -> Resolved:
+    """The configuration from all sources, the first that names a setting wins; UsageError if it is bad.
+
+    A flag that is None or an empty list was not given. `quick` replaces the defaults of sessions and
+    passes, and yields to whatever names them.
+    """
+    given = {name: value for name, value in flags.items() if value is not None and value != []}
+    layers: list[tuple[str, Mapping[str, Any]]] = [
+        ("flag", given),
+        ("environment", _from_environment(env or {})),
+        (f"project file {PROJECT_FILE}", project or {}),
+        ("user file", user or {}),
+    ]
+    if quick:
+        layers.append(("--quick", {"sessions": QUICK_SESSIONS, "passes": QUICK_PASSES}))
+    values: dict[str, Any] = {}
+    origins = dict.fromkeys(RunConfig.model_fields, "default")
+    for origin, layer in layers:
+        for name, value in layer.items():
+            if name not in RunConfig.model_fields:
+                known = ", ".join(RunConfig.model_fields)
+                raise UsageError(f"the {origin} sets {name!r}, which is no setting", fix=f"known: {known}")
+            if name not in values:
+                values[name] = value
+                origins[name] = origin
+    try:
+        return Resolved(RunConfig.model_validate(values), origins)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else "the configuration"
+        raise UsageError(
+            f"{name.replace('_', '-')}: {first['msg']}",
+            why=f"it came from the {origins.get(name, 'configuration')}",
+            fix="see `edgebench run --help`",
+        ) from error
+
+
+def read_config_files() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The project's and the user's settings ({} where there is no such file)."""
+    user_file = Path(platformdirs.user_config_dir("edgebench")) / "config.toml"
+    return _read_toml(Path(PROJECT_FILE)), _read_toml(user_file)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read", why=str(error), fix="mend or remove the file") from error
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path} is not TOML", why=str(error), fix="mend or remove the file") from error
+
+
+def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
+    """`EDGEBENCH_SESSIONS=5` and the like; lists are separated by commas."""
+    found: dict[str, Any] = {}
+    for name in RunConfig.model_fields:
+        text = env.get(f"EDGEBENCH_{name.upper()}")
+        if text:
+            found[name] = [part.strip() for part in text.split(",")] if name in _LISTS else text
+    return found
+
+
+def resolve_from_machine(flags: Mapping[str, Any], *, quick: bool) -> Resolved:
+    """`resolve` with this process's environment and the two files."""
+    project, user = read_config_files()
+    return resolve(flags, quick=quick, env=os.environ, project=project, user=user)

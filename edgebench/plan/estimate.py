@@ -1,0 +1,69 @@
+"""How long a run will take: from what was measured here before, else a rough guess that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from edgebench.models.cache import Cache, canonical_hash
+from edgebench.models.variant import Variant
+
+# Multiply-accumulates of one 224 x 224 patch, in millions: MobileNet v1 (Howard et al. 2017, table 6).
+_MILLION_MACS = {0.25: 41.0, 0.5: 149.0, 1.0: 569.0}
+# For scale only: LiteRT on one thread of one x86-64 server processor did 70 to 280 of these a second.
+_ROUGH_GIGA_MACS_PER_S = {"fp32": 90.0, "fp16": 90.0, "int8": 200.0}
+_ROUGH_PIXELS_S = 1e-4  # patchify and preprocess a patch
+_START_S = 1.5  # a session's process, load and records
+_COST_KIND = "image-cost"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds that one patch takes, and whether it was measured on this machine."""
+
+    patch_s: float
+    measured: bool
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds of one trial's sessions; `measured` False marks a guess."""
+
+    session_s: float
+    accuracy_s: float
+    measured: bool
+
+
+def rough_cost(variant: Variant) -> Cost:
+    """A guess from the number of operations, good within a factor of a few."""
+    macs = _MILLION_MACS.get(variant.depth_multiplier, 569.0) * 1e6
+    speed = _ROUGH_GIGA_MACS_PER_S.get(variant.precision, 90.0) * 1e9
+    return Cost(macs / speed + _ROUGH_PIXELS_S, measured=False)
+
+
+def known_cost(cache: Cache, inputs: Mapping[str, object], variant: Variant) -> Cost:
+    """What a patch of this trial cost when it was last measured here, else the guess."""
+    noted = cache.recipe(_COST_KIND, canonical_hash(inputs))
+    patch_s = noted.get("patch_s") if noted else None
+    if isinstance(patch_s, int | float) and 0 < patch_s < 1e4:
+        return Cost(float(patch_s), measured=True)
+    return rough_cost(variant)
+
+
+def note_cost(cache: Cache, inputs: Mapping[str, object], patch_s: float) -> None:
+    """Remember a measured cost for the next estimate."""
+    cache.note_recipe(_COST_KIND, canonical_hash(inputs), {"patch_s": patch_s})
+
+
+def estimate(cost: Cost, *, patches: int, passes: int, idle_s: float, images: int) -> Estimate:
+    """One session: start, idle window, the cold pass, the steady ones; accuracy comes once a trial."""
+    return Estimate(
+        session_s=_START_S + idle_s + cost.patch_s * patches * (passes + 1),
+        accuracy_s=cost.patch_s * images,
+        measured=cost.measured,
+    )
+
+
+def total_s(estimates: Sequence[Estimate], sessions: int) -> float:
+    """Seconds of a whole experiment whose trials are all still to be measured."""
+    return sum(item.session_s * sessions + item.accuracy_s for item in estimates)

@@ -1,0 +1,168 @@
+"""Targets x variants x batches become trials, each with a key that hashes whatever decides its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from edgebench.contract import Backend, ImageSet, PrepareRequest, Scene, Target
+from edgebench.errors import UsageError
+from edgebench.models.cache import canonical_hash
+from edgebench.models.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+
+MEASURING_PROTOCOL = 1
+"""Raised when the way of measuring changes so that figures are no longer comparable."""
+
+KEY_LENGTH = 16
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """One trial: what is measured on what, and the inputs that its key hashes."""
+
+    key: str
+    target: Target
+    variant: Variant
+    batch: int
+    request: PrepareRequest
+    inputs: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The trials of one experiment and how often each is measured."""
+
+    trials: tuple[PlannedTrial, ...]
+    scene: Scene
+    images: ImageSet | None
+    sessions: int
+    passes: int
+    seed: int
+
+
+def make_targets(
+    backends: Mapping[str, Backend], settings: Sequence[str], meters: Sequence[str]
+) -> tuple[Target, ...]:
+    """One target a backend, with the `key=value` settings that its options model knows.
+
+    Raises UsageError for a setting without "=", one that no backend knows, and a value that does not fit.
+    """
+    pairs = dict(_split_setting(setting) for setting in settings)
+    unknown = set(pairs) - {
+        name for backend in backends.values() for name in backend.options_model.model_fields
+    }
+    if unknown:
+        known = sorted({name for backend in backends.values() for name in backend.options_model.model_fields})
+        raise UsageError(
+            f"--set: no device here has the option {sorted(unknown)[0]!r}",
+            fix=f"known: {', '.join(known) or 'none'}",
+        )
+    return tuple(
+        Target(name=name, device=name, options=_options(backend, pairs), meters=tuple(meters))
+        for name, backend in backends.items()
+    )
+
+
+def choose_variants(
+    backend: Backend, depths: Sequence[float], precisions: Sequence[str]
+) -> tuple[Variant, ...]:
+    """The variants that a run takes on one backend, by depth and precision.
+
+    Empty `depths` or `precisions` stand for what the backend supports; UsageError for one that was asked
+    for and does not exist or is not supported.
+    """
+    _refuse_unknown(depths, DEPTH_MULTIPLIERS, "depth multiplier")
+    _refuse_unknown(precisions, PRECISIONS, "precision")
+    refused = [precision for precision in precisions if precision not in backend.precisions]
+    if refused:
+        raise UsageError(
+            f"{backend.name} does not take {refused[0]}", fix=f"it takes {', '.join(backend.precisions)}"
+        )
+    return tuple(
+        Variant(depth, precision)
+        for depth in dict.fromkeys(depths or DEPTH_MULTIPLIERS)
+        for precision in dict.fromkeys(precisions or backend.precisions)
+    )
+
+
+def make_trials(
+    targets: Sequence[Target],
+    backends: Mapping[str, Backend],
+    variants: Mapping[str, Sequence[Variant]],
+    *,
+    batches: Sequence[int],
+    scene: Scene,
+    images: ImageSet | None,
+) -> tuple[PlannedTrial, ...]:
+    """The trials, in the order in which tables show them; `variants` are by backend name."""
+    trials: list[PlannedTrial] = []
+    for target in targets:
+        backend = backends[target.device]
+        for variant in variants[target.device]:
+            for batch in dict.fromkeys(batches):
+                request = PrepareRequest(variant, batch, target.options)
+                inputs = _inputs(target, request, backend, scene, images)
+                key = canonical_hash(inputs)[:KEY_LENGTH]
+                trials.append(PlannedTrial(key, target, variant, batch, request, inputs))
+    return tuple(trials)
+
+
+def _inputs(
+    target: Target, request: PrepareRequest, backend: Backend, scene: Scene, images: ImageSet | None
+) -> dict[str, Any]:
+    launch = target.launch
+    return {
+        "measuring_protocol": MEASURING_PROTOCOL,
+        "variant": request.variant.name,
+        "artifact": backend.prepare_inputs(request),
+        "scene": {"sha256": scene.sha256, "patch": scene.patch},
+        "images": images.sha256 if images else None,
+        "target": {
+            "name": target.name,
+            "device": target.device,
+            "power_mode": target.power_mode,
+            "meters": list(target.meters),
+        },
+        "settings": {
+            "batch": request.batch,
+            "concurrency": 1,
+            "options": dict(target.options),
+            "launch": {
+                "python": launch.python,
+                "env": dict(launch.env),
+                "prefix": list(launch.prefix),
+                "affinity": list(launch.affinity),
+            },
+        },
+    }
+
+
+def _split_setting(setting: str) -> tuple[str, str]:
+    name, equals, value = setting.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"--set {setting!r} is not key=value", fix="write it like --set threads=2")
+    return name.strip(), value.strip()
+
+
+def _options(backend: Backend, pairs: Mapping[str, str]) -> dict[str, Any]:
+    mine = {name: value for name, value in pairs.items() if name in backend.options_model.model_fields}
+    try:
+        return backend.options_model.model_validate(mine).model_dump(mode="json")
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else "?"
+        raise UsageError(
+            f"--set {name}={mine.get(name, '')}: {first['msg']}",
+            fix=f"see `edgebench devices` for {backend.name}",
+        ) from error
+
+
+def _refuse_unknown(asked: Sequence[object], known: Sequence[object], what: str) -> None:
+    for value in asked:
+        if value not in known:
+            raise UsageError(
+                f"there is no {what} {value}", fix=f"known: {', '.join(str(item) for item in known)}"
+            )
