@@ -1,0 +1,47 @@
+"""What a reader should know before trusting a figure: an enumeration, rendered in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Flag(Enum):
+    """Each kind of doubt, with the sentence that says it; braces are filled from the warning's facts."""
+
+    NOT_STEADY = "warm-up ended at its cap before the latency was steady in {count} of {of} sessions"
+    OUTLIERS = "{count} of {of} steady passes are outliers (modified z-score above 14.8); none was removed"
+    FEW_SESSIONS = "{count} of the least {of} sessions: no interval is given"
+    THERMAL_SUSPECTED = (
+        "thermal: suspected in {count} of {of} sessions; "
+        "the last quarter took up to {ratio:.2f} times the first"
+    )
+    GOLDEN_MISMATCH = (
+        "outputs differ from the golden scores in {count} of {of} sessions, by up to {difference:.3g} "
+        "where {tolerance:.3g} is accepted"
+    )
+    GOLDEN_TOP1 = (
+        "up to {count} of {of} golden patches got another class than from {reference}, "
+        "within the tolerance of the scores"
+    )
+    GOLDEN_ABSENT = "the outputs of {count} of {of} sessions were not checked against golden patches"
+    EXTRAPOLATED = "extrapolated: {count} of {of} passes covered fewer patches than the image has"
+    SKEWED = "session medians are skewed: the interval covers less than it claims"
+    MULTIMODAL = "session medians fall into groups: the interval covers less than it claims"
+
+
+@dataclass(frozen=True)
+class Caution:
+    """One flag with the numbers that belong to it."""
+
+    flag: Flag
+    count: int = 0
+    of: int = 0
+    ratio: float = 0.0
+    difference: float = 0.0
+    tolerance: float = 0.0
+    reference: str = ""
+
+    def sentence(self) -> str:
+        """The flag in words, one line without a full stop."""
+        return self.flag.value.format(**vars(self))

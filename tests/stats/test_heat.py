@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from edgebench.stats.heat import MAX_POINTS, MIN_VALUES, heat
+
+
+def test_a_device_that_slows_down_is_suspected():
+    at_s = np.arange(40.0)
+    found = heat(at_s, 1.0 + 0.004 * at_s)
+    assert found is not None and found.suspected
+    assert found.ratio == pytest.approx((1 + 0.004 * 34.5) / (1 + 0.004 * 4.5))
+    assert found.rise == pytest.approx(0.004 * 39 / (1 + 0.004 * 19.5))
+
+
+def test_steady_noise_is_not_suspected():
+    values = np.random.default_rng(4).normal(1.0, 0.01, 80)
+    found = heat(np.arange(80.0), values)
+    assert found is not None and not found.suspected
+
+
+def test_one_that_speeds_up_is_not_suspected():
+    found = heat(np.arange(20.0), np.linspace(1.2, 1.0, 20))
+    assert found is not None and not found.suspected
+    assert found.rise < 0
+
+
+def test_a_step_at_the_end_is_seen_by_the_quarters():
+    found = heat(np.arange(20.0), [1.0] * 15 + [1.1] * 5)
+    assert found is not None and found.suspected and found.ratio == pytest.approx(1.1)
+
+
+def test_a_rise_of_the_slope_alone_is_seen():
+    # Uneven passes: the quarters by count see 4 %, the slope over the whole session more than 5 %.
+    at_s = np.concatenate((np.linspace(0, 1, 10), np.linspace(5, 6, 10)))
+    found = heat(at_s, 1.0 + 0.0095 * at_s)
+    assert found is not None and found.suspected
+
+
+def test_too_few_values_say_nothing():
+    assert heat(range(MIN_VALUES - 1), [1.0] * (MIN_VALUES - 1)) is None
+    assert heat([], []) is None
+    assert heat([3.0] * 10, [1.0] * 10) is None
+
+
+def test_a_long_session_is_thinned_and_still_seen():
+    at_s = np.arange(20 * MAX_POINTS, dtype=float)
+    found = heat(at_s, 1.0 + 0.1 * at_s / at_s[-1])
+    assert found is not None and found.suspected
+    assert found.rise == pytest.approx(0.1 / 1.05, rel=0.02)
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="needs its time"):
+        heat([1.0], [1.0, 2.0])
+    with pytest.raises(ValueError, match="not finite"):
+        heat([1.0, 2.0], [1.0, float("nan")])

@@ -1,0 +1,85 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from edgebench.stats.intervals import interval_reason, session_interval, session_medians
+
+
+def test_centre_is_the_mean_of_the_session_medians():
+    interval = session_interval([[1.0, 2.0, 90.0], [4.0], [6.0, 6.0]])
+    assert interval.median == pytest.approx(4.0)
+    assert (interval.sessions, interval.n) == (3, 6)
+
+
+def test_bounds_are_students_t():
+    medians = [1.0, 1.1, 1.3, 0.9, 1.2]
+    interval = session_interval([[value] for value in medians])
+    low, high = stats.t.interval(0.95, 4, loc=np.mean(medians), scale=stats.sem(medians))
+    assert (interval.low, interval.high) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_equal_sessions_give_no_width():
+    interval = session_interval([[0.1, 0.1, 0.1]] * 3)
+    assert interval.low == interval.median == interval.high
+
+
+@pytest.mark.parametrize("sessions", [1, 2])
+def test_fewer_than_three_sessions_give_no_bounds_and_a_reason(sessions):
+    interval = session_interval([[1.0, 2.0]] * sessions)
+    assert (interval.low, interval.high, interval.sessions) == (None, None, sessions)
+    assert interval_reason(sessions).startswith(f"{sessions} session")
+    assert interval_reason(3) == ""
+
+
+def test_a_session_without_values_does_not_count():
+    assert session_interval([[1.0], [], [1.2]]).sessions == 2
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_value_that_is_not_finite_is_refused(value):
+    with pytest.raises(ValueError, match="not finite"):
+        session_interval([[1.0], [1.0, value], [1.0]])
+
+
+def test_nothing_at_all_is_refused():
+    assert session_medians([[], []]) == []
+    with pytest.raises(ValueError, match="no session"):
+        session_interval([[], []])
+
+
+def _covered(sessions, passes, *, shift, correlation, seed, repeats=600):
+    """How often the interval holds the truth, 1, for sessions that shift and passes that cling together."""
+    rng = np.random.default_rng(seed)
+    held = 0
+    for _ in range(repeats):
+        noise = rng.normal(0.0, 0.01, (sessions, passes))
+        for i in range(1, passes):
+            noise[:, i] = correlation * noise[:, i - 1] + math.sqrt(1 - correlation**2) * noise[:, i]
+        values = 1.0 + rng.normal(0.0, shift, (sessions, 1)) + noise
+        interval = session_interval(values.tolist())
+        assert interval.low is not None and interval.high is not None
+        held += interval.low <= 1.0 <= interval.high
+    return held / repeats
+
+
+@pytest.mark.parametrize(
+    ("sessions", "passes", "shift", "correlation"),
+    [(5, 20, 0.0, 0.0), (5, 40, 0.02, 0.6), (3, 20, 0.02, 0.6), (3, 3, 0.01, 0.0)],
+)
+def test_coverage_is_what_it_claims(sessions, passes, shift, correlation):
+    # 600 repeats at 95 %: one standard deviation is 0.9 points, so the band is four of them. An interval
+    # over all passes at once covers about 20 % of the correlated cases.
+    assert 0.915 <= _covered(sessions, passes, shift=shift, correlation=correlation, seed=20) <= 0.985
+
+
+def test_an_interval_over_all_passes_would_miss_the_band():
+    rng = np.random.default_rng(3)
+    held = 0
+    for _ in range(200):
+        values = 1.0 + rng.normal(0.0, 0.02, (5, 1)) + rng.normal(0.0, 0.01, (5, 40))
+        wrong = session_interval([[value] for value in values.ravel()])
+        assert wrong.low is not None and wrong.high is not None
+        held += wrong.low <= 1.0 <= wrong.high
+    assert held / 200 < 0.5

@@ -1,0 +1,37 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgebench.stats.proportion import mcnemar, wilson
+
+
+def test_wilson_agrees_with_the_published_formula():
+    k, n, z = 638, 734, 1.959963984540054
+    centre = (k + z * z / 2) / (n + z * z)
+    half = z / (n + z * z) * (k * (n - k) / n + z * z / 4) ** 0.5
+    assert wilson(k, n) == (pytest.approx(centre - half), pytest.approx(centre + half))
+
+
+@given(st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_lies_around_the_share_and_within_0_and_1(share):
+    k, n = share
+    low, high = wilson(k, n)
+    assert 0 <= low <= k / n <= high <= 1
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 0), (-1, 5), (6, 5)])
+def test_what_is_no_share_is_refused(k, n):
+    with pytest.raises(ValueError, match="not a share"):
+        wilson(k, n)
+
+
+def test_mcnemar_is_the_exact_sign_test():
+    assert mcnemar(0, 0) == 1.0
+    assert mcnemar(5, 5) == 1.0
+    assert mcnemar(0, 6) == pytest.approx(2 / 64)
+    assert mcnemar(6, 0) == mcnemar(0, 6)
+
+
+def test_mcnemar_refuses_negative_counts():
+    with pytest.raises(ValueError, match="negative"):
+        mcnemar(-1, 3)
