@@ -1,0 +1,214 @@
+"""The writer's side of an experiment's folder: whole sessions, one writer, nothing overwritten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from edgebench.errors import StoredResultError
+from edgebench.store import layout
+from edgebench.store.lock import WriterLock
+from edgebench.store.reading import read_experiment, read_sessions
+from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, SessionRecord, SessionTables
+from edgebench.store.writing import (
+    new_folder,
+    remove_leftovers,
+    replace_file,
+    told_in_words,
+    write_file,
+    write_table,
+)
+
+
+class ExperimentStore:
+    """An experiment's folder, locked against a second writer until `close`.
+
+    Attributes:
+        path: the folder.
+        record: what experiment.json says.
+        warnings: one line a session that was found damaged and will be measured again.
+    """
+
+    def __init__(self, path: Path, record: ExperimentRecord, lock: WriterLock) -> None:
+        self.path = path
+        self.record = record
+        self.warnings: list[str] = []
+        self._lock = lock
+        self._keys = {trial.key for trial in record.trials}
+
+    @classmethod
+    def create(
+        cls, output_dir: Path, name: str | None, record: ExperimentRecord, scene_jpeg: bytes | None = None
+    ) -> ExperimentStore:
+        """A new folder `output_dir/name`, or one named by time and `record.name` when `name` is None.
+
+        UsageError for a name that cannot be a folder's; StoredResultError when an experiment of that
+        name exists, or when the folder cannot be written.
+        """
+        layout.check_name(record.name if name is None else name)
+        with told_in_words(output_dir):
+            output_dir.mkdir(parents=True, exist_ok=True)
+            path = _new_timed(output_dir, record) if name is None else _new_named(output_dir, name)
+        with told_in_words(path):
+            lock = WriterLock(path)
+            try:
+                if (path / layout.EXPERIMENT_FILE).exists():
+                    raise _exists(path)
+                remove_leftovers(path)
+                if scene_jpeg is not None:
+                    replace_file(path / layout.SCENE_FILE, scene_jpeg)
+                (path / layout.TRIALS_FOLDER).mkdir(exist_ok=True)
+                # Last, because a folder with it is an experiment.
+                replace_file(path / layout.EXPERIMENT_FILE, record.model_dump_json(indent=1).encode())
+            except BaseException:
+                lock.release()
+                raise
+        return cls(path, record, lock)
+
+    @classmethod
+    def open(cls, path: Path) -> ExperimentStore:
+        """An experiment to go on with; what a killed writer left half done is removed.
+
+        StoredResultError when it is no experiment, another writer has it, or it cannot be written.
+        """
+        record = read_experiment(path)
+        with told_in_words(path):
+            lock = WriterLock(path)
+            try:
+                remove_leftovers(path)
+                for trial in record.trials:
+                    folder = layout.inside(layout.trial_folder(path, trial.key), path)
+                    remove_leftovers(folder)
+                    remove_leftovers(folder / layout.SESSIONS_FOLDER)
+            except BaseException:
+                lock.release()
+                raise
+        return cls(path, record, lock)
+
+    def finished(self, key: str) -> list[SessionRecord]:
+        """The sessions of a trial that are on disk, in order, failed ones too; reads no tables.
+
+        A damaged one is left out and named in `warnings`.
+        """
+        records, warnings = read_sessions(self.path, self._known(key))
+        self.warnings += [line for line in warnings if line not in self.warnings]
+        return records
+
+    def next_n(self, key: str) -> int:
+        """The number that the trial's next session gets; that of a damaged session is not used again."""
+        return max(layout.session_numbers(self.path, self._known(key)), default=-1) + 1
+
+    def write_session(self, record: SessionRecord, tables: SessionTables) -> Path:
+        """Put a session on disk, whole or not at all; returns its folder.
+
+        StoredResultError when there is a session of that number, or when the disk refuses.
+        """
+        folder = layout.session_folder(self.path, self._known(record.trial), record.n)
+        # Whatever is written can be read: numbers that are none would come back as missing ones.
+        SessionRecord.model_validate_json(data := record.model_dump_json(indent=1).encode())
+        if folder.exists():
+            raise StoredResultError(
+                f"there is a session {record.n} of trial {record.trial} already",
+                fix="a finished session is never overwritten; remove its folder to measure it anew",
+            )
+        with told_in_words(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with new_folder(folder) as temporary:
+                for name in layout.TABLES:
+                    frame = getattr(tables, name)
+                    if frame is not None:
+                        write_table(temporary / f"{name}.parquet", frame, name)
+                for name, frame in tables.extra.items():
+                    if not layout.is_table_name(name) or name in layout.TABLES:
+                        raise ValueError(f"not a name for another table: {name!r}")
+                    write_table(temporary / f"{name}.parquet", frame, name)
+                write_file(temporary / layout.SESSION_FILE, data)
+        return folder
+
+    def write_trial(self, key: str, summary: Mapping[str, Any]) -> Path:
+        """Write trial.json, which is derived and may be replaced; ValueError for what JSON cannot hold."""
+        path = layout.trial_folder(self.path, self._known(key)) / layout.TRIAL_FILE
+        document = {"schema_version": SCHEMA_VERSION, **summary}
+        data = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode()
+        with told_in_words(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, data)
+        return path
+
+    def close(self) -> None:
+        """Give the lock back; safe to call twice."""
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _known(self, key: str) -> str:
+        if key not in self._keys:
+            raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
+        return key
+
+
+def missing_sessions(path: Path, record: ExperimentRecord) -> dict[str, int]:
+    """How many ok sessions each planned trial still lacks, by key; finished and unsupported ones left out."""
+    missing = {}
+    for trial in record.trials:
+        if trial.status == "unsupported":
+            continue
+        records, _ = read_sessions(path, trial.key)
+        lacking = record.sessions - sum(one.status == "ok" for one in records)
+        if lacking > 0:
+            missing[trial.key] = lacking
+    return missing
+
+
+def is_finished(path: Path, record: ExperimentRecord) -> bool:
+    """Whether every planned trial has the planned number of ok sessions."""
+    return not missing_sessions(path, record)
+
+
+def _new_timed(output_dir: Path, record: ExperimentRecord) -> Path:
+    try:
+        created = datetime.fromisoformat(record.created_utc).astimezone(UTC)
+    except ValueError as error:
+        raise ValueError(f"created_utc is not a time: {record.created_utc!r}") from error
+    stem = f"{created:%Y%m%d-%H%M%S}-{record.name}"
+    for count in range(1, 1000):
+        path = output_dir / (stem if count == 1 else f"{stem}-{count}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise StoredResultError(f"{output_dir} has too many results of this second", fix="give one a --name")
+
+
+def _new_named(output_dir: Path, name: str) -> Path:
+    path = output_dir / name
+    try:
+        path.mkdir()
+    except FileExistsError:
+        # A run that was stopped before its plan was written leaves only its lock: its name is free again.
+        ours = {layout.LOCK_FILE, layout.HOLDER_FILE, layout.SCENE_FILE, layout.TRIALS_FOLDER}
+        if not path.is_dir() or any(
+            entry.name not in ours and not entry.name.startswith(layout.WRITING_PREFIX)
+            for entry in path.iterdir()
+        ):
+            raise _exists(path) from None
+    return path
+
+
+def _exists(path: Path) -> StoredResultError:
+    return StoredResultError(
+        f"there is a result {path} already",
+        why="a result is never overwritten",
+        fix="go on with it by --resume, or choose another --name",
+    )

@@ -1,0 +1,100 @@
+"""Where the files of an experiment lie, which names are allowed, and listings that trust nothing."""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+
+from edgebench.errors import StoredResultError, UsageError
+
+EXPERIMENT_FILE = "experiment.json"
+SCENE_FILE = "scene.jpg"
+SESSION_FILE = "session.json"
+TRIAL_FILE = "trial.json"
+TRIALS_FOLDER = "trials"
+SESSIONS_FOLDER = "sessions"
+LOCK_FILE = ".lock"
+HOLDER_FILE = ".lock-holder.json"
+WRITING_PREFIX = ".writing-"
+TABLES = ("passes", "batches", "probes", "predictions")
+
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}")
+_KEY = re.compile(r"[0-9a-f]{16}")
+_SESSION = re.compile(r"[0-9]{3,6}")
+
+
+def check_name(name: str, option: str = "--name") -> str:
+    """The name of an experiment, as it is; UsageError when it cannot be a folder's name."""
+    if not _NAME.fullmatch(name) or name == "latest":
+        raise UsageError(
+            f"{name[:100]!r} cannot name an experiment",
+            why="up to 80 letters, digits, '.', '_' and '-', not a dot first, and not 'latest'",
+            fix=f"choose another {option}",
+        )
+    return name
+
+
+def is_table_name(name: str) -> bool:
+    """Whether a table of that name may become a file."""
+    return re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name) is not None
+
+
+def trial_folder(experiment: Path, key: str) -> Path:
+    """The folder of a trial; ValueError unless `key` is 16 lower-case hex digits."""
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"not a trial's key: {key[:100]!r}")
+    return experiment / TRIALS_FOLDER / key
+
+
+def session_folder(experiment: Path, key: str, n: int) -> Path:
+    """The folder of a session: `000`, `001`, ...; ValueError for a number without such a name."""
+    if not 0 <= n <= 999_999:
+        raise ValueError(f"not a session's number: {n}")
+    return trial_folder(experiment, key) / SESSIONS_FOLDER / f"{n:03}"
+
+
+def session_numbers(experiment: Path, key: str) -> list[int]:
+    """The numbers of a trial's session folders, sorted, whatever is in them; others are passed over."""
+    folder = trial_folder(experiment, key) / SESSIONS_FOLDER
+    try:
+        names = [entry.name for entry in folder.iterdir() if _SESSION.fullmatch(entry.name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    numbers = {int(name) for name in names if f"{int(name):03}" == name}
+    return sorted(numbers)
+
+
+def regular_file(path: Path, root: Path) -> int | None:
+    """The size in bytes of a regular file that lies in `root`, None when there is no such file.
+
+    StoredResultError for a link that leads out of `root`, and for anything that is not a plain file
+    (a pipe would block its reader). The folders between `root` and the file are `inside`'s to check.
+    """
+    try:
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            inside(path, root)
+            found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StoredResultError(f"{path} cannot be read", why=error.strerror or str(error)) from error
+    if not stat.S_ISREG(found.st_mode):
+        raise StoredResultError(f"{path} is not a plain file", fix="remove it from the result folder")
+    return found.st_size
+
+
+def inside(path: Path, root: Path) -> Path:
+    """The path with its links followed; StoredResultError when it leads out of `root`."""
+    try:
+        real = path.resolve()
+        if real.is_relative_to(root.resolve()):
+            return real
+    except (OSError, RuntimeError) as error:
+        raise StoredResultError(f"{path} cannot be followed", why=str(error)) from error
+    raise StoredResultError(
+        f"{path} leads out of the result folder",
+        why=f"it is a link to {real}",
+        fix="copy the files into the result folder instead of linking them",
+    )

@@ -1,0 +1,64 @@
+"""One writer an experiment: the system's own file lock, and a note of who holds it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import filelock
+
+from edgebench.errors import StoredResultError
+from edgebench.store.layout import HOLDER_FILE, LOCK_FILE, regular_file
+
+_MAX_NOTE_BYTES = 4096
+
+
+class WriterLock:
+    """The lock of one experiment's folder; taken when made, given back by `release` or by the end.
+
+    The system gives it back when its process dies, however it dies, so there is nothing to clean up.
+
+    Raises:
+        StoredResultError: another writer has it.
+        OSError: the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        # Not thread-local: the thread that closes need not be the one that opened.
+        self._lock = filelock.FileLock(folder / LOCK_FILE, thread_local=False)
+        try:
+            self._lock.acquire(timeout=0)
+        except filelock.Timeout as error:
+            raise StoredResultError(
+                f"{folder} is being written by another EdgeBench",
+                why=_holder(folder),
+                fix="wait until it ends, or choose another --name",
+            ) from error
+        try:
+            note = {"pid": os.getpid(), "host": socket.gethostname()}
+            (folder / HOLDER_FILE).write_text(json.dumps(note))
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def release(self) -> None:
+        """Give the lock back; safe to call twice."""
+        if self._lock.is_locked:
+            (self._folder / HOLDER_FILE).unlink(missing_ok=True)
+            self._lock.release()
+
+
+def _holder(folder: Path) -> str:
+    """Who holds the lock, as far as the note can be read: it lies in a folder that anyone may write."""
+    path = folder / HOLDER_FILE
+    try:
+        if not 0 < (regular_file(path, folder) or 0) <= _MAX_NOTE_BYTES:
+            return ""
+        note = json.loads(path.read_bytes())
+        pid, host = int(note["pid"]), str(note["host"])
+    except (StoredResultError, OSError, ValueError, LookupError, TypeError):
+        return ""
+    return f"process {pid} on {host[:100]!r} holds the lock"

@@ -1,0 +1,170 @@
+"""Records read back from disk, where every byte may be wrong: bounded, validated, errors in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from edgebench.errors import StoredResultError
+from edgebench.store.layout import (
+    EXPERIMENT_FILE,
+    LOCK_FILE,
+    SESSION_FILE,
+    inside,
+    regular_file,
+    session_folder,
+    session_numbers,
+    trial_folder,
+)
+from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, SessionRecord
+
+MAX_JSON_BYTES = 64 * 2**20
+"""A larger record was not written by EdgeBench, and is not read."""
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def read_experiment(folder: Path) -> ExperimentRecord:
+    """experiment.json of a result folder.
+
+    StoredResultError, each with its fix: no such folder, not a result (foreign), nothing measured yet,
+    truncated or damaged, written by a newer EdgeBench.
+    """
+    if not folder.exists():
+        raise StoredResultError(
+            f"there is no result folder {folder}", fix="name the folder of an experiment, or 'latest'"
+        )
+    if not folder.is_dir():
+        raise StoredResultError(
+            f"{folder} is a file, not a result folder", fix="name the folder of an experiment, or 'latest'"
+        )
+    path = folder / EXPERIMENT_FILE
+    data = read_bounded(path, folder)
+    if data is None:
+        raise _no_experiment(folder)
+    if not data.strip():
+        raise _damaged(path, "the file is empty")
+    record = parse(data, path, ExperimentRecord)
+    keys = [trial.key for trial in record.trials]
+    if len(set(keys)) != len(keys):
+        raise _damaged(path, "two trials have the same key")
+    return record
+
+
+def read_session(folder: Path, key: str, n: int) -> SessionRecord:
+    """session.json of one session; StoredResultError when it is not that session's sound record."""
+    session = session_folder(folder, key, n)
+    path = session / SESSION_FILE
+    inside(session, folder)
+    data = read_bounded(path, folder)
+    if data is None:
+        raise _damaged(path, "the file is missing")
+    record = parse(data, path, SessionRecord)
+    if record.trial != key or record.n != n:
+        raise _damaged(path, f"it is the record of session {record.n} of trial {record.trial[:32]!r}")
+    return record
+
+
+def read_sessions(folder: Path, key: str) -> tuple[list[SessionRecord], list[str]]:
+    """The sound sessions of a trial in order, and one line for each that is not."""
+    records: list[SessionRecord] = []
+    warnings: list[str] = []
+    try:
+        inside(trial_folder(folder, key), folder)
+        numbers = session_numbers(folder, key)
+    except (StoredResultError, OSError) as error:
+        return [], [f"trial {key} is left out: {_one_line(error)}"]
+    for n in numbers:
+        try:
+            records.append(read_session(folder, key, n))
+        except StoredResultError as error:
+            warnings.append(f"session {n} of trial {key} is left out: {_one_line(error)}")
+    return records, warnings
+
+
+def read_bounded(path: Path, root: Path) -> bytes | None:
+    """A file's bytes, None when there is none; StoredResultError for what is too large or no file."""
+    size = regular_file(path, root)
+    if size is None:
+        return None
+    if size > MAX_JSON_BYTES:
+        raise _damaged(path, f"it has {size} bytes, more than the {MAX_JSON_BYTES} that are read")
+    try:
+        with path.open("rb") as file:
+            # It may have grown since it was looked at.
+            return file.read(MAX_JSON_BYTES)
+    except OSError as error:
+        raise StoredResultError(
+            f"{path} cannot be read", why=error.strerror or str(error), fix="check its permissions"
+        ) from error
+
+
+def parse(data: bytes, path: Path, model: type[_Model]) -> _Model:
+    """The record in a JSON text; StoredResultError naming the file and the first thing that is wrong."""
+    try:
+        value: Any = from_json(data, allow_inf_nan=False)
+    except ValueError as error:
+        raise _damaged(path, f"it is not JSON, or ends too early: {error}") from error
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise StoredResultError(
+            f"{path} was not written by EdgeBench",
+            why="it has no schema_version",
+            fix="name the folder of an experiment, or 'latest'",
+        )
+    if version > SCHEMA_VERSION:
+        raise StoredResultError(
+            f"{path} was written by a newer EdgeBench",
+            why=f"it has schema_version {version}, and this EdgeBench reads up to {SCHEMA_VERSION}",
+            fix="update EdgeBench: pip install --upgrade edgebench",
+        )
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])[:200]
+        raise _damaged(path, f"{place}: {first['msg'][:200]}") from error
+
+
+def _no_experiment(folder: Path) -> StoredResultError:
+    if (folder / LOCK_FILE).exists():
+        return StoredResultError(
+            f"nothing was measured yet in {folder}",
+            why="the run that began it was stopped before its plan was written",
+            fix="run again, or remove the folder",
+        )
+    results = [entry.parent.name for entry in _glob(folder, f"*/{EXPERIMENT_FILE}")]
+    if results:
+        return StoredResultError(
+            f"{folder} holds results, and is not one itself",
+            fix=f"name one of them, such as {folder / max(results)}",
+        )
+    return StoredResultError(
+        f"{folder} is not an EdgeBench result",
+        why=f"it has no {EXPERIMENT_FILE}",
+        fix="name the folder of an experiment, or 'latest'",
+    )
+
+
+def _glob(folder: Path, pattern: str) -> list[Path]:
+    try:
+        return list(folder.glob(pattern))
+    except OSError:
+        return []
+
+
+def _damaged(path: Path, why: str) -> StoredResultError:
+    if path.name == SESSION_FILE:
+        fix = f"remove {path.parent}, then run again with --resume to measure it anew"
+    else:
+        fix = "take it from a backup, or run again with another --name"
+    return StoredResultError(f"{path} is damaged", why=why, fix=fix)
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, StoredResultError):
+        return "; ".join(part for part in (error.what, error.why, error.fix) if part)
+    return str(error)

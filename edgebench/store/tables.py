@@ -1,0 +1,181 @@
+"""From what a session measured to the rows that are stored: passes, batches, samples, predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from edgebench.contract import Channel, Pass, ProbeChunk, ProbeInfo, Scores
+from edgebench.errors import SessionError
+from edgebench.store.records import BATCH_COLUMNS, PASS_COLUMNS, PREDICTION_COLUMNS, PROBE_COLUMNS
+
+INFER = "infer"
+"""The stage whose intervals make `infer_s`."""
+
+
+def union_ns(intervals: NDArray[np.int64]) -> int:
+    """The time covered by int64 [n, 2] (start, end) intervals, each moment counted once, in ns."""
+    if len(intervals) == 0:
+        return 0
+    ordered = intervals[np.argsort(intervals[:, 0], kind="stable")]
+    starts, ends = ordered[:, 0], ordered[:, 1]
+    reached = np.maximum.accumulate(ends)
+    # What an earlier interval has covered is not covered again.
+    covered_from = np.maximum(starts[1:], reached[:-1])
+    return int(ends[0] - starts[0] + np.maximum(ends[1:] - covered_from, 0).sum())
+
+
+def pass_rows(passes: Sequence[Pass], worker: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """One row a pass and one row a batch, with the columns of `passes` and `batches`, times in ns.
+
+    The warm-up goes round the scene again and again: its batches are numbered on, and say which patches
+    of the scene they held when the size of the scene is known from another pass. `infer_ns` is empty
+    where no stage is called infer. SessionError (`protocol_error`) for stamps that cannot be.
+    """
+    stages = passes[0].stages if passes else ()
+    scene_patches = next((len(one.scores) for one in passes if one.scores is not None), None)
+    rows: list[dict[str, Any]] = []
+    parts: list[pd.DataFrame] = []
+    for one in passes:
+        _check(one, stages)
+        first, patches = _covered(one, scene_patches)
+        sums = (one.stamps_ns[:, :, 1] - one.stamps_ns[:, :, 0]).sum(axis=0)
+        rows.append(
+            {
+                "worker": worker,
+                "pass": one.index,
+                "phase": one.phase,
+                "start_ns": one.start_ns,
+                "end_ns": one.end_ns,
+                "image_ns": one.image_ns,
+                "infer_ns": union_ns(one.stamps_ns[:, stages.index(INFER)]) if INFER in stages else pd.NA,
+                "patches": int(patches.sum()),
+            }
+            | {f"{name}_ns": int(sums[at]) for at, name in enumerate(stages) if name != INFER}
+        )
+        parts.append(_batches(one, worker, first, patches))
+    pass_columns = [*PASS_COLUMNS, *(f"{name}_ns" for name in stages if name != INFER)]
+    frame = pd.DataFrame(rows, columns=pass_columns)
+    if INFER not in stages:
+        frame["infer_ns"] = frame["infer_ns"].astype("Int64")
+    return frame, _stacked(parts, BATCH_COLUMNS)
+
+
+def probe_rows(chunks: Iterable[ProbeChunk], infos: Sequence[ProbeInfo]) -> pd.DataFrame:
+    """One row a sample and channel, as the chunks came, with the columns of `probes`.
+
+    SessionError (`protocol_error`) for a chunk of a probe or channel that was never announced, or whose
+    values are not as many as its stamps.
+    """
+    channels: dict[tuple[str, str], Channel] = {
+        (f"{info.kind}:{info.address}", channel.name): channel for info in infos for channel in info.channels
+    }
+    parts = []
+    for chunk in chunks:
+        for name, values in chunk.values.items():
+            channel = channels.get((chunk.probe, name))
+            if channel is None or len(values) != len(chunk.stamps_ns):
+                raise SessionError(
+                    f"the probe {chunk.probe} sent samples that do not fit its channel {name!r}",
+                    status="protocol_error",
+                    stage="measure",
+                )
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "probe": chunk.probe,
+                        "channel": name,
+                        "quantity": channel.quantity,
+                        "unit": channel.unit,
+                        "t_ns": np.asarray(chunk.stamps_ns, dtype=np.int64),
+                        "value": np.asarray(values, dtype=np.float64),
+                    }
+                )
+            )
+    return _stacked(parts, PROBE_COLUMNS)
+
+
+def prediction_rows(
+    set_name: str, scores: Scores, labels: Sequence[int] | None, worker: int = 0
+) -> pd.DataFrame:
+    """One row a patch of `scores` float32 [n, classes]; `predicted` is -1 where a score is no number.
+
+    `label` is -1 where it is unknown; ValueError when there are not as many labels as scores.
+    """
+    n = len(scores)
+    if labels is not None and len(labels) != n:
+        raise ValueError(f"{len(labels)} labels for {n} scores")
+    # A score that is no number says nothing about the class.
+    usable = np.isfinite(scores).all(axis=1) & (scores.shape[1] > 0)
+    predicted = np.full(n, -1, dtype=np.int16)
+    if usable.any():
+        predicted[usable] = scores[usable].argmax(axis=1)
+    return pd.DataFrame(
+        {
+            "worker": np.full(n, worker, dtype=np.int16),
+            "set": set_name,
+            "index": np.arange(n, dtype=np.int32),
+            "label": np.full(n, -1, np.int16) if labels is None else np.asarray(labels, dtype=np.int16),
+            "predicted": predicted,
+            "scores": pd.Series(list(np.asarray(scores, dtype=np.float32)), dtype=object),
+        },
+        columns=list(PREDICTION_COLUMNS),
+    )
+
+
+def concat(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Rows of the same table one after the other; at least one part."""
+    return pd.concat(parts, ignore_index=True)
+
+
+def _stacked(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+    return concat(parts) if parts else pd.DataFrame(columns=list(columns))
+
+
+def _check(one: Pass, stages: tuple[str, ...]) -> None:
+    why = ""
+    if one.stages != stages:
+        why = f"stages {one.stages} after {stages}"
+    elif one.stamps_ns.ndim != 3 or one.stamps_ns.shape[1:] != (len(stages), 2):
+        why = f"stamps of shape {one.stamps_ns.shape} for {len(stages)} stages"
+    elif one.end_ns < one.start_ns or (one.stamps_ns[:, :, 1] < one.stamps_ns[:, :, 0]).any():
+        why = "something ended before it started"
+    elif one.batch < 1 or (one.scores is not None and len(one.stamps_ns) != -(-len(one.scores) // one.batch)):
+        why = f"{len(one.stamps_ns)} batches of {one.batch}"
+    if why:
+        raise SessionError(
+            f"pass {one.index} of the device makes no sense",
+            status="protocol_error",
+            stage="measure",
+            why=why,
+        )
+
+
+def _covered(one: Pass, scene_patches: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First patch and number of patches of each batch, int64 [batches]; padding is not counted."""
+    number = np.arange(len(one.stamps_ns), dtype=np.int64)
+    total = len(one.scores) if one.scores is not None else scene_patches
+    if not total:
+        return number * one.batch, np.full(len(number), one.batch, dtype=np.int64)
+    first = number % -(-total // one.batch) * one.batch
+    return first, np.minimum(one.batch, total - first)
+
+
+def _batches(one: Pass, worker: int, first: NDArray[np.int64], patches: NDArray[np.int64]) -> pd.DataFrame:
+    n = len(one.stamps_ns)
+    columns: dict[str, Any] = {
+        "worker": np.full(n, worker, dtype=np.int16),
+        "pass": np.full(n, one.index, dtype=np.int32),
+        "phase": one.phase,
+        "batch": np.arange(n, dtype=np.int32),
+        "first_patch": first,
+        "patches": patches,
+    }
+    for at, name in enumerate(one.stages):
+        columns[f"{name}_start_ns"] = one.stamps_ns[:, at, 0]
+        columns[f"{name}_end_ns"] = one.stamps_ns[:, at, 1]
+    return pd.DataFrame(columns)

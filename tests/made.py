@@ -1,0 +1,334 @@
+"""Made experiments: plausible results on disk, written through the store, the same for the same arguments.
+
+`made_experiment(folder)` is what tests of fit, report and the store read instead of measuring.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from PIL import Image
+
+from edgebench.contract import Channel, Pass, ProbeChunk, ProbeInfo
+from edgebench.models.variant import Variant
+from edgebench.store import tables
+from edgebench.store.experiment import ExperimentStore
+from edgebench.store.records import (
+    ExperimentRecord,
+    Failure,
+    GoldenCheck,
+    ImagesRecord,
+    SceneRecord,
+    SessionRecord,
+    SessionTables,
+    TargetRecord,
+    TrialRecord,
+)
+
+CLASSES = ("water", "ice", "vegetation", "bare", "cloud")
+QUARTER = ("mobilenet_v1-0.25-fp32", "mobilenet_v1-0.25-fp16", "mobilenet_v1-0.25-int8")
+NINE = tuple(
+    f"mobilenet_v1-{depth}-{precision}"
+    for depth in (0.25, 0.5, 1.0)
+    for precision in ("fp32", "fp16", "int8")
+)
+LEVELS_S = {  # image_s, roughly as one thread of a laptop has it for 400 patches
+    **{"mobilenet_v1-0.25-fp32": 0.29, "mobilenet_v1-0.25-fp16": 0.31, "mobilenet_v1-0.25-int8": 0.20},
+    **{"mobilenet_v1-0.5-fp32": 0.66, "mobilenet_v1-0.5-fp16": 0.67, "mobilenet_v1-0.5-int8": 0.42},
+    **{"mobilenet_v1-1.0-fp32": 2.41, "mobilenet_v1-1.0-fp16": 2.35, "mobilenet_v1-1.0-int8": 0.88},
+}
+STAGES = ("patchify", "preprocess", "infer")
+SHARES = (0.04, 0.08, 0.86)  # of a patch's time; what is left lies between the stages
+HOSTILE = "<script>alert(1)</script> <b>&amp; [red]x[/red] `|' \"\n\u202e"
+METER = "rapl:package"
+PACKAGE = Channel("package", "power", "W")
+
+
+def key_of(variant: str, target: str = "cpu", batch: int = 1) -> str:
+    """The key of a made trial."""
+    return hashlib.sha256(f"{target}/{variant}/{batch}".encode()).hexdigest()[:16]
+
+
+def made_experiment(
+    folder: Path,
+    *,
+    name: str = "made",
+    variants: Sequence[str] = QUARTER,
+    targets: Sequence[str] = ("cpu",),
+    batch: int = 1,
+    sessions: int = 3,
+    passes: int = 3,
+    rows: int = 4,
+    columns: int = 5,
+    seed: int = 7,
+    image_s: Mapping[str, float] | None = None,
+    session_spread: float = 0.01,
+    images: int = 40,
+    labelled: bool = True,
+    image_classes: Sequence[str] = CLASSES,
+    power: bool = False,
+    rate_hz: float = 50.0,
+    failed: Iterable[str] = (),
+    crashed_once: Iterable[str] = (),
+    not_run: Iterable[str] = (),
+    unsupported: Iterable[str] = (),
+    profiles: Sequence[Mapping[str, Any]] = (),
+    mass_g: float | None = None,
+    size_mm: tuple[float, float, float] | None = None,
+    hostile: bool = False,
+) -> Path:
+    """An experiment `folder/name`; returns its path.
+
+    Args:
+        image_s: seconds a pass by variant, where it should differ from LEVELS_S; the passes of a session
+            spread 0.3 % around its level, the sessions `session_spread` around the variant's.
+        images: labelled images, predicted in the first ok session of a trial; 0 for none.
+        labelled: whether those images have labels.
+        image_classes: their class names; others than CLASSES forbid an accuracy.
+        power: probes with a package channel in W over an idle window of 3 s and the steady passes.
+        failed: variants of which every session crashes.
+        crashed_once: variants whose second session crashes and is not repeated.
+        not_run: variants that have no sessions.
+        unsupported: variants that the device does not take.
+        hostile: markup in every text that comes from outside.
+    """
+    text = HOSTILE if hostile else ""
+    failed, crashed_once, not_run, unsupported = map(set, (failed, crashed_once, not_run, unsupported))
+    classes = tuple(f"{one}{text}" for one in CLASSES)
+    image_classes = tuple(f"{one}{text}" for one in image_classes)
+    named = {f"{target}{text}": target for target in targets}
+    rng = np.random.default_rng(seed)
+    scene_labels = rng.integers(0, len(classes), rows * columns)
+    image_labels = rng.integers(0, len(image_classes), images)
+    trials = tuple(
+        TrialRecord(
+            key=key_of(variant, target, batch),
+            target=target,
+            variant=variant,
+            depth_multiplier=Variant.parse(variant).depth_multiplier,
+            precision=Variant.parse(variant).precision,
+            batch=batch,
+            status="unsupported" if variant in unsupported else "planned",
+            reason=f"it needs 12 MB and the device has 8 MB{text}" if variant in unsupported else "",
+            class_names=classes,
+            artifact_bytes=None if variant in unsupported else 1_000_000,
+            artifact_sha256=None if variant in unsupported else "ab" * 32,
+            inputs={"variant": variant},
+        )
+        for target in named
+        for variant in variants
+    )
+    record = ExperimentRecord(
+        name=name,
+        created_utc="2025-03-01T12:00:00Z",
+        edgebench_version="0.1.0",
+        command=("edgebench", "run", "--device", *targets, text or "--quick"),
+        config={"sessions": {"value": sessions, "origin": f"flag{text}"}},
+        seed=seed,
+        sessions=sessions,
+        passes=passes,
+        scene=SceneRecord(
+            name=f"greenland{text}",
+            sha256="cd" * 32,
+            height=rows * 224,
+            width=columns * 224,
+            patch=224,
+            rows=rows,
+            columns=columns,
+            labels=tuple(int(one) for one in scene_labels),
+            class_names=classes,
+        ),
+        images=ImagesRecord(
+            name=f"test{text}",
+            sha256="ef" * 32,
+            n=images,
+            labelled=labelled,
+            class_names=image_classes if labelled else (),
+            overlapping=True,
+        )
+        if images
+        else None,
+        images_reason="" if images else f"no images were given{text}",
+        targets=tuple(
+            TargetRecord(
+                name=target,
+                device=named[target],
+                options={"threads": 1},
+                meters=(METER,) if power else (),
+                mass_g=mass_g,
+                size_mm=size_mm,
+            )
+            for target in named
+        ),
+        trials=trials,
+        profiles=tuple(dict(profile) for profile in profiles),
+        host={"kernel": f"6.1.0{text}", "python": "3.11.2", "cpu_model": f"A processor{text}", "cpus": 2},
+        preflight=(
+            {"level": "warning", "subject": f"governor{text}", "message": f"unknown{text}", "fix": ""},
+        ),
+        warnings=(text,) if hostile else (),
+    )
+    levels = LEVELS_S | dict(image_s or {})
+    with ExperimentStore.create(folder, name, record, _scene_jpeg(scene_labels, rows, columns)) as store:
+        for n in range(sessions):
+            for at, trial in enumerate(trials):
+                if trial.status == "unsupported" or trial.variant in not_run:
+                    continue
+                made = np.random.default_rng([seed, n, at])
+                if trial.variant in failed or (trial.variant in crashed_once and n == 1):
+                    store.write_session(_crashed(trial, n, text), SessionTables())
+                    continue
+                level_s = levels[trial.variant] * (1 + session_spread * made.standard_normal())
+                measured = _passes(level_s, passes, rows * columns, batch, made)
+                last = _scores(trial, scene_labels, seed)
+                steady = (measured[2].start_ns, measured[-1].end_ns)
+                frames = SessionTables()
+                frames.passes, frames.batches = tables.pass_rows(measured)
+                parts = [tables.prediction_rows("scene", last, [int(one) for one in scene_labels])]
+                predicted = {"scene": rows * columns}
+                if images and n == 0:
+                    labels = [int(one) for one in image_labels] if labelled else None
+                    parts.append(tables.prediction_rows("images", _scores(trial, image_labels, seed), labels))
+                    predicted["images"] = images
+                frames.predictions = tables.concat(parts)
+                idle = (measured[0].start_ns - 3_000_000_000, measured[0].start_ns) if power else None
+                meter = ProbeInfo("rapl", "package", rate_hz, "1 uJ", "chip", (PACKAGE,)) if power else None
+                if idle is not None and meter is not None:
+                    frames.probes = tables.probe_rows([_power(idle, steady, rate_hz, made)], [meter])
+                session = _measured(
+                    trial, n, level_s, text, {"idle": idle, "steady": steady}, meter, predicted
+                )
+                store.write_session(session, frames)
+    return store.path
+
+
+def _passes(pass_s: float, steady: int, patches: int, batch: int, rng: np.random.Generator) -> list[Pass]:
+    """The first pass (30 % slower), 10 warm-up batches, and the steady passes, back to back."""
+    clock_ns = 1_000_000_000_000 + int(rng.integers(0, 10**9))
+    batches = -(-patches // batch)
+    found = []
+    for index in range(steady + 2):
+        phase: Literal["first", "warmup", "steady"] = (
+            "first" if index == 0 else "warmup" if index == 1 else "steady"
+        )
+        count = 10 if phase == "warmup" else batches
+        slower = 1.3 if phase == "first" else 1.0
+        each_ns = pass_s / batches * slower * (1 + 0.003 * rng.standard_normal()) * 1e9
+        # The noise of a batch has mean 1, so that the pass keeps its level.
+        lengths = each_ns * (1 + 0.01 * rng.standard_normal(count))
+        starts = clock_ns + np.concatenate([[0], np.cumsum(lengths)])
+        edges = starts[:-1, None] + lengths[:, None] * np.cumsum([0, *SHARES])
+        stamps = np.stack([edges[:, :-1], edges[:, 1:]], axis=2).astype(np.int64)
+        end_ns = int(starts[-1])
+        scores = None if phase == "warmup" else np.full((patches, len(CLASSES)), 0.2, np.float32)
+        found.append(
+            Pass(
+                index=index,
+                phase=phase,
+                start_ns=clock_ns,
+                end_ns=end_ns,
+                stages=STAGES,
+                stamps_ns=stamps,
+                scores=scores,
+                batch=batch,
+            )
+        )
+        clock_ns = end_ns + 1_000_000
+    return found
+
+
+def _scores(trial: TrialRecord, labels: np.ndarray, seed: int) -> np.ndarray:
+    """Softmax scores: one set of logits a depth, right on about 9 of 10, and a little noise a precision."""
+    base = np.random.default_rng([seed, int(trial.depth_multiplier * 100), len(labels)])
+    logits = base.normal(0, 1, (len(labels), len(CLASSES)))
+    right = labels % len(CLASSES)
+    logits[np.arange(len(labels)), right] += base.normal(3.2, 1, len(labels))
+    noise = {"fp32": 0.0, "fp16": 0.005, "int8": 0.3}.get(trial.precision, 0.1)
+    logits += np.random.default_rng([seed, 1, len(labels)]).normal(0, 1, logits.shape) * noise
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+def _power(
+    idle: tuple[int, int], steady: tuple[int, int], rate_hz: float, rng: np.random.Generator
+) -> ProbeChunk:
+    """1.5 W while idle, 3.2 W from the first pass on, with 2 % noise; sampled a little beyond both ends."""
+    step_ns = int(1e9 / rate_hz)
+    stamps = np.arange(idle[0] - 2 * step_ns, steady[1] + 3 * step_ns, step_ns, dtype=np.int64)
+    level = np.where(stamps < idle[1], 1.5, 3.2)
+    return ProbeChunk(METER, stamps, {"package": level * (1 + 0.02 * rng.standard_normal(len(stamps)))})
+
+
+def _measured(
+    trial: TrialRecord,
+    n: int,
+    level_s: float,
+    text: str,
+    windows_ns: dict[str, tuple[int, int] | None],
+    meter: ProbeInfo | None,
+    predicted: dict[str, int],
+) -> SessionRecord:
+    return SessionRecord(
+        trial=trial.key,
+        n=n,
+        round=n,
+        status="ok",
+        started_utc=f"2025-03-01T12:{n:02}:00Z",
+        duration_s=level_s * 6 + 0.5,
+        harness_s=0.4,
+        golden=GoldenCheck(
+            max_abs_diff=0.0005, tolerance=0.001, top1_equal=5, n=5, reference=f"keras float32{text}"
+        ),
+        cold={
+            "import_s": 0.11,
+            "load_s": 0.012,
+            "first_inference_s": level_s / 250,
+            "first_pass_s": 1.3 * level_s,
+        },
+        warmup={"batches": 10, "steady": True},
+        memory={"after_load_bytes": 60_000_000 + n, "peak_bytes": 131_000_000 + n},
+        runtime={"runtime": f"ai-edge-litert{text}", "version": "2.1.0", "kernels": "xnnpack", "threads": 1},
+        device={"cpu_model": f"A processor{text}", "kernel": f"6.1.0{text}", "governor": None},
+        clock={
+            "start": {"offset_ns": 0, "bound_ns": 40_000},
+            "end": {"offset_ns": 120, "bound_ns": 41_000},
+        },
+        probes=(asdict(meter),) if meter else (),
+        probe_reasons={} if meter else {"": f"no meter was asked for{text}"},
+        windows_ns=windows_ns,
+        predicted=predicted,
+        warnings=(text,) if text else (),
+    )
+
+
+def _crashed(trial: TrialRecord, n: int, text: str) -> SessionRecord:
+    return SessionRecord(
+        trial=trial.key,
+        n=n,
+        round=n,
+        status="crash",
+        started_utc=f"2025-03-01T12:{n:02}:00Z",
+        duration_s=0.7,
+        failure=Failure(
+            what=f"the worker ended by SIGSEGV{text}",
+            stage="load",
+            signal="SIGSEGV",
+            stderr_tail=f"Segmentation fault{text}",
+        ),
+    )
+
+
+def _scene_jpeg(labels: np.ndarray, rows: int, columns: int) -> bytes:
+    colours = np.array(
+        [(20, 40, 90), (235, 240, 245), (60, 110, 50), (150, 120, 80), (200, 200, 205)], dtype=np.uint8
+    )
+    pixels = colours[labels % 5].reshape(rows, columns, 3).repeat(24, axis=0).repeat(24, axis=1)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG", quality=85)
+    return file.getvalue()
