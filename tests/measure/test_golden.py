@@ -1,0 +1,58 @@
+"""Golden scores."""
+
+import numpy as np
+import pytest
+
+from edgebench.errors import SessionError
+from edgebench.measure import golden
+from tests.fakes import GOLDEN, made_artifact
+
+REFERENCE = made_artifact().golden
+
+
+def check(scores, options=None):
+    return golden.compare(np.array(scores, np.float32), REFERENCE, options or {})
+
+
+def test_equal_scores_pass():
+    found = check(GOLDEN)
+    golden.require(found)
+    assert found.top1_equal == found.n == 2
+    assert found.max_abs_diff < 1e-7
+
+
+def test_within_the_tolerance_passes_and_beyond_fails():
+    golden.require(check([[0.895, 0.105], [0.2, 0.8]]))
+    with pytest.raises(SessionError) as caught:
+        golden.require(check([[0.88, 0.12], [0.2, 0.8]]))
+    assert caught.value.status == "golden_mismatch"
+    assert "0.02" in caught.value.why
+
+
+def test_another_class_fails_however_close():
+    close = REFERENCE.model_copy(update={"scores": ((0.5001, 0.4999), (0.2, 0.8))})
+    found = golden.compare(np.array([[0.4999, 0.5001], [0.2, 0.8]], np.float32), close, {})
+    assert found.max_abs_diff < found.tolerance
+    with pytest.raises(SessionError):
+        golden.require(found)
+
+
+def test_exact_kernels_allow_no_difference():
+    scores = np.array(GOLDEN, np.float32).astype(np.float64)
+    exact = REFERENCE.model_copy(update={"scores": tuple(map(tuple, scores.tolist()))})
+    golden.require(golden.compare(scores.astype(np.float32), exact, {"kernels": "reference"}))
+    found = golden.compare(scores.astype(np.float32) + np.float32(1e-4), exact, {"kernels": "reference"})
+    assert found.tolerance == 0
+    with pytest.raises(SessionError):
+        golden.require(found)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_scores_that_are_no_numbers_fail(bad):
+    with pytest.raises(SessionError):
+        golden.require(check([[bad, 0.1], [0.2, 0.8]]))
+
+
+def test_another_shape_fails():
+    with pytest.raises(SessionError, match="shape"):
+        check([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])

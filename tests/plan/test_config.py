@@ -1,0 +1,64 @@
+"""Where a setting comes from, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from edgebench.errors import UsageError
+from edgebench.plan.config import resolve
+
+
+def test_flag_beats_environment_beats_project_beats_user_beats_default():
+    sources = {
+        "env": {"EDGEBENCH_SESSIONS": "4", "EDGEBENCH_PASSES": "4", "EDGEBENCH_SEED": "4"},
+        "project": {"passes": 6, "seed": 6, "name": "p"},
+        "user": {"seed": 8, "name": "u", "output_dir": "u"},
+    }
+    sources["env"].pop("EDGEBENCH_SEED")
+    resolved = resolve({"sessions": 3, "passes": None}, **sources)
+    config, origins = resolved.config, resolved.origins
+    assert (config.sessions, origins["sessions"]) == (3, "flag")
+    assert (config.passes, origins["passes"]) == (4, "environment")
+    assert (config.seed, origins["seed"]) == (6, "project file edgebench.toml")
+    assert (config.name, config.output_dir, origins["output_dir"]) == ("p", Path("u"), "user file")
+    assert (config.batch, origins["batch"]) == ((1,), "default")
+
+
+def test_lists_from_the_environment_are_split_at_commas():
+    config = resolve({}, env={"EDGEBENCH_DEVICE": "cpu, coral", "EDGEBENCH_DEPTH": "0.25,1"}).config
+    assert config.device == ("cpu", "coral")
+    assert config.depth == (0.25, 1.0)
+
+
+def test_quick_changes_only_defaults():
+    assert (resolve({}, quick=True).config.sessions, resolve({}, quick=True).config.passes) == (3, 3)
+    config = resolve({"passes": 20}, quick=True).config
+    assert (config.sessions, config.passes) == (3, 20)
+
+
+@pytest.mark.parametrize(
+    ("flags", "word"),
+    [
+        ({"sessions": 0}, "sessions"),
+        ({"passes": "many"}, "passes"),
+        ({"batch": [0]}, "batch"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_a_bad_value_is_a_usage_error_that_names_the_setting(flags, word):
+    with pytest.raises(UsageError, match=word) as caught:
+        resolve(flags)
+    assert "flag" in caught.value.why
+
+
+def test_an_unknown_setting_of_a_file_is_named_with_the_known_ones():
+    with pytest.raises(UsageError, match="sesions") as caught:
+        resolve({}, project={"sesions": 3})
+    assert "sessions" in caught.value.fix
+
+
+def test_the_record_is_plain_json():
+    import json
+
+    record = resolve({"scene": Path("a.png")}).as_record()
+    assert json.loads(json.dumps(record))["scene"] == {"value": "a.png", "origin": "flag"}

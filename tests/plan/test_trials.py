@@ -1,0 +1,84 @@
+"""Trials and their keys."""
+
+from dataclasses import replace
+
+import pytest
+
+from edgebench.errors import UsageError
+from edgebench.plan.trials import choose_variants, make_targets, make_trials
+from tests.fakes import FakeBackend, made_images, made_scene
+
+
+def trials(backend=None, *, settings=(), meters=(), scene=None, images=None, depths=(), batches=(1,)):
+    backend = backend or FakeBackend()
+    backends = {backend.name: backend}
+    variants = {backend.name: choose_variants(backend, depths, ())}
+    return make_trials(
+        make_targets(backends, settings, meters),
+        backends,
+        variants,
+        batches=batches,
+        scene=scene or made_scene(),
+        images=images or made_images(),
+    )
+
+
+def test_all_depths_and_the_backends_own_precisions_by_default():
+    names = [trial.variant.name for trial in trials()]
+    assert names == [
+        f"mobilenet_v1-{depth}-{precision}" for depth in (0.25, 0.5, 1.0) for precision in ("fp32", "int8")
+    ]
+
+
+def test_keys_are_distinct_and_the_same_again():
+    keys = [trial.key for trial in trials(batches=(1, 16))]
+    assert len(set(keys)) == 12
+    assert keys == [trial.key for trial in trials(batches=(1, 16))]
+    assert all(len(key) == 16 and int(key, 16) >= 0 for key in keys)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": ("threads=2",)},
+        {"meters": ("rapl",)},
+        {"scene": replace(made_scene(), sha256="3" * 64)},
+        {"images": replace(made_images(), sha256="3" * 64)},
+        {"backend": FakeBackend("other")},
+        {"batches": (2,)},
+    ],
+)
+def test_whatever_decides_the_result_changes_the_key(change):
+    assert trials(depths=(0.25,))[0].key != trials(depths=(0.25,), **change)[0].key
+
+
+def test_repeated_flags_make_one_trial():
+    assert len(trials(depths=(0.25, 0.25))) == 2
+
+
+@pytest.mark.parametrize(
+    ("depths", "precisions", "word"),
+    [
+        ((0.3,), (), "depth multiplier 0.3"),
+        ((), ("int4",), "precision int4"),
+        ((), ("fp16",), "not take fp16"),
+    ],
+)
+def test_unknown_or_unsupported_variants_are_usage_errors(depths, precisions, word):
+    with pytest.raises(UsageError, match=word) as caught:
+        choose_variants(FakeBackend(), depths, precisions)
+    assert caught.value.exit_code == 2
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize("setting", ["threads", "thread=2", "threads=two", "=2"])
+def test_bad_settings_are_usage_errors(setting):
+    with pytest.raises(UsageError) as caught:
+        make_targets({"fake": FakeBackend()}, [setting], [])
+    assert caught.value.fix
+
+
+def test_settings_are_validated_into_their_types():
+    (target,) = make_targets({"fake": FakeBackend()}, ["threads=2"], ["rapl"])
+    assert target.options == {"threads": 2}
+    assert target.meters == ("rapl",)
