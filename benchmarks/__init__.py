@@ -1,0 +1,1 @@
+"""EdgeBench's own cost, side by side with plain programs: `make bench`."""

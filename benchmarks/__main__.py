@@ -1,0 +1,62 @@
+"""`python -m benchmarks`: every figure with its bar, as a table and as bench.json."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+import edgebench
+from benchmarks import harness, help_time, image_s, worker_cost
+from benchmarks.row import Row
+from edgebench.measure.host import host_facts
+from edgebench.models.cache import Cache
+
+SECTIONS = {"help": help_time, "worker": worker_cost, "harness": harness, "image": image_s}
+
+
+def main() -> int:
+    """Take the figures; the exit code is 1 where a bar was missed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", choices=sorted(SECTIONS), action="append", help="one section, repeatable")
+    parser.add_argument("--pairs", type=int, default=15, help="pairs of every comparison (default: 15)")
+    parser.add_argument("--output", type=Path, default=Path("bench.json"), help="the JSON file")
+    arguments = parser.parse_args()
+    rows: list[Row] = []
+    for name in arguments.only or SECTIONS:
+        start_s = time.monotonic()
+        rows += SECTIONS[name].rows(Cache(), arguments.pairs)
+        print(f"{name}: {time.monotonic() - start_s:.0f} s", file=sys.stderr, flush=True)
+    Console().print(_table(rows))
+    record = {
+        "schema_version": 1,
+        "taken_utc": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "edgebench_version": edgebench.__version__,
+        "host": host_facts(),
+        "rows": [{**asdict(row), "met": row.met} for row in rows],
+    }
+    arguments.output.write_text(json.dumps(record, indent=1))
+    return 0 if all(row.met for row in rows) else 1
+
+
+def _table(rows: list[Row]) -> Table:
+    table = Table(title="EdgeBench's own cost", caption="A/A: like against like in the same run")
+    for heading in ("what", "figure", "bar", "A/A", ""):
+        table.add_column(heading, justify="left" if heading in {"what", ""} else "right")
+    for row in rows:
+        same = f"{row.same:.3f}" if row.same is not None else ""
+        table.add_row(
+            row.name, f"{row.figure:.3f} {row.unit}", f"{row.bar:g}", same, "met" if row.met else "MISSED"
+        )
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""Harness time a session: all that is not load, warm-up, measuring or accuracy, records included."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from edgebench.store.load import load
+
+from benchmarks.row import Row
+from edgebench.measure.campaign import Campaign
+from edgebench.measure.progress import SilentObserver
+from edgebench.models.cache import Cache
+from edgebench.plan.build import build
+from edgebench.plan.config import resolve
+
+BAR_S = 1.5
+
+
+def rows(cache: Cache, pairs: int) -> list[Row]:
+    """A run of one trial on this machine: 5 sessions of 3 passes, taken apart by its own records."""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = {
+            "device": ["cpu"],
+            "depth": [0.25],
+            "precision": ["int8"],
+            "sessions": 5,
+            "passes": 3,
+            "output_dir": Path(folder),
+        }
+        resolved = resolve(flags)
+        built = build(resolved.config, cache, lambda text: None)
+        campaign = Campaign(
+            built=built,
+            resolved=resolved,
+            profiles=(),
+            command=("bench",),
+            resume=False,
+            cache=cache,
+            observer=SilentObserver(),
+        )
+        start_s = time.perf_counter()
+        path, outcome = campaign.carry_out()
+        wall_s = time.perf_counter() - start_s
+        sessions = load(path).sessions
+    assert outcome.sessions == 5 and (sessions["status"] == "ok").all()
+    # What lies outside the sessions (opening the agent, writing records) is harness time too.
+    own_s = sessions["harness_s"].sum() + wall_s - sessions["duration_s"].sum()
+    details = {
+        "inside_sessions_s": float(sessions["harness_s"].mean()),
+        "outside_sessions_s": float((wall_s - sessions["duration_s"].sum()) / 5),
+    }
+    return [Row("harness time a session", float(own_s / 5), "s", BAR_S, None, details)]

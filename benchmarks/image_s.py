@@ -1,0 +1,62 @@
+"""`image_s` by EdgeBench against a plain script that does the same work, a fresh process each."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from edgebench.data.shipped import shipped_scene
+
+from benchmarks.pairs import abba
+from benchmarks.row import Row, ratio_row
+from edgebench import registry
+from edgebench.contract import Device, Launch, MeasurePlan, PrepareRequest, Scene, SessionSettings, Target
+from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache
+from edgebench.models.variant import Variant
+
+PLAIN = Path(__file__).with_name("plain_litert.py")
+BAR = 1.03
+
+
+def rows(cache: Cache, pairs: int) -> list[Row]:
+    """0.25 int8 and 1.0 fp32, one thread, the default kernels."""
+    backend = registry.backend("cpu")
+    options = backend.options_model().model_dump(mode="json")
+    variants = {Variant(0.25, "int8"): 4, Variant(1.0, "fp32"): 2}
+    requests = [PrepareRequest(variant, 1, options) for variant in variants]
+    artifacts = backend.prepare(requests, cache, print)
+    scene = shipped_scene(cache)
+    device = backend.open(Target(name="cpu", device="cpu", options=options))
+    made = []
+    try:
+        for (variant, passes), artifact in zip(variants.items(), artifacts, strict=True):
+            assert isinstance(artifact, Artifact), artifact
+            paired = abba(
+                lambda artifact=artifact, passes=passes: ours(device, artifact, scene, options, passes),  # type: ignore[misc]
+                lambda artifact=artifact, passes=passes: plain(artifact, scene, passes),  # type: ignore[misc]
+                pairs,
+            )
+            made.append(ratio_row(f"image_s against a plain script, {variant.name}", paired, BAR))
+    finally:
+        device.close()
+    return made
+
+
+def ours(device: Device, artifact: Artifact, scene: Scene, options: dict[str, object], passes: int) -> float:
+    """Seconds: the median of the steady passes of one session."""
+    with device.session(artifact, SessionSettings(1, options, Launch())) as session:
+        session.golden()
+        steady = [
+            one.image_ns / 1e9 for one in session.measure(MeasurePlan(scene, passes)) if one.phase == "steady"
+        ]
+    return statistics.median(steady)
+
+
+def plain(artifact: Artifact, scene: Scene, passes: int) -> float:
+    """Seconds: the median of the same number of passes by the script."""
+    command = [sys.executable, str(PLAIN), str(artifact.path), str(scene.path), "1", str(passes)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+    return statistics.median(float(line) for line in output.split())

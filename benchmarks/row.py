@@ -1,0 +1,46 @@
+"""One line of the bench table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.pairs import Paired, spread
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure against its bar; `same` is the ratio of like against like in the same run."""
+
+    name: str
+    figure: float
+    unit: str
+    bar: float
+    same: float | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def met(self) -> bool:
+        """Whether the figure is within its bar."""
+        return self.figure <= self.bar
+
+
+def ratio_row(name: str, paired: Paired, bar: float, **details: Any) -> Row:
+    """A row from paired figures: the median of the ratios, and the A/A median beside it."""
+    middle, low, high = spread(paired.ratios)
+    same, same_low, same_high = spread(paired.same_ratios)
+    return Row(
+        name,
+        middle,
+        "times",
+        bar,
+        same,
+        {
+            "pairs": len(paired.ratios),
+            "quartiles": [low, high],
+            "same_quartiles": [same_low, same_high],
+            "a": paired.a,
+            "b": paired.b,
+            **details,
+        },
+    )

@@ -1,0 +1,47 @@
+"""The worker's own cost a patch: a runner that does no work, beside patchify and preprocess."""
+
+from __future__ import annotations
+
+import statistics
+
+from edgebench.data.shipped import shipped_scene
+
+from benchmarks.row import Row
+from edgebench import registry
+from edgebench.contract import Launch, MeasurePlan, Pass, PrepareRequest, SessionSettings, Target
+from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache
+from edgebench.models.variant import Variant
+
+BAR_US = 20.0
+
+
+def rows(cache: Cache, pairs: int) -> list[Row]:
+    """One row; the details say what patchify and preprocess took."""
+    backend = registry.backend("toy")
+    options = backend.options_model.model_validate({"work": "none"}).model_dump(mode="json")
+    (artifact,) = backend.prepare([PrepareRequest(Variant(0.25, "int8"), 1, options)], cache, print)
+    assert isinstance(artifact, Artifact), artifact
+    scene = shipped_scene(cache)
+    device = backend.open(Target(name="toy", device="toy", options=options))
+    try:
+        with device.session(artifact, SessionSettings(1, options, Launch())) as session:
+            session.golden()
+            steady = [one for one in session.measure(MeasurePlan(scene, 9)) if one.phase == "steady"]
+    finally:
+        device.close()
+    own_us = statistics.median(_own_ns(one) / scene.patches / 1e3 for one in steady)
+    stages = {
+        f"{name}_us": statistics.median(
+            float((one.stamps_ns[:, index, 1] - one.stamps_ns[:, index, 0]).sum()) / scene.patches / 1e3
+            for one in steady
+        )
+        for index, name in enumerate(steady[0].stages)
+    }
+    return [Row("worker's own cost a patch, a runner that does no work", own_us, "us", BAR_US, None, stages)]
+
+
+def _own_ns(one: Pass) -> float:
+    pixels = [index for index, name in enumerate(one.stages) if name != "infer"]
+    spent = (one.stamps_ns[:, pixels, 1] - one.stamps_ns[:, pixels, 0]).sum()
+    return float(one.image_ns - spent)
