@@ -22,10 +22,10 @@ def fit(
     strict: StrictOption = False,
     json_: JsonOption = False,
 ) -> None:
-    """Judge a result against requirement profiles; without --profile, those that it was run with.
+    """Judge a result against requirement profiles, by default those of its run.
 
-    Exit codes: 0 every requirement met or undecided, 3 one is not met, 4 undecided (--strict), 5 some
-    trials failed.
+    Exit codes: 0 no requirement is missed, 3 one is, 4 undecided (--strict),
+    5 some trials failed.
     """
     from edgebench.cli.outcome import show_judged
     from edgebench.errors import UsageError

@@ -95,13 +95,13 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="More progress.")] = False,
 ) -> None:
-    """Measure variants of MobileNet v1 on devices, and judge them against requirement profiles.
+    """Measure variants of MobileNet v1 on devices, and judge them against profiles.
 
-    Each trial (a device with a variant) is measured in several fresh processes; the figures and the
-    verdicts are printed, and kept in a folder with a report.html.
+    Each trial (a variant on a device) is measured in several fresh processes.
+    The figures and verdicts are printed, and kept in a folder with report.html.
 
-    Exit codes: 0 done, 1 error, 2 usage, 3 a requirement is not met, 4 undecided (--strict),
-    5 some trials failed, 130 interrupted.
+    Exit codes: 0 done, 1 error, 2 usage, 3 a requirement is not met,
+    4 undecided (--strict), 5 some trials failed, 130 interrupted.
     """
     from edgebench.cli.outcome import conclude, print_plan
     from edgebench.measure.campaign import Campaign

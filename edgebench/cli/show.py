@@ -13,7 +13,7 @@ def show(
     strict: StrictOption = False,
     json_: JsonOption = False,
 ) -> None:
-    """Print the figures of a result, and the verdicts of the profiles it was run with."""
+    """Print a result's figures, and the verdicts of the profiles of its run."""
     from edgebench.cli.outcome import show_judged
     from edgebench.fit.judgement import judge_folder
 
