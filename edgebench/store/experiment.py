@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,7 +51,8 @@ class ExperimentStore:
         UsageError for a name that cannot be a folder's; StoredResultError when an experiment of that
         name exists, or when the folder cannot be written.
         """
-        layout.check_name(record.name if name is None else name)
+        if name is not None:
+            layout.check_name(name)
         with told_in_words(output_dir):
             output_dir.mkdir(parents=True, exist_ok=True)
             path = _new_timed(output_dir, record) if name is None else _new_named(output_dir, name)
@@ -157,6 +160,17 @@ class ExperimentStore:
         return key
 
 
+def require_writable(output_dir: Path) -> None:
+    """Make `output_dir` and try it out, so that a run that could keep nothing ends before it measures.
+
+    StoredResultError, with its fix, when nothing can be written there.
+    """
+    with told_in_words(output_dir):
+        output_dir.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=output_dir) as file:
+            file.write(b"edgebench")
+
+
 def missing_sessions(path: Path, record: ExperimentRecord) -> dict[str, int]:
     """How many ok sessions each planned trial still lacks, by key; finished and unsupported ones left out."""
     missing = {}
@@ -180,7 +194,7 @@ def _new_timed(output_dir: Path, record: ExperimentRecord) -> Path:
         created = datetime.fromisoformat(record.created_utc).astimezone(UTC)
     except ValueError as error:
         raise ValueError(f"created_utc is not a time: {record.created_utc!r}") from error
-    stem = f"{created:%Y%m%d-%H%M%S}-{record.name}"
+    stem = f"{created:%Y%m%d-%H%M%S}-{re.sub('[^A-Za-z0-9_-]+', '-', record.name)[:60]}"
     for count in range(1, 1000):
         path = output_dir / (stem if count == 1 else f"{stem}-{count}")
         try:

@@ -1,0 +1,96 @@
+"""Which folder a user means: `latest`, a folder, or the experiment that `--resume` goes on with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from pathlib import Path
+
+from edgebench.errors import StoredResultError
+from edgebench.store.layout import EXPERIMENT_FILE, check_name
+from edgebench.store.reading import read_experiment
+from edgebench.store.records import ExperimentRecord
+
+LATEST = "latest"
+
+
+def resolve_results(text: str, output_dir: Path) -> Path:
+    """The result folder that `text` names: `latest`, a folder, or the name of one under `output_dir`.
+
+    StoredResultError, with its fix, when there is none, when it is not an EdgeBench result, when nothing
+    was measured yet, or when its experiment.json is truncated or of a newer version.
+    """
+    if text == LATEST:
+        found = _experiments(output_dir)
+        if not found:
+            raise StoredResultError(
+                f"nothing was measured yet in {output_dir}",
+                fix="measure first: edgebench run --device NAME; or say where with --output-dir",
+            )
+        return found[0][0]
+    path = Path(text)
+    if not path.exists() and len(path.parts) == 1 and (output_dir / path / EXPERIMENT_FILE).exists():
+        path = output_dir / path
+    read_experiment(path)
+    return path
+
+
+def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -> Path:
+    """The newest experiment under `output_dir`, or the one of that name, whose trials have these keys.
+
+    It may turn out to be finished, and then there is nothing left to measure. StoredResultError, saying
+    what differs, when there is none.
+    """
+    wanted = set(keys)
+    if name is not None:
+        path = output_dir / check_name(name)
+        found = [(path, read_experiment(path))]
+    else:
+        found = _experiments(output_dir)
+    for path, record in found:
+        if {trial.key for trial in record.trials} == wanted:
+            return path
+    fix = "run without --resume to start a new one"
+    if not found:
+        raise StoredResultError(f"there is no experiment in {output_dir} to go on with", fix=fix)
+    path, record = found[0]
+    held = {trial.key for trial in record.trials}
+    raise StoredResultError(
+        "there is no experiment of these trials to go on with",
+        why=(
+            f"{path.name} has {len(held)} trials, this run {len(wanted)}: "
+            f"{len(wanted - held)} of this run are not in it, {len(held - wanted)} of it are not in this run"
+        ),
+        fix=f"{fix}, or repeat the command that it was begun with",
+    )
+
+
+def _experiments(output_dir: Path) -> list[tuple[Path, ExperimentRecord]]:
+    """The sound experiments directly under a folder, newest first; what is none is passed over."""
+    found = []
+    try:
+        folders = [entry for entry in output_dir.iterdir() if (entry / EXPERIMENT_FILE).is_file()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoredResultError(
+            f"{output_dir} cannot be read",
+            why=error.strerror or str(error),
+            fix="choose another folder with --output-dir",
+        ) from error
+    for folder in folders:
+        try:
+            record = read_experiment(folder)
+            written_ns = (folder / EXPERIMENT_FILE).stat().st_mtime_ns
+        except (StoredResultError, OSError):
+            continue
+        found.append((_created(record), written_ns, folder.name, folder, record))
+    return [(folder, record) for *_, folder, record in sorted(found, key=lambda one: one[:3], reverse=True)]
+
+
+def _created(record: ExperimentRecord) -> float:
+    try:
+        created = datetime.fromisoformat(record.created_utc)
+    except ValueError:
+        return 0.0
+    return (created if created.tzinfo else created.replace(tzinfo=UTC)).timestamp()

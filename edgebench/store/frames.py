@@ -1,0 +1,144 @@
+"""Parquet files of many sessions as one pandas frame: through Arrow, checked, copied once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from edgebench.errors import StoredResultError
+from edgebench.store.layout import regular_file
+from edgebench.store.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column
+
+MAX_ROWS = 50_000_000
+"""A file that promises more rows was not written by a session."""
+
+_READERS = 4
+
+
+@dataclass(frozen=True)
+class Source:
+    """One session's file: the number of its trial among the keys, the session's number, the path."""
+
+    trial: int
+    session: int
+    path: Path
+
+
+def read_frame(
+    name: str,
+    sources: Sequence[Source],
+    keys: list[str],
+    root: Path,
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """The rows of all `sources` that exist, in order, with `trial` (category) and `session` in front.
+
+    Args:
+        name: passes, batches, probes, predictions, or the name of a further table.
+        sources: the files, each of which may be absent.
+        keys: the trials' keys, all of which are categories of `trial`.
+        root: the experiment's folder, which no link may leave.
+        columns: of the table, when not all are wanted; StoredResultError when a file lacks one.
+
+    Raises:
+        StoredResultError: a file is truncated, damaged or has other columns; it says which, and the fix.
+    """
+    with ThreadPoolExecutor(_READERS) as pool:
+        # Reading is Arrow's work, outside the interpreter's lock.
+        read = list(pool.map(lambda source: _read(source, name, root, columns), sources))
+    found = [(source, table) for source, table in zip(sources, read, strict=True) if table is not None]
+    if found:
+        joined = pa.concat_tables([table for _, table in found], promote_options="permissive")
+    else:
+        joined = empty_table(name, columns)
+    rows = [table.num_rows for _, table in found]
+    del read
+    trials = np.repeat(np.array([source.trial for source, _ in found], dtype=np.int32), rows)
+    sessions = np.repeat(np.array([source.session for source, _ in found], dtype=np.int32), rows)
+    found.clear()
+    frame = _to_pandas(joined)
+    del joined
+    categories = pd.Index(keys, dtype="str")
+    frame.insert(0, "trial", pd.Series(pd.Categorical.from_codes(trials, categories=categories)))
+    frame.insert(1, "session", sessions)
+    return frame
+
+
+def empty_table(name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """No rows, with the fixed columns of a table and their types."""
+    wanted = [one for one in TABLE_COLUMNS.get(name, ()) if columns is None or one in columns]
+    return pa.schema([(column, COLUMN_TYPES[column]) for column in wanted]).empty_table()
+
+
+def _read(source: Source, name: str, root: Path, columns: Sequence[str] | None) -> pa.Table | None:
+    path = source.path
+    if regular_file(path, root) is None:
+        return None
+    try:
+        # A page's checksum tells a flipped bit from a figure.
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            _check(file, name, path, columns)
+            return file.read(columns=None if columns is None else list(columns), use_threads=False)
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        raise _damaged(path, str(error).splitlines()[0][:200] if str(error) else "") from error
+
+
+def _check(file: pq.ParquetFile, name: str, path: Path, columns: Sequence[str] | None) -> None:
+    """StoredResultError unless the file has the columns and types that the table should have."""
+    schema = file.schema_arrow
+    if len(set(schema.names)) != len(schema.names):
+        raise _damaged(path, "a column is there twice")
+    if file.metadata.num_rows > MAX_ROWS:
+        raise _damaged(path, f"it promises {file.metadata.num_rows} rows")
+    fixed = TABLE_COLUMNS.get(name)
+    if fixed is not None:
+        missing = [column for column in fixed if column not in schema.names]
+        if missing:
+            raise _damaged(path, f"it has no column {missing[0]}")
+        for field in schema:
+            if field.name in fixed:
+                right = field.type.equals(COLUMN_TYPES[field.name])
+            else:
+                right = is_stage_column(name, field.name) and field.type.equals(pa.int64())
+            if not right:
+                raise _damaged(path, f"its column {field.name[:60]!r} is of type {str(field.type)[:60]}")
+    unknown = [column for column in columns or () if column not in schema.names]
+    if unknown:
+        raise StoredResultError(
+            f"{path} has no column {unknown[0]!r}", fix=f"it has {', '.join(schema.names)[:300]}"
+        )
+
+
+def _to_pandas(table: pa.Table) -> pd.DataFrame:
+    # Whole numbers stay whole where some are missing (a stage that only some trials have).
+    gaps = {
+        column: table[column]
+        for column in table.column_names
+        if table[column].null_count and pa.types.is_integer(table[column].type)
+    }
+    names = table.column_names
+    table = table.drop_columns(list(gaps)).unify_dictionaries()
+    # Each column's memory is given back as soon as it has been copied.
+    frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True, use_threads=True)
+    for column in frame.columns:
+        # An empty dictionary comes back without a type.
+        if isinstance(frame[column].dtype, pd.CategoricalDtype) and not len(frame[column].cat.categories):
+            frame[column] = frame[column].astype(pd.CategoricalDtype(pd.Index([], dtype="str")))
+    for column, values in gaps.items():
+        frame[column] = values.cast(pa.int64()).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    return frame[names] if gaps else frame
+
+
+def _damaged(path: Path, why: str) -> StoredResultError:
+    return StoredResultError(
+        f"{path} is damaged, or not what EdgeBench writes",
+        why=why,
+        fix=f"remove {path.parent}, then run again with --resume to measure it anew",
+    )

@@ -1,0 +1,136 @@
+"""A result folder as pandas frames, each read when it is first asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from edgebench.store import layout
+from edgebench.store.frames import Source, read_frame
+from edgebench.store.reading import read_bounded, read_experiment, read_sessions
+from edgebench.store.records import ExperimentRecord, SessionRecord
+from edgebench.store.rows import session_frame, trial_frame
+
+
+class Results:
+    """One experiment, read from disk; nothing in it is ever written.
+
+    What was on disk when `.sessions` was first needed is what all frames show, though a run goes on.
+
+    Attributes:
+        path: the result folder.
+        experiment: what experiment.json says.
+    """
+
+    def __init__(self, path: Path, experiment: ExperimentRecord) -> None:
+        self.path = path
+        self.experiment = experiment
+        self._warnings: list[str] = []
+
+    @cached_property
+    def _records(self) -> dict[str, list[SessionRecord]]:
+        found: dict[str, list[SessionRecord]] = {}
+        for trial in self.experiment.trials:
+            found[trial.key], warnings = read_sessions(self.path, trial.key)
+            self._warnings += warnings
+        self._warnings += self._strangers()
+        return found
+
+    @property
+    def warnings(self) -> list[str]:
+        """One line for each thing in the folder that is damaged or foreign, and is left out."""
+        _ = self._records
+        return list(self._warnings)
+
+    def session_records(self, key: str) -> list[SessionRecord]:
+        """The sessions of a trial in order, failed ones too; ValueError for no trial of this experiment."""
+        if key not in self._records:
+            raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
+        return list(self._records[key])
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """One row a planned trial.
+
+        key, target, device, variant, depth_multiplier, precision, batch, status (planned, unsupported),
+        reason, artifact_bytes, artifact_sha256, sessions_ok, sessions_failed, sessions_interrupted.
+        """
+        return trial_frame(self.experiment, self._records)
+
+    @cached_property
+    def sessions(self) -> pd.DataFrame:
+        """One row a session, failed ones too; reads no Parquet file.
+
+        trial (category), session, round, status, started_utc (datetime), duration_s, harness_s, cold_*_s,
+        warmup_batches, warmup_steady, memory_*_bytes, golden_*, failure_*. Missing figures are missing.
+        """
+        return session_frame([trial.key for trial in self.experiment.trials], self._records)
+
+    @cached_property
+    def passes(self) -> pd.DataFrame:
+        """One row a pass: trial, session, the columns of `records.PASS_COLUMNS`, and a sum a stage in ns."""
+        return self.table("passes")
+
+    @cached_property
+    def batches(self) -> pd.DataFrame:
+        """One row a batch: trial, session, `records.BATCH_COLUMNS`, start and end of each stage in ns."""
+        return self.table("batches")
+
+    @cached_property
+    def probes(self) -> pd.DataFrame:
+        """One row a sample and channel: trial, session, `records.PROBE_COLUMNS`."""
+        return self.table("probes")
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """One row a patch and set: trial, session, `records.PREDICTION_COLUMNS`; scores are arrays."""
+        return self.table("predictions")
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """A table of all sessions, read anew, perhaps only some of its columns.
+
+        StoredResultError when a file is truncated, damaged or has other columns; ValueError for a name
+        that no table can have.
+        """
+        if not layout.is_table_name(name):
+            raise ValueError(f"not the name of a table: {name[:100]!r}")
+        keys = [trial.key for trial in self.experiment.trials]
+        sources = [
+            Source(at, record.n, layout.session_folder(self.path, key, record.n) / f"{name}.parquet")
+            for at, key in enumerate(keys)
+            for record in self._records[key]
+        ]
+        return read_frame(name, sources, keys, self.path, columns)
+
+    @cached_property
+    def scene_jpeg(self) -> bytes | None:
+        """The scene's picture, small, as JPEG bytes; None when none was kept."""
+        return read_bounded(self.path / layout.SCENE_FILE, self.path)
+
+    def __repr__(self) -> str:
+        return f"Results({str(self.path)!r})"
+
+    def _strangers(self) -> list[str]:
+        """What lies among the trials and is none of the plan."""
+        known: set[str] = {trial.key for trial in self.experiment.trials}
+        folder = self.path / layout.TRIALS_FOLDER
+        try:
+            names = sorted(os.listdir(folder))  # noqa: PTH208  # a thousand names, no objects
+        except OSError:
+            return []
+        strange = [one for one in names if one not in known and not one.startswith(layout.WRITING_PREFIX)]
+        return [f"{one[:60]!r} among the trials is not in the plan, and is left out" for one in strange]
+
+
+def load(path: str | Path) -> Results:
+    """The experiment in a result folder; reads experiment.json only.
+
+    StoredResultError, with its fix, when there is no such folder, when it is not an EdgeBench result, or
+    when experiment.json is truncated, damaged or of a newer version.
+    """
+    folder = Path(path)
+    return Results(folder, read_experiment(folder))

@@ -1,0 +1,109 @@
+"""Trials and sessions as frames: one row each, the records' figures as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args
+
+import pandas as pd
+
+from edgebench.store.records import ExperimentRecord, SessionRecord, SessionStatus
+
+_INT64_MAX = 2**63 - 1
+_STATUSES = pd.Index(get_args(SessionStatus), dtype="str")
+
+
+def trial_frame(experiment: ExperimentRecord, records: Mapping[str, Sequence[SessionRecord]]) -> pd.DataFrame:
+    """One row a planned trial, with how many of its sessions ended how."""
+    devices = {target.name: target.device for target in experiment.targets}
+    trials = experiment.trials
+    statuses = {trial.key: [one.status for one in records.get(trial.key, ())] for trial in trials}
+    ok = [statuses[trial.key].count("ok") for trial in trials]
+    interrupted = [statuses[trial.key].count("interrupted") for trial in trials]
+    failed = [
+        len(statuses[trial.key]) - good - stopped
+        for trial, good, stopped in zip(trials, ok, interrupted, strict=True)
+    ]
+    columns: dict[str, Any] = {
+        "key": _texts([trial.key for trial in trials]),
+        "target": _texts([trial.target for trial in trials]),
+        "device": _texts([devices.get(trial.target) for trial in trials]),
+        "variant": _texts([trial.variant for trial in trials]),
+        "depth_multiplier": _floats([trial.depth_multiplier for trial in trials]),
+        "precision": _texts([trial.precision for trial in trials]),
+        "batch": _ints([trial.batch for trial in trials]),
+        "status": _texts([trial.status for trial in trials]),
+        "reason": _texts([trial.reason for trial in trials]),
+        "artifact_bytes": _ints([trial.artifact_bytes for trial in trials]),
+        "artifact_sha256": _texts([trial.artifact_sha256 for trial in trials]),
+        "sessions_ok": pd.Series(ok, dtype="int64"),
+        "sessions_failed": pd.Series(failed, dtype="int64"),
+        "sessions_interrupted": pd.Series(interrupted, dtype="int64"),
+    }
+    return pd.DataFrame(columns)
+
+
+def session_frame(keys: list[str], records: Mapping[str, Sequence[SessionRecord]]) -> pd.DataFrame:
+    """One row a session, by trial and then by number."""
+    found = [one for key in keys for one in records.get(key, ())]
+    at = {key: number for number, key in enumerate(keys)}
+    columns: dict[str, Any] = {
+        "trial": pd.Categorical.from_codes(
+            [at[one.trial] for one in found], categories=pd.Index(keys, dtype="str")
+        ),
+        "session": pd.Series([one.n for one in found], dtype="int32"),
+        "round": _ints([one.round for one in found]),
+        "status": pd.Categorical([one.status for one in found], categories=_STATUSES),
+        "started_utc": _times([one.started_utc for one in found]),
+        "duration_s": _floats([one.duration_s for one in found]),
+        "harness_s": _floats([one.harness_s for one in found]),
+    }
+    for name in ("import_s", "load_s", "first_inference_s", "first_pass_s"):
+        columns[f"cold_{name}"] = _floats([one.cold.get(name) for one in found])
+    columns["warmup_batches"] = _ints([one.warmup.get("batches") for one in found])
+    columns["warmup_steady"] = _flags([one.warmup.get("steady") for one in found])
+    for name in ("after_load_bytes", "peak_bytes"):
+        columns[f"memory_{name}"] = _ints([one.memory.get(name) for one in found])
+    for part, fields in _NESTED.items():
+        for name, make in fields.items():
+            columns[f"{part}_{name}"] = make([getattr(getattr(one, part), name, None) for one in found])
+    return pd.DataFrame(columns)
+
+
+def _ints(values: Sequence[Any]) -> pd.Series:
+    """Whole numbers, missing where there is none or none that fits in 64 bits."""
+    sound = [
+        one if isinstance(one, int) and not isinstance(one, bool) and abs(one) <= _INT64_MAX else None
+        for one in values
+    ]
+    return pd.Series(sound, dtype="Int64")
+
+
+def _floats(values: Sequence[Any]) -> pd.Series:
+    return pd.Series(values, dtype="float64")
+
+
+def _flags(values: Sequence[Any]) -> pd.Series:
+    return pd.Series([one if isinstance(one, bool) else None for one in values], dtype="boolean")
+
+
+def _texts(values: Sequence[str | None]) -> pd.Series:
+    return pd.Series(values, dtype="str")
+
+
+def _times(values: Sequence[str]) -> pd.Series:
+    stamps = pd.to_datetime(pd.Series(values, dtype="str"), utc=True, errors="coerce", format="ISO8601")
+    return stamps.astype("datetime64[ms, UTC]")
+
+
+_NESTED: dict[str, dict[str, Callable[[Sequence[Any]], pd.Series]]] = {
+    "golden": {
+        "max_abs_diff": _floats,
+        "tolerance": _floats,
+        "top1_equal": _ints,
+        "n": _ints,
+        "reference": _texts,
+    },
+    "failure": {"what": _texts, "why": _texts, "stage": _texts, "signal": _texts},
+}
+"""The parts of a session's record that may be absent, and their fields as columns."""
