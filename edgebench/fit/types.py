@@ -63,6 +63,9 @@ class PowerFigure:
     energy_j: float | None
     net_energy_j: float | None
     reason: str = ""  # why a figure above is None
+    window_s: float | None = None  # the shortest steady window over the sessions
+    mean_w_sessions: tuple[float, ...] = ()  # one value a session that has one; intervals come from these
+    energy_j_sessions: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ class TrialSummary:
     size_mm: tuple[float, float, float] | None
     image_s_values: tuple[tuple[float, ...], ...] = ()  # steady passes by session, in time order
     infer_s_values: tuple[tuple[float, ...], ...] = ()
+    load_s_values: tuple[float, ...] = ()  # one a session
+    memory_bytes_values: tuple[int, ...] = ()  # peak of each session
     workers: tuple[dict[str, Any], ...] = ()
     warnings: tuple[str, ...] = field(default=())
     failures: tuple[str, ...] = field(default=())

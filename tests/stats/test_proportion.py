@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgebench.stats.proportion import mcnemar, wilson
@@ -12,6 +12,7 @@ def test_wilson_agrees_with_the_published_formula():
     assert wilson(k, n) == (pytest.approx(centre - half), pytest.approx(centre + half))
 
 
+@settings(deadline=None)
 @given(st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_wilson_lies_around_the_share_and_within_0_and_1(share):
     k, n = share

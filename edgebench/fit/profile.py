@@ -1,0 +1,184 @@
+"""A profile: a named set of requirements, from the shipped ones or a TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
+
+from edgebench.errors import StoredResultError, UsageError
+from edgebench.fit.requirement import Requirement, Strict, choose, problem, short
+
+MAX_FILE_BYTES = 64 * 1024
+MAX_REQUIREMENTS = 100
+
+
+class Profile(Strict):
+    """A named set of requirements, with where they come from."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
+    title: str = Field(default="", max_length=200)
+    description: str = Field(default="", max_length=4000)
+    source: str = Field(default="", max_length=1000)
+    requirements: tuple[Requirement, ...] = Field(min_length=1, max_length=MAX_REQUIREMENTS)
+
+    @field_validator("requirements", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("title", "description", "source")
+    @classmethod
+    def _printable(cls, value: str) -> str:
+        if not all(char.isprintable() or char == "\n" for char in value):
+            raise problem("a text holds control characters", "write plain text")
+        return value.strip()
+
+    @model_validator(mode="after")
+    def _no_duplicates(self) -> Self:
+        seen: dict[object, str] = {}
+        for one in self.requirements:
+            for mark in (one.name, (one.quantity, one.statistic)):
+                if mark in seen:
+                    raise problem(
+                        f"requirement {one.name!r} is a duplicate of {seen[mark]!r}",
+                        "give each a name of its own, and each statistic of a quantity one limit",
+                    )
+                seen[mark] = one.name
+        return self
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain data with every limit computed, as experiment.json keeps it."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The profile that `as_record` wrote; StoredResultError when it is not one."""
+        try:
+            return cls.model_validate(record)
+        except ValidationError as error:
+            what, fix = _explain(error, record)
+            name = record.get("name") if isinstance(record, Mapping) else None
+            raise StoredResultError(
+                f"the result's profile {short(name)}: {what}",
+                why=fix,
+                fix="judge it by a profile of your own: --profile FILE",
+            ) from error
+
+
+def shipped_profiles() -> list[Profile]:
+    """The profiles that come with EdgeBench, by name."""
+    return list(_shipped())
+
+
+@cache
+def _shipped() -> tuple[Profile, ...]:
+    folder = resources.files("edgebench.fit") / "profiles"
+    files = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name
+    )
+    return tuple(parse_profile(file.read_bytes(), file.name) for file in files)
+
+
+def load_profile(name_or_file: str) -> Profile:
+    """The shipped profile of that name, or the one in that TOML file.
+
+    Raises UsageError, naming the file, the requirement and what to write instead, for one that does not
+    exist or is not a profile.
+    """
+    for profile in shipped_profiles():
+        if profile.name == name_or_file:
+            return profile
+    path = Path(name_or_file)
+    if not (path.suffix == ".toml" or len(path.parts) > 1 or _is_file(path)):
+        known = [profile.name for profile in shipped_profiles()]
+        raise UsageError(
+            f"there is no profile {short(name_or_file)}",
+            fix=f"{choose(name_or_file, known)}, or a TOML file of your own",
+        )
+    return parse_profile(_read(path), str(path))
+
+
+def parse_profile(data: bytes, where: str) -> Profile:
+    """The profile that a TOML document is; UsageError otherwise, with `where` as the file's name."""
+    try:
+        table = tomllib.loads(data.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(
+            f"{where} is not TOML", why=str(error), fix="see `edgebench profiles show disco-realtime`"
+        ) from error
+    except RecursionError as error:
+        raise UsageError(
+            f"{where} is nested too deeply", fix="a profile is a list of requirements"
+        ) from error
+    try:
+        return Profile.model_validate(table)
+    except ValidationError as error:
+        what, fix = _explain(error, table)
+        raise UsageError(f"profile {where}: {what}", fix=fix) from error
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _read(path: Path) -> bytes:
+    try:
+        # A pipe would block and a device never end: only plain files are read.
+        if not path.is_file():
+            why = "it is not a file" if path.exists() else "there is no such file"
+            raise UsageError(f"profile {path} cannot be read", why=why, fix="give a name or a TOML file")
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(
+            f"profile {short(str(path))} cannot be read", why=reason, fix="give a name or a TOML file"
+        ) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise UsageError(
+            f"profile {path} is too large",
+            why=f"it has more than {MAX_FILE_BYTES // 1024} KiB",
+            fix="a profile is a short list of requirements",
+        )
+    return data
+
+
+def _explain(error: ValidationError, table: Mapping[str, Any]) -> tuple[str, str]:
+    """What is wrong first, with the requirement it is wrong in, and the fix."""
+    fault = error.errors()[0]
+    place = list(fault["loc"])
+    subject = ""
+    if len(place) > 1 and place[0] == "requirements" and isinstance(place[1], int):
+        subject = f"requirement {_called(table, place[1])}: "
+        place = place[2:]
+    what, fix = _fault(fault, place, Requirement if subject else Profile)
+    return subject + what, fix
+
+
+def _called(table: Mapping[str, Any], index: int) -> str:
+    listed = table.get("requirements")
+    one = listed[index] if isinstance(listed, list | tuple) and index < len(listed) else None
+    name = one.get("name") if isinstance(one, Mapping) else None
+    return short(name) if isinstance(name, str) else f"number {index + 1}"
+
+
+def _fault(fault: ErrorDetails, place: list[int | str], model: type[BaseModel]) -> tuple[str, str]:
+    context = fault.get("ctx", {})
+    if fault["type"] == "profile":
+        return str(context["what"]), str(context["fix"])
+    key = ".".join(str(part) for part in place) or "the file"
+    if fault["type"] == "extra_forbidden":
+        return f"unknown key {short(key)}", choose(key, model.model_fields)
+    if fault["type"] == "missing":
+        return f"{key} is missing", "add [[requirements]]" if key == "requirements" else f"add {key} ="
+    return f"{short(key)}: {fault['msg'].lower()}", f"it is {short(fault['input'])}"

@@ -1,0 +1,157 @@
+"""A requirement: one limit on one quantity, complete and checked."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from edgebench.fit.quantities import QUANTITIES, Quantity
+
+Comparison = Literal["at most", "at least"]
+
+
+def problem(what: str, fix: str) -> PydanticCustomError:
+    """What a validator raises, with the two texts that the user is to see."""
+    return PydanticCustomError("profile", "{what}", {"what": what, "fix": fix})
+
+
+class Strict(BaseModel):
+    """Outside data: no unknown keys, no conversions, no NaN."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Budget(Strict):
+    """How a limit on time comes about: so many images within so long a cycle."""
+
+    cycle_s: float = Field(gt=0, le=1e12)
+    images: int = Field(gt=0, le=10**12)
+
+    @property
+    def limit_s(self) -> float:
+        """Seconds that an image may take."""
+        return self.cycle_s / self.images
+
+
+class Requirement(Strict):
+    """One limit on one quantity.
+
+    Attributes:
+        limit: in `unit`; three numbers for `size_mm`, one for everything else; more than 0.
+        budget: where the limit was computed from; it is then limit's source.
+        averaging_s: for power: the time over which the limit means its average.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$")
+    quantity: str = "image_s"
+    statistic: str
+    limit: float | tuple[float, float, float]
+    unit: str
+    comparison: Comparison
+    budget: Budget | None = None
+    averaging_s: float | None = Field(default=None, gt=0, le=1e9)
+
+    @property
+    def about(self) -> Quantity:
+        """What is known of the quantity."""
+        return QUANTITIES[self.quantity]
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the figure has to reach the limit rather than stay under it."""
+        return self.comparison == "at least"
+
+    @property
+    def scale(self) -> float:
+        """How many of the figures' unit one `unit` is."""
+        return self.about.units[self.unit]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, data: Any) -> Any:
+        """Fill in what the quantity decides, and refuse what does not belong to it."""
+        if not isinstance(data, Mapping):
+            raise problem("a requirement is not a table", "write each one under [[requirements]]")
+        filled = dict(data)
+        quantity = filled.setdefault("quantity", "image_s")
+        about = QUANTITIES.get(quantity) if isinstance(quantity, str) else None
+        if about is None:
+            raise problem(f"unknown quantity {short(quantity)}", choose(quantity, QUANTITIES))
+        for name, known in (("statistic", about.statistics), ("unit", tuple(about.units))):
+            value = filled.setdefault(name, known[0])
+            if value not in known:
+                raise problem(f"unknown {name} {short(value)} of {quantity}", choose(value, known))
+        comparison = "at least" if about.at_least else "at most"
+        given = filled.setdefault("comparison", comparison)
+        if given != comparison:
+            raise problem(
+                f"unknown comparison {short(given)} of {quantity}", f"{quantity} is judged {comparison!r}"
+            )
+        if filled.get("averaging_s") is not None and not about.is_power:
+            raise problem(f"averaging_s does not belong to {quantity}", "leave it out")
+        filled["limit"] = _limit(filled, about)
+        return filled
+
+    @model_validator(mode="after")
+    def _in_range(self) -> Self:
+        if self.quantity == "accuracy" and isinstance(self.limit, float) and self.limit * self.scale > 1:
+            raise problem(
+                f"limit {self.limit:g} is more than every image", 'write 0.9, or 90 with unit = "%"'
+            )
+        return self
+
+
+def choose(value: object, known: Iterable[str]) -> str:
+    """What could have been meant, as a fix."""
+    names = list(known)
+    close = difflib.get_close_matches(str(value)[:100], names, n=2)
+    hint = f"did you mean {' or '.join(repr(one) for one in close)}? " if close else ""
+    return f"{hint}known: {', '.join(names)}"
+
+
+def short(value: object) -> str:
+    """A value from outside as it may be printed: quoted, escaped, at most 60 characters."""
+    text = ascii(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _limit(given: Mapping[str, Any], about: Quantity) -> Any:
+    """The limit in the requirement's unit, from `limit` or from `budget`."""
+    limit, budget = given.get("limit"), given.get("budget")
+    if budget is not None:
+        return _budgeted(budget, limit, given["unit"], about)
+    if limit is None:
+        example = "[10, 70, 80]" if about.is_size else "a positive number"
+        raise problem("the limit is missing", f"add limit = {example}, in {given['unit']}")
+    values = limit if isinstance(limit, list | tuple) else [limit]
+    if about.is_size != isinstance(limit, list | tuple) or (about.is_size and len(values) != 3):
+        wanted = "three numbers, such as [10, 70, 80]" if about.is_size else "one number"
+        raise problem(f"limit {short(limit)} does not fit {given['quantity']}", f"write {wanted}")
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise problem(f"limit {short(value)} is not a number", "write it without quotes")
+        # Written so that nan fails it as well.
+        if not 0 < value < 1e18:
+            raise problem(f"limit {value} is not above 0 and finite", "write a positive number")
+    return tuple(float(value) for value in values) if about.is_size else float(limit)
+
+
+def _budgeted(budget: Any, limit: Any, unit: str, about: Quantity) -> float:
+    if about.units.get("s") is None:
+        raise problem("a budget does not belong to it", "a budget gives time; write limit = instead")
+    try:
+        computed = Budget.model_validate(budget).limit_s / about.units[unit]
+    except ValidationError as error:
+        fault = error.errors()[0]
+        at = ".".join(str(part) for part in ("budget", *fault["loc"]))
+        raise problem(
+            f"{at}: {fault['msg'].lower()}", "write budget = {cycle_s = 5739.0, images = 80}"
+        ) from error
+    # A record keeps both; only a limit that says something else is a contradiction.
+    if limit is not None and limit != computed:
+        raise problem(f"limit {short(limit)} and a budget of {computed:g}", "keep one of the two")
+    return computed

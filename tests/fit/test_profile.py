@@ -1,0 +1,218 @@
+import json
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from edgebench.errors import StoredResultError, UsageError
+from edgebench.fit.profile import MAX_FILE_BYTES, Profile, load_profile, parse_profile, shipped_profiles
+from edgebench.fit.quantities import QUANTITIES
+
+HEAD = 'name = "mine"\n[[requirements]]\nname = "latency"\n'
+GOOD = HEAD + "limit = 4.42\n"
+
+
+def _refused(text, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UsageError) as caught:
+        load_profile(str(file))
+    assert str(file) in caught.value.what
+    assert caught.value.fix
+    assert caught.value.exit_code == 2
+    assert len(str(caught.value).splitlines()) <= 3
+    return str(caught.value)
+
+
+def test_the_three_shipped_profiles():
+    assert [one.name for one in shipped_profiles()] == ["disco-arctic", "disco-greenland", "disco-realtime"]
+    for profile in shipped_profiles():
+        assert profile.title and profile.description and profile.source
+        by_quantity = {one.quantity: one for one in profile.requirements}
+        assert list(by_quantity) == ["image_s", "power_peak_w", "mass_g", "size_mm"]
+        assert by_quantity["image_s"].statistic == "median"
+        assert (by_quantity["power_peak_w"].limit, by_quantity["power_peak_w"].statistic) == (5.0, "max")
+        assert by_quantity["mass_g"].limit == 150.0
+        assert by_quantity["size_mm"].limit == (10.0, 70.0, 80.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "limit_s"),
+    [("disco-realtime", 4.42), ("disco-arctic", 95.65 * 60 / 80), ("disco-greenland", 24 * 3600 / 320)],
+)
+def test_the_budget_of_an_image_is_computed(name, limit_s):
+    latency = load_profile(name).requirements[0]
+    assert latency.budget is not None
+    assert latency.limit == pytest.approx(limit_s)
+
+
+@pytest.mark.parametrize("profile", shipped_profiles(), ids=lambda one: one.name)
+def test_a_record_gives_the_profile_back(profile):
+    record = json.loads(json.dumps(profile.as_record(), allow_nan=False))
+    assert Profile.from_record(record) == profile
+
+
+def test_defaults_follow_the_quantity():
+    for name, about in QUANTITIES.items():
+        limit = "[1, 2, 3]" if about.is_size else "0.5"
+        text = f'name = "x"\n[[requirements]]\nname = "r"\nquantity = "{name}"\nlimit = {limit}\n'
+        one = parse_profile(text.encode(), "x.toml").requirements[0]
+        assert (one.statistic, one.unit) == (about.statistics[0], next(iter(about.units)))
+        assert one.at_least == (name == "accuracy")
+        assert one.scale == 1.0
+
+
+def test_a_budget_in_another_unit():
+    text = HEAD + 'unit = "ms"\nbudget = { cycle_s = 3, images = 2 }\n'
+    assert parse_profile(text.encode(), "x").requirements[0].limit == 1500.0
+
+
+def test_a_file_of_ones_own(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(GOOD)
+    profile = load_profile(str(file))
+    assert (profile.name, profile.requirements[0].limit, profile.requirements[0].quantity) == (
+        "mine",
+        4.42,
+        "image_s",
+    )
+
+
+def test_a_file_without_the_suffix_in_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").write_text(GOOD)
+    assert load_profile("mine").name == "mine"
+
+
+def test_an_unknown_name_gives_close_matches_and_the_list():
+    with pytest.raises(UsageError) as caught:
+        load_profile("disco-artic")
+    assert "did you mean 'disco-arctic'" in caught.value.fix
+    assert "disco-greenland" in caught.value.fix
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    for name, why in ((tmp_path / "none.toml", "no such file"), (tmp_path, "not a file")):
+        with pytest.raises(UsageError, match=why):
+            load_profile(str(name))
+    with pytest.raises(UsageError):
+        load_profile("a\0b.toml")
+    with pytest.raises(UsageError):
+        load_profile("x" * 5000 + ".toml")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(UsageError, match="not a file"):
+        load_profile(str(tmp_path / "pipe.toml"))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("", "limit is missing"),
+        ("limit = -1\n", "-1 is not above 0"),
+        ("limit = 0\n", "0 is not above 0"),
+        ("limit = nan\n", "nan is not above 0"),
+        ("limit = inf\n", "inf is not above 0"),
+        ('limit = "4.42"\n', "'4.42' is not a number"),
+        ("limit = true\n", "True is not a number"),
+        ("limit = [1, 2, 3]\n", "does not fit image_s"),
+        ('quantity = "size_mm"\nlimit = 4\n', "does not fit size_mm"),
+        ('quantity = "size_mm"\nlimit = [1, 2]\n', "does not fit size_mm"),
+        ('quantity = "size_mm"\nlimit = [1, 2, -3]\n', "-3 is not above 0"),
+        ('quantity = "imag_s"\nlimit = 4\n', "unknown quantity 'imag_s'"),
+        ("quantity = 3\nlimit = 4\n", "unknown quantity 3"),
+        ('statistic = "mean"\nlimit = 4\n', "unknown statistic 'mean'"),
+        ('statistic = ["median"]\nlimit = 4\n', "unknown statistic ['median']"),
+        ('unit = "h"\nlimit = 4\n', "unknown unit 'h'"),
+        ('unit = "W"\nlimit = 4\n', "unknown unit 'W'"),
+        ('comparison = "at least"\nlimit = 4\n', "unknown comparison 'at least'"),
+        ("averaging_s = 1\nlimit = 4\n", "averaging_s does not belong"),
+        ('quantity = "power_peak_w"\naveraging_s = -1\nlimit = 4\n', "averaging_s"),
+        ('quantity = "power_peak_w"\nbudget = { cycle_s = 1, images = 1 }\n', "a budget does not belong"),
+        ("limit = 4\nbudget = { cycle_s = 1, images = 1 }\n", "keep one of the two"),
+        ("budget = { cycle_s = 1 }\n", "budget.images"),
+        ("budget = { cycle_s = 1, images = 0 }\n", "budget.images"),
+        ("budget = { cycle_s = nan, images = 1 }\n", "budget.cycle_s"),
+        ("budget = { cycle_s = 1, images = 1" + "0" * 400 + " }\n", "budget.images"),
+        ("limit = 1" + "0" * 400 + "\n", "not above 0 and finite"),
+        ('quantity = "accuracy"\nlimit = 90\n', "more than every image"),
+        ("limits = 4\nlimit = 4\n", "unknown key 'limits'"),
+    ],
+)
+def test_what_is_wrong_with_a_requirement_is_said_with_its_name(body, said, tmp_path):
+    message = _refused(HEAD + body, tmp_path)
+    assert "requirement 'latency'" in message
+    assert said in message
+
+
+def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
+    assert "did you mean 'limit'" in _refused(HEAD + "limits = 4\nlimit = 4\n", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("not toml at all", "not TOML"),
+        (b"\xff\xfe", "not TOML"),
+        ("x = " + "[" * 20000, "nested too deeply"),
+        ("", "name is missing"),
+        ('name = "x"\n', "requirements is missing"),
+        ('name = "x"\nrequirements = []\n', "requirements"),
+        ('name = "x"\nrequirements = 3\n', "requirements"),
+        ('name = "x"\nrequirements = [3]\n', "requirement number 1: a requirement is not a table"),
+        ('name = "../x"\n[[requirements]]\nname = "r"\nlimit = 1\n', "'name'"),
+        ('name = "x"\n[[requirements]]\nlimit = 1\n', "requirement number 1: name is missing"),
+        (GOOD.replace('"latency"', '"<b>"'), "'name'"),
+        ('title = "\\u001b[31m"\n' + GOOD, "control characters"),
+        (GOOD + '[[requirements]]\nname = "latency"\nquantity = "infer_s"\nlimit = 1\n', "duplicate"),
+        (GOOD + '[[requirements]]\nname = "again"\nlimit = 1\n', "'again' is a duplicate of 'latency'"),
+        ("extra = 1\n" + GOOD, "unknown key 'extra'"),
+        ("#" * (MAX_FILE_BYTES + 1), "too large"),
+    ],
+)
+def test_what_is_wrong_with_a_file(text, said, tmp_path):
+    assert said in _refused(text, tmp_path)
+
+
+def test_several_statistics_of_a_quantity_are_no_duplicates():
+    text = GOOD + '[[requirements]]\nname = "tail"\nstatistic = "p99"\nlimit = 6\n'
+    assert len(parse_profile(text.encode(), "x").requirements) == 2
+
+
+@pytest.mark.parametrize(
+    "record", [{}, {"name": "x"}, {"name": "x", "requirements": [{"limit": -1}]}, {"name": 3}]
+)
+def test_a_stored_profile_that_is_none_is_a_stored_result_error(record):
+    with pytest.raises(StoredResultError) as caught:
+        Profile.from_record(record)
+    assert "--profile" in caught.value.fix
+
+
+def test_a_record_whose_budget_contradicts_its_limit_is_refused():
+    record = load_profile("disco-arctic").as_record()
+    record["requirements"][0]["limit"] = 1000.0
+    with pytest.raises(StoredResultError, match="keep one of the two"):
+        Profile.from_record(record)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text("ab.\n{}\u202e", max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text("ab.\n{}\u202e", max_size=5), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+_KEYS = ["name", "quantity", "statistic", "limit", "unit", "budget", "averaging_s", "comparison"]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.sampled_from(_KEYS), _JSON, max_size=6))
+def test_no_record_gives_anything_but_a_profile_or_the_error(requirement):
+    try:
+        profile = Profile.from_record({"name": "x", "requirements": [requirement]})
+    except StoredResultError:
+        return
+    assert profile.requirements[0].limit
