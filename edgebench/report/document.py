@@ -1,0 +1,141 @@
+"""The `--json` document, version 1: everything a program needs from an experiment, and nothing to parse."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from edgebench.fit.types import Accuracy, Agreement, Interval, PowerFigure, TrialSummary, Verdict
+from edgebench.store.load import Results
+
+SCHEMA_VERSION = 1
+
+
+def document(
+    results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
+) -> dict[str, Any]:
+    """The document that `--json` prints, as plain data that `json.dumps(allow_nan=False)` takes.
+
+    Its fields are described in `result.schema.json`. A figure that is missing is null and `reasons` of
+    its trial says why, under the figure's name.
+    """
+    made: dict[str, Any] = clean(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "experiment": _experiment(results),
+            "trials": [_trial(summary) for summary in summaries],
+            "verdicts": [_verdict(verdict) for verdict in verdicts],
+        }
+    )
+    return made
+
+
+def as_json(document: Mapping[str, Any]) -> str:
+    """The document as text, ending with a newline; characters outside ASCII are escaped."""
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def clean(value: Any) -> Any:
+    """A value as JSON can carry it: numbers that are not finite become null, numpy's become Python's."""
+    if isinstance(value, Mapping):
+        return {str(key): clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [clean(item) for item in value]
+    if hasattr(value, "tolist"):  # a numpy scalar or array, without importing numpy for it
+        return clean(value.tolist())
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)
+
+
+def _experiment(results: Results) -> dict[str, Any]:
+    record = results.experiment.model_dump(mode="json", exclude={"trials": True, "scene": {"labels"}})
+    return record | {"path": str(results.path)}
+
+
+def _trial(summary: TrialSummary) -> dict[str, Any]:
+    return {
+        "key": summary.key,
+        "target": summary.target,
+        "variant": summary.variant,
+        "depth_multiplier": summary.depth_multiplier,
+        "precision": summary.precision,
+        "batch": summary.batch,
+        "status": summary.status,
+        "image_s": _interval(summary.image_s),
+        "infer_s": _interval(summary.infer_s),
+        "stages_ms": summary.stages_ms,
+        "cold": summary.cold,
+        "accuracy": _accuracy(summary.accuracy),
+        "scene_accuracy": _accuracy(summary.scene_accuracy),
+        "agreement": _agreement(summary.agreement),
+        "power": None if summary.power is None else [_power(figure) for figure in summary.power],
+        "power_reason": summary.power_reason,
+        "memory_bytes": summary.memory_bytes,
+        "artifact_bytes": summary.artifact_bytes,
+        "workers": summary.workers,
+        "warnings": summary.warnings,
+        "failures": summary.failures,
+        "reasons": reasons(summary),
+    }
+
+
+def reasons(summary: TrialSummary) -> dict[str, str]:
+    """Why each missing figure of a trial is missing, by the figure's name."""
+    found: dict[str, str] = {}
+    unmeasured = summary.reason or {
+        "unsupported": "the target does not take this variant",
+        "not_run": "no session of this trial has run yet",
+        "failed": "every session of this trial failed",
+    }.get(summary.status, "no finished session holds it")
+    for name, figure in (("image_s", summary.image_s), ("infer_s", summary.infer_s)):
+        if figure is None:
+            found[name] = unmeasured
+        elif figure.low is None or figure.high is None:
+            found[f"{name}.interval"] = f"{figure.sessions} session(s) are too few for an interval"
+    if summary.accuracy is None:
+        found["accuracy"] = summary.accuracy_reason or unmeasured
+    if summary.scene_accuracy is None:
+        found["scene_accuracy"] = (
+            "the scene has no labels in the artifact's classes" if summary.image_s is not None else unmeasured
+        )
+    if summary.agreement is None:
+        found["agreement"] = (
+            "this is the fp32 variant"
+            if summary.precision == "fp32"
+            else "there is no fp32 variant to compare with"
+        )
+    if summary.power is None:
+        found["power"] = summary.power_reason or unmeasured
+    for name, figure_bytes in (
+        ("memory_bytes", summary.memory_bytes),
+        ("artifact_bytes", summary.artifact_bytes),
+    ):
+        if figure_bytes is None:
+            found[name] = unmeasured if summary.image_s is None else "the session did not say"
+    return found
+
+
+def _interval(figure: Interval | None) -> dict[str, Any] | None:
+    return None if figure is None else asdict(figure)
+
+
+def _accuracy(figure: Accuracy | None) -> dict[str, Any] | None:
+    return None if figure is None else asdict(figure)
+
+
+def _agreement(figure: Agreement | None) -> dict[str, Any] | None:
+    return None if figure is None else asdict(figure)
+
+
+def _power(figure: PowerFigure) -> dict[str, Any]:
+    return asdict(figure)
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return asdict(verdict)

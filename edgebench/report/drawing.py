@@ -1,0 +1,143 @@
+"""How every figure is drawn and saved: colours, type, axes that say their unit, bytes that repeat."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import io
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from edgebench.report import words
+
+# Okabe and Ito, Color Universal Design (2008): told apart with any colour vision.
+BLUE, ORANGE, GREEN, PINK, SKY, VERMILION = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
+PALETTE = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#F0E442", "#555555")
+INK, QUIET = "#222222", "#767676"
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+_KNOWN = ("fp32", "fp16", "int8")
+MAX_PANELS = 12  # targets drawn in one figure; a report says when there are more
+_LOG_FROM = 8.0  # ratio of the greatest to the least figure from which a linear axis hides the small ones
+
+_RC: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so a figure looks the same everywhere
+    "font.size": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.7,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "legend.frameon": False,
+    "svg.hashsalt": "edgebench",
+    "svg.fonttype": "path",
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The look of the reports while a figure is made, whatever the user's matplotlib says."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_RC)
+        yield
+
+
+def as_svg(figure: Figure) -> bytes:
+    """The figure as SVG without a date, so that equal data give equal bytes."""
+    buffer = io.BytesIO()
+    with style():
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
+
+
+def as_jpeg(figure: Figure, dpi: int = 130) -> bytes:
+    """The figure as JPEG, for one that holds a photograph."""
+    buffer = io.BytesIO()
+    with style():
+        figure.savefig(buffer, format="jpeg", dpi=dpi, pil_kwargs={"quality": 85, "optimize": True})
+    return buffer.getvalue()
+
+
+def data_uri(media_type: str, data: bytes) -> str:
+    """The bytes as a `data:` address, for a page that loads nothing."""
+    return f"data:{media_type};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def label(text: object, limit: int = 48) -> str:
+    """Outside text that can be drawn: characters that the font lacks are shown as a question mark."""
+    known = _font_characters()
+    drawn = "".join(char if ord(char) in known else "?" for char in words.plain(text, limit))
+    return f" {drawn}" if drawn.startswith("_") else drawn  # matplotlib leaves `_names` out of legends
+
+
+@functools.cache
+def _font_characters() -> frozenset[int]:
+    return frozenset(get_font(findfont("DejaVu Sans")).get_charmap())
+
+
+def colours(names: Iterable[str]) -> dict[str, str]:
+    """A colour for every precision: fp32, fp16 and int8 always have their own."""
+    return dict(zip(_ordered(names), _cycled(PALETTE, names), strict=True))
+
+
+def markers(names: Iterable[str]) -> dict[str, str]:
+    """A marker for every precision, so that colour is never the only difference."""
+    return dict(zip(_ordered(names), _cycled(MARKERS, names), strict=True))
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    return [*_KNOWN, *(name for name in dict.fromkeys(names) if name not in _KNOWN)]
+
+
+def _cycled(values: Sequence[str], names: Iterable[str]) -> list[str]:
+    return [values[number % len(values)] for number in range(len(_ordered(names)))]
+
+
+def wants_log(values: Sequence[float]) -> bool:
+    """Whether an axis over these positive values should be logarithmic."""
+    return bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG_FROM
+
+
+def scale_axis(axes: Axes, which: str, values: Sequence[float], log: bool) -> None:
+    """Bound one axis (`x` or `y`) around the values: from zero, or logarithmic with plain numbers."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    set_limits = axes.set_xlim if which == "x" else axes.set_ylim
+    if log:
+        (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+        low, high = min(values) / 1.35, max(values) * 1.35
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 300 else (1.0,)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
+        set_limits(low, high)
+    else:
+        set_limits(0, max(values) * 1.12 if values and max(values) > 0 else 1)
+
+
+def grid(panels: int, width: float = 7.6, height: float = 3.6) -> tuple[Figure, list[Axes]]:
+    """A figure with one panel a target, two beside each other; width and height in inches."""
+    columns = 1 if panels == 1 else 2
+    rows = math.ceil(panels / columns)
+    figure = Figure(figsize=(width, height * rows), layout="constrained")
+    made = figure.subplots(rows, columns, squeeze=False, sharex=False, sharey=False)
+    flat = [axes for row in made for axes in row]
+    for unused in flat[panels:]:
+        unused.remove()
+    return figure, flat[:panels]

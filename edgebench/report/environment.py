@@ -1,0 +1,175 @@
+"""What was measured on and how, as pairs of a name and a value: host, targets, experiment, checks."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any
+
+from edgebench.report import words
+from edgebench.report.tables import Column, Table
+from edgebench.store.load import Results
+
+_MAX_ROWS = 80
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One group of facts."""
+
+    title: str
+    rows: tuple[tuple[str, str], ...]
+
+
+def environment(results: Results) -> list[Facts]:
+    """The experiment, the host, and each target with its board and runtime as its sessions found them."""
+    record = results.experiment
+    groups = [
+        Facts("Experiment", tuple(_experiment(results))),
+        Facts("Host", tuple(flat(record.host))),
+    ]
+    for target in record.targets:
+        declared = target.model_dump(mode="json", exclude_defaults=True)
+        found: dict[str, dict[str, Any]] = {"device": {}, "runtime": {}}
+        for trial in record.trials:
+            if trial.target != target.name:
+                continue
+            for session in results.session_records(trial.key):
+                for part, facts in (("device", session.device), ("runtime", session.runtime)):
+                    for name, value in flat(facts):
+                        found[part].setdefault(name, {})[value] = None
+        rows = list(flat(declared, "declared"))
+        rows += [
+            (f"{part}.{name}", _several(list(values)))
+            for part, facts in found.items()
+            for name, values in facts.items()
+        ]
+        groups.append(Facts(f"Target {words.plain(target.name, 80)}", tuple(rows[: 2 * _MAX_ROWS])))
+    checks = tuple(
+        (
+            words.plain(f"{finding.get('level', '')}: {finding.get('subject', '')}", 120),
+            words.plain(f"{finding.get('message', '')} {finding.get('fix', '')}".strip()),
+        )
+        for finding in record.preflight
+    )
+    if checks:
+        groups.append(Facts("Checks before the start", checks))
+    return [group for group in groups if group.rows]
+
+
+def golden(results: Results, names: Mapping[str, str]) -> Table:
+    """How far the outputs of each trial were from the golden scores, over all of its sessions."""
+    rows = []
+    for trial in results.experiment.trials:
+        checks = [one.golden for one in results.session_records(trial.key) if one.golden is not None]
+        if checks:
+            rows.append(
+                (
+                    names.get(trial.key, trial.key),
+                    str(len(checks)),
+                    f"{max(check.max_abs_diff for check in checks):.3g}",
+                    f"{min(check.tolerance for check in checks):.3g}",
+                    f"{min(check.top1_equal for check in checks)}/{max(check.n for check in checks)}",
+                    words.plain(", ".join(sorted({check.reference for check in checks})), 120),
+                )
+            )
+    return Table(
+        "golden patches",
+        (
+            Column("trial"),
+            Column("sessions checked", figures=True),
+            Column("largest difference of a score", figures=True),
+            Column("accepted", figures=True),
+            Column("same class", figures=True),
+            Column("compared with", long=True),
+        ),
+        tuple(rows),
+        caption="before anything is timed, patches with known scores go through every session",
+    )
+
+
+def flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested facts as `outer.inner` pairs; bytes in readable units; at most 80 pairs."""
+    for count, (name, text) in enumerate(_flat(value, prefix, depth=0)):
+        if count == _MAX_ROWS:
+            yield "...", "more is in the result's folder"
+            return
+        yield name, text
+
+
+def _flat(value: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, str]]:
+    for key, item in value.items():
+        name = words.plain(f"{prefix}.{key}" if prefix else key, 100)
+        if isinstance(item, Mapping) and depth < 5:
+            yield from _flat(item, name, depth + 1)
+        elif item is None:
+            yield name, "not known"
+        elif isinstance(item, bool):
+            yield name, "yes" if item else "no"
+        elif isinstance(item, int) and str(key).endswith("_bytes"):
+            yield name, words.size(item)
+        elif isinstance(item, list | tuple):
+            yield name, ", ".join(words.plain(part, 80) for part in item[:20]) or "none"
+        else:
+            yield name, words.plain(item, 300)
+
+
+def _several(values: Sequence[str]) -> str:
+    """One value, or the few that the sessions differed in, or how many they were."""
+    if len(values) <= 3:
+        return " / ".join(values)
+    return f"{values[0]} / {values[1]} / ... ({len(values)} different values)"
+
+
+def _experiment(results: Results) -> Iterator[tuple[str, str]]:
+    record = results.experiment
+    scene = record.scene
+    yield "started", words.plain(record.created_utc)
+    yield "EdgeBench", words.plain(record.edgebench_version)
+    yield (
+        "sessions and passes",
+        f"{record.sessions} sessions a trial, {record.passes} steady passes a session",
+    )
+    yield "seed", str(record.seed)
+    yield (
+        "scene",
+        words.plain(f"{scene.name}, {scene.height} x {scene.width}, {scene.rows} x {scene.columns} patches"),
+    )
+    yield "scene SHA-256", words.plain(scene.sha256)
+    if record.images is None:
+        yield "images", words.plain(record.images_reason) or "none"
+    else:
+        images = record.images
+        yield (
+            "images",
+            f"{words.plain(images.name)}, {images.n} {'labelled' if images.labelled else 'unlabelled'}",
+        )
+        yield "images SHA-256", words.plain(images.sha256)
+    for name, setting in list(record.config.items())[:_MAX_ROWS]:
+        yield (
+            words.plain(name, 80),
+            words.plain(f"{setting.get('value')} ({setting.get('origin', 'origin not kept')})"),
+        )
+
+
+def command_line(command: Sequence[str]) -> str:
+    """The command as a shell takes it; characters that cannot be shown are written by number."""
+    return " ".join(_quoted(part) for part in command)
+
+
+def _quoted(part: str) -> str:
+    if not any(unicodedata.category(char)[0] == "C" for char in part):
+        return quote(part)
+    escaped = "".join(
+        f"\\u{ord(char):04x}"
+        if unicodedata.category(char)[0] == "C" and ord(char) < 0x10000
+        else f"\\U{ord(char):08x}"
+        if unicodedata.category(char)[0] == "C"
+        else f"\\{char}"
+        if char in "\\'"
+        else char
+        for char in part
+    )
+    return f"$'{escaped}'"

@@ -1,0 +1,51 @@
+"""A report in the form that its file's name asks for: HTML, Markdown, JSON or CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgebench.atomic import write_atomically
+from edgebench.errors import StoredResultError, UsageError
+from edgebench.fit.judgement import Judged
+from edgebench.report import html
+from edgebench.report.document import as_json, document
+from edgebench.report.markdown import export_markdown
+from edgebench.report.spreadsheet import export_csv
+
+FORMS = (".html", ".json", ".md", ".csv")
+
+
+def export(judged: Judged, path: Path) -> Path:
+    """Write the report to `path` in one step and return it.
+
+    Raises:
+        UsageError: the file's name ends in none of FORMS.
+        StoredResultError: it cannot be written.
+    """
+    text = _text(judged, path)
+    try:
+        write_atomically(path, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise StoredResultError(
+            f"{path} cannot be written",
+            why=error.strerror or str(error),
+            fix="choose another file with -o",
+        ) from error
+    return path
+
+
+def _text(judged: Judged, path: Path) -> str:
+    parts = (judged.results, judged.summaries, judged.verdicts)
+    match path.suffix.lower():
+        case ".html" | ".htm":
+            return html.render(*parts)
+        case ".json":
+            return as_json(document(*parts))
+        case ".md":
+            return export_markdown(*parts)
+        case ".csv":
+            return export_csv(judged.summaries, judged.verdicts)
+    raise UsageError(
+        f"{path.name!r} does not say in which form to write the report",
+        fix=f"end the file's name in one of {', '.join(FORMS)}",
+    )

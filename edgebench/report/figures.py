@@ -1,0 +1,234 @@
+"""The report's figures of measured trials, one function each; none of them opens a window or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from edgebench.fit.types import Interval, TrialSummary
+from edgebench.report import drawing, words
+
+_NEAR = 3.0  # a limit further than this factor from every figure would flatten them: the caption has it
+_BESIDE = (
+    (-5, 5),
+    (5, 5),
+    (5, -12),
+)  # where a point's name stands, so that precisions do not cover each other
+
+
+def limits_in_range(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> dict[str, float]:
+    """The limits (seconds) that lie near enough to the image_s of these trials to be drawn with them."""
+    values = [summary.image_s.median for summary in summaries if summary.image_s is not None]
+    if not values:
+        return {}
+    low, high = min(values) / _NEAR, max(values) * _NEAR
+    return {name: limit for name, limit in limits.items() if low <= limit <= high}
+
+
+def image_s_by_depth(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> Figure:
+    """image_s against the depth multiplier, a series a precision, with intervals and near limits.
+
+    Args:
+        summaries: trials; those without image_s are left out.
+        limits: profile -> limit of image_s in seconds, drawn as lines where `limits_in_range`.
+    """
+    shown = [summary for summary in summaries if summary.image_s is not None]
+    panels = _panels(shown)
+    near = limits_in_range(shown, limits)
+    depths = sorted({summary.depth_multiplier for summary in shown})
+    precisions = _precisions(shown)
+    colours, markers = drawing.colours(precisions), drawing.markers(precisions)
+    ends = [end for summary in shown for end in _ends(summary.image_s)]
+    log = drawing.wants_log(ends)
+    with drawing.style():
+        figure, all_axes = drawing.grid(max(1, len(panels)))
+        for axes, (target, group) in zip(all_axes, panels.items(), strict=False):
+            for number, precision in enumerate(precisions):
+                shift = (number - (len(precisions) - 1) / 2) * 0.09  # side by side, so that bars do not cover
+                _points(
+                    axes,
+                    [
+                        (depths.index(one.depth_multiplier) + shift, one.image_s)
+                        for one in sorted(group, key=lambda one: one.depth_multiplier)
+                        if one.precision == precision and one.image_s is not None
+                    ],
+                    drawing.label(precision),
+                    colours[precision],
+                    markers[precision],
+                )
+            drawing.scale_axis(axes, "y", [*ends, *near.values()], log)
+            for name, limit in near.items():
+                axes.axhline(limit, color=drawing.INK, linewidth=1, linestyle=(0, (5, 3)), gid="limit")
+                axes.annotate(
+                    f"{drawing.label(name)}: {limit:g} s",
+                    (0.01, limit),
+                    xycoords=("axes fraction", "data"),
+                    xytext=(0, 2),
+                    textcoords="offset points",
+                    fontsize=8.5,
+                )
+            axes.set_xticks(range(len(depths)), [words.depth(depth) for depth in depths])
+            axes.set_xlim(-0.5, len(depths) - 0.5)
+            axes.grid(visible=False, axis="x")
+            axes.set_xlabel("depth multiplier")
+            axes.set_ylabel("image_s, seconds a scene" + (" (log)" if log else ""))
+            _title(axes, target, panels)
+        _legend(figure, all_axes, "precision")
+    return figure
+
+
+def accuracy_against_latency(summaries: Sequence[TrialSummary]) -> Figure:
+    """Top-1 on the images against image_s: Wilson intervals upwards, latency intervals sideways.
+
+    Args:
+        summaries: trials; those without image_s or accuracy are left out.
+    """
+    shown = [one for one in summaries if one.image_s is not None and one.accuracy is not None]
+    panels = _panels(shown)
+    precisions = _precisions(shown)
+    colours, markers = drawing.colours(precisions), drawing.markers(precisions)
+    ends = [end for one in shown for end in _ends(one.image_s)]
+    log = drawing.wants_log(ends)
+    rates = [100 * end for one in shown if one.accuracy for end in (one.accuracy.low, one.accuracy.high)]
+    with drawing.style():
+        figure, all_axes = drawing.grid(max(1, len(panels)))
+        for axes, (target, group) in zip(all_axes, panels.items(), strict=False):
+            for one in group:
+                if one.image_s is None or one.accuracy is None:
+                    continue
+                rate = 100 * one.accuracy.k / one.accuracy.n if one.accuracy.n else 0.0
+                axes.errorbar(
+                    [one.image_s.median],
+                    [rate],
+                    xerr=_errors([one.image_s]),
+                    yerr=[
+                        [max(0.0, rate - 100 * one.accuracy.low)],
+                        [max(0.0, 100 * one.accuracy.high - rate)],
+                    ],
+                    fmt=markers[one.precision],
+                    color=colours[one.precision],
+                    markersize=6,
+                    linewidth=1.1,
+                    alpha=0.9,
+                    label=drawing.label(one.precision),
+                    gid=f"trial-{drawing.label(one.key, 16)}",
+                )
+                axes.annotate(
+                    words.depth(one.depth_multiplier),
+                    (one.image_s.median, rate),
+                    xytext=_BESIDE[precisions.index(one.precision) % len(_BESIDE)],
+                    textcoords="offset points",
+                    ha="right" if precisions.index(one.precision) % len(_BESIDE) == 0 else "left",
+                    fontsize=8,
+                    color=colours[one.precision],
+                )
+            drawing.scale_axis(axes, "x", ends, log)
+            if rates:
+                room = 0.08 * max(1.0, max(rates) - min(rates))
+                axes.set_ylim(max(0.0, min(rates) - room), min(100.5, max(rates) + room))
+            axes.set_xlabel("image_s, seconds a scene" + (" (log)" if log else ""))
+            axes.set_ylabel("top-1 on the images, %")
+            _title(axes, target, panels)
+        _legend(figure, all_axes, "precision")
+    return figure
+
+
+def stages(summaries: Sequence[TrialSummary]) -> Figure:
+    """Where the time of a patch goes: one stacked bar a trial, in milliseconds.
+
+    Args:
+        summaries: trials; those without stages are left out.
+    """
+    shown = [summary for summary in summaries if summary.stages_ms]
+    panels = _panels(shown)
+    names = list(dict.fromkeys(stage for summary in shown for stage in summary.stages_ms))
+    known = {"patchify": drawing.SKY, "preprocess": drawing.ORANGE, "infer": drawing.BLUE}
+    others = [colour for colour in drawing.PALETTE if colour not in known.values()]
+    free = [name for name in names if name not in known]
+    colours = known | {name: others[number % len(others)] for number, name in enumerate(free)}
+    labels = words.labels(shown)
+    longest = max((len(group) for group in panels.values()), default=1)
+    with drawing.style():
+        figure, all_axes = drawing.grid(max(1, len(panels)), height=1.2 + 0.27 * min(longest, 60))
+        for axes, (target, group) in zip(all_axes, panels.items(), strict=False):
+            group = group[:60]
+            left = [0.0] * len(group)
+            for name in names:
+                widths = [one.stages_ms.get(name, 0.0) for one in group]
+                axes.barh(
+                    range(len(group)), widths, left=left, color=colours[name], label=drawing.label(name)
+                )
+                left = [start + width for start, width in zip(left, widths, strict=True)]
+            for row, total in enumerate(left):
+                axes.annotate(
+                    words.number(total), (total, row), xytext=(4, -3), textcoords="offset points", fontsize=8
+                )
+            axes.set_yticks(range(len(group)), [drawing.label(labels[one.key]) for one in group])
+            axes.set_ylim(len(group) - 0.4, -0.6)
+            axes.grid(visible=False, axis="y")
+            drawing.scale_axis(axes, "x", left, log=False)
+            axes.set_xlabel("milliseconds a patch")
+            _title(axes, target, panels)
+        _legend(figure, all_axes, "stage")
+    return figure
+
+
+def _panels(summaries: Sequence[TrialSummary]) -> dict[str, list[TrialSummary]]:
+    found: dict[str, list[TrialSummary]] = {}
+    for summary in summaries:
+        found.setdefault(summary.target, []).append(summary)
+    return dict(list(found.items())[: drawing.MAX_PANELS])
+
+
+def _precisions(summaries: Sequence[TrialSummary]) -> list[str]:
+    found = dict.fromkeys(summary.precision for summary in summaries)
+    return sorted(found, key=lambda name: list(drawing.colours(found)).index(name))
+
+
+def _ends(figure: Interval | None) -> list[float]:
+    if figure is None:
+        return []
+    return [end for end in (figure.low, figure.median, figure.high) if end is not None]
+
+
+def _errors(figures: Sequence[Interval]) -> list[list[float]]:
+    """Distances below and above the medians; 0 where there is no interval, which draws no bar."""
+    return [
+        [0.0 if one.low is None else max(0.0, one.median - one.low) for one in figures],
+        [0.0 if one.high is None else max(0.0, one.high - one.median) for one in figures],
+    ]
+
+
+def _points(
+    axes: Axes, points: Sequence[tuple[float, Interval]], label: str, colour: str, marker: str
+) -> None:
+    if points:
+        axes.errorbar(
+            [x for x, _ in points],
+            [figure.median for _, figure in points],
+            yerr=_errors([figure for _, figure in points]),
+            fmt=marker,
+            color=colour,
+            markersize=6,
+            linewidth=1.2,
+            capsize=3,
+            label=label,
+        )
+
+
+def _title(axes: Axes, target: str, panels: Mapping[str, object]) -> None:
+    if len(panels) > 1:
+        axes.set_title(drawing.label(target), loc="left")
+
+
+def _legend(figure: Figure, all_axes: Sequence[Axes], title: str) -> None:
+    """One legend for all panels, each name once."""
+    found: dict[str, Artist] = {}
+    for axes in all_axes:
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(name, handle)
+    if found:
+        figure.legend(found.values(), found, title=title, loc="outside right upper", alignment="left")

@@ -1,0 +1,55 @@
+"""The report as one HTML file that needs no network, no script and no other file."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from edgebench.atomic import write_atomically
+from edgebench.errors import StoredResultError
+from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.report.page import texts
+from edgebench.report.pictures import pictures
+from edgebench.store.load import Results
+
+
+def write_report(
+    results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], path: Path
+) -> Path:
+    """Write the report to `path` in one step and return the path; StoredResultError when it cannot be."""
+    text = render(results, summaries, verdicts)
+    try:
+        write_atomically(path, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise StoredResultError(
+            f"the report cannot be written to {path}",
+            why=error.strerror or str(error),
+            fix="choose another file with -o",
+        ) from error
+    return path
+
+
+def render(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
+    """The whole page; the same text for the same result."""
+    made = _template().render(page=page(results, summaries, verdicts))
+    return made if made.endswith("\n") else made + "\n"
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    environment_ = jinja2.Environment(
+        loader=jinja2.PackageLoader("edgebench.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    return environment_.get_template("report.html.j2")
+
+
+def page(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Everything that the template shows: the texts, and the figures as `data:` addresses."""
+    return texts(results, summaries, verdicts) | {"figures": pictures(results, summaries, verdicts)}

@@ -1,0 +1,189 @@
+"""What the listing commands print: devices, findings, profiles, variants; as a table or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any
+
+from rich.console import Console
+
+from edgebench.report import words
+from edgebench.report.document import SCHEMA_VERSION, as_json, clean
+from edgebench.report.terminal import cell, line, new_table
+
+_LEVELS = {"ok": "green", "warning": "yellow", "error": "bold red"}
+
+
+@dataclass(frozen=True)
+class DeviceRow:
+    """One backend as `edgebench devices` shows it; `options` is its JSON schema's properties."""
+
+    name: str
+    description: str
+    precisions: tuple[str, ...]
+    options: Mapping[str, Mapping[str, Any]]
+
+
+def print_devices(
+    console: Console, rows: Sequence[DeviceRow], meters: Mapping[str, str], *, as_json: bool = False
+) -> None:
+    """Print what can be measured here, with the options that `--set` takes, and the meters."""
+    if as_json:
+        _print_json(console, {"devices": [asdict(row) for row in rows], "meters": dict(meters)})
+        return
+    for row in rows:
+        console.print(cell(console, row.name, "bold"))
+        line(console, row.description, indent=4)
+        line(console, f"precisions: {', '.join(row.precisions)}", indent=4)
+        for name, about in row.options.items():
+            line(console, f"--set {name}=...: {_option(about)}", indent=4)
+    if not rows:
+        line(console, "No device is installed.")
+    console.print()
+    console.print(cell(console, "meters", "bold"))
+    for name, description in meters.items():
+        line(console, f"{name}: {(description.strip().splitlines() or [''])[0]}", indent=4)
+    if not meters:
+        line(console, "none", indent=4)
+
+
+def _option(about: Mapping[str, Any]) -> str:
+    """What an option takes, out of its JSON schema."""
+    kinds = [about, *about.get("anyOf", ())]
+    values = next((kind["enum"] for kind in kinds if "enum" in kind), None)
+    types = [str(kind["type"]) for kind in kinds if "type" in kind and kind["type"] != "null"]
+    said = ", ".join(map(str, values)) if values else " or ".join(types) or "a value"
+    default = about.get("default")
+    described = f"; {about['description']}" if about.get("description") else ""
+    return f"{said}{described}" + ("" if default is None else f" (default {default})")
+
+
+def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
+    """Print what doctor found: level, subject, message, and the fix below it."""
+    if as_json:
+        _print_json(console, {"findings": [dict(finding) for finding in findings]})
+        return
+    several = len({finding.get("target") for finding in findings}) > 1
+    for finding in findings:
+        level = str(finding.get("level", ""))
+        where = f"{finding.get('target')}: " if several else ""
+        text = f"{level:<8} {where}{finding.get('subject', '')}: {finding.get('message', '')}"
+        line(console, text, _LEVELS.get(level, ""), indent=2)
+        if finding.get("fix"):
+            line(console, f"fix: {finding['fix']}", indent=11)
+    if not findings:
+        line(console, "Nothing to say.")
+
+
+def print_profiles(console: Console, profiles: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
+    """Print the profiles (as `Profile.as_record` gives them), each with its title and requirements."""
+    if as_json:
+        _print_json(console, {"profiles": [dict(profile) for profile in profiles]})
+        return
+    for profile in profiles:
+        line(console, str(profile.get("name", "")), "bold")
+        if profile.get("title"):
+            line(console, str(profile["title"]), indent=4)
+        line(console, "; ".join(map(requirement, profile.get("requirements", ()))), indent=4)
+    if not profiles:
+        line(console, "There are none.")
+
+
+def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool = False) -> None:
+    """Print one profile: what it is, where it comes from, each requirement with how its limit came about."""
+    if as_json:
+        _print_json(console, {"profile": dict(profile)})
+        return
+    line(console, str(profile.get("name", "")), "bold")
+    for name in ("title", "description", "source"):
+        if profile.get(name):
+            line(console, ("source: " if name == "source" else "") + str(profile[name]), indent=2)
+    console.print()
+    table = new_table(console, [("requirement", False), ("limit", False), ("from", False)])
+    for one in profile.get("requirements", ()):
+        budget = one.get("budget")
+        origin = (
+            f"{budget.get('cycle_s')} s a cycle / {words.counted(int(budget.get('images', 0)), 'image')}"
+            if isinstance(budget, Mapping)
+            else ""
+        )
+        if one.get("averaging_s"):
+            origin = f"averaged over {one['averaging_s']:g} s"
+        table.add_row(*(cell(console, text) for text in (str(one.get("name", "")), requirement(one), origin)))
+    console.print(table)
+
+
+def requirement(record: Mapping[str, Any]) -> str:
+    """A requirement's record as a formula: `image_s median ≤ 4.42 s`."""
+    limit = record.get("limit")
+    bound = (
+        words.quantity(limit)
+        if isinstance(limit, list | tuple)
+        else f"{limit:g}"
+        if limit is not None
+        else "?"
+    )
+    statistic = str(record.get("statistic", ""))
+    shown = "" if statistic in ("", "declared", "recorded", "share") else f" {statistic}"
+    sign = "≥" if record.get("comparison") == "at least" else "≤"
+    unit = str(record.get("unit", ""))
+    return (
+        f"{record.get('quantity', 'image_s')}{shown} {sign} {bound}{'' if unit in ('', '1') else f' {unit}'}"
+    )
+
+
+def print_variants(console: Console, rows: Sequence[Any], *, as_json: bool = False) -> None:
+    """Print variants with what is known of them; paths stand on lines of their own, whole.
+
+    Args:
+        console: where to print.
+        rows: mappings or dataclasses; `variant` names the row, other scalar fields become columns.
+        as_json: print the rows as they are instead.
+    """
+    plain_rows: list[dict[str, Any]] = [
+        asdict(row) if is_dataclass(row) and not isinstance(row, type) else dict(row) for row in rows
+    ]
+    if as_json:
+        _print_json(console, {"variants": plain_rows})
+        return
+    names = [
+        name
+        for name in dict.fromkeys(name for row in plain_rows for name in row)
+        if name not in ("path", "reason", "sha256")
+        and any(row.get(name) not in (None, "") for row in plain_rows)
+        and not any(isinstance(row.get(name), Mapping | list | tuple) for row in plain_rows)
+    ]
+    table = new_table(console, [(_heading(name), place > 0) for place, name in enumerate(names)])
+    for row in plain_rows:
+        table.add_row(*(cell(console, _variant_cell(name, row.get(name))) for name in names))
+    console.print(table)
+    for row in plain_rows:
+        if row.get("path"):
+            console.print(cell(console, f"{row.get('variant', '')}: {row['path']}"), soft_wrap=True)
+        if row.get("reason"):
+            line(console, f"{row.get('variant', '')}: {row['reason']}", indent=2)
+
+
+def _heading(name: str) -> str:
+    return name.removesuffix("_bytes").replace("_", " ")
+
+
+def _variant_cell(name: str, value: Any) -> str:
+    if value is None:
+        return words.MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return words.size(value) if name.endswith("_bytes") else f"{value:,}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _print_json(console: Console, value: Mapping[str, Any]) -> None:
+    # Not through the console: it would wrap long strings.
+    console.file.write(_as_json({"schema_version": SCHEMA_VERSION, **value}))
+
+
+def _as_json(value: Mapping[str, Any]) -> str:
+    made: dict[str, Any] = clean(value)
+    return as_json(made)

@@ -1,0 +1,51 @@
+"""The report as Markdown: the tables of the HTML page, for a README or an issue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.report import tables
+from edgebench.report.page import texts
+from edgebench.report.tables import Table
+from edgebench.store.load import Results
+
+_SPECIAL = str.maketrans(
+    {char: f"\\{char}" for char in "\\`*_{}[]()#+!|~$@"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+)
+
+
+def export_markdown(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
+    """Headline, verdicts, latency, accuracy, memory, warnings and the command, as GitHub's Markdown."""
+    page = texts(results, summaries, verdicts)
+    parts = [f"# {escape(page['title'])}", escape(page["subtitle"]), "## Verdicts"]
+    for card in page["cards"]:
+        parts.append(f"**{escape(card['title'])}**: {escape(card['headline'])}")
+    parts += [_table(table, f"### {escape(table.title)}") for table in page["verdict_tables"]]
+    if not page["cards"]:
+        parts.append("No profile was asked for.")
+    parts.append(_table(page["image_s"], "## image\\_s: the whole scene"))
+    parts.append(_table(page["infer_s"], "## infer\\_s: the runtime alone"))
+    parts.append(_table(page["accuracy"], "## Accuracy"))
+    parts += [escape(note) for note in page["accuracy_notes"]]
+    if page["power"].rows:
+        parts.append(_table(page["power"], "## Power"))
+    parts += [escape(note) for note in page["power_notes"]]
+    parts.append(_table(tables.memory(summaries), "## Memory"))
+    notes = [*page["failures"], *page["warnings"]]
+    parts.append("## Warnings\n\n" + ("\n".join(f"- {escape(note)}" for note in notes) or "None."))
+    fence = "`" * (3 + page["command"].count("`"))
+    parts.append(f"## Measure it again\n\n{fence}sh\n{page['command']}\n{fence}")
+    return "\n\n".join(parts) + "\n"
+
+
+def escape(text: str) -> str:
+    """Text that Markdown and the HTML in it show as it is."""
+    return " ".join(text.translate(_SPECIAL).split())
+
+
+def _table(table: Table, heading: str) -> str:
+    head = "| " + " | ".join(escape(column.heading) for column in table.columns) + " |"
+    rule = "|" + "|".join("---:" if column.figures else "---" for column in table.columns) + "|"
+    rows = ["| " + " | ".join(escape(text) for text in row) + " |" for row in table.rows]
+    return "\n".join([heading, "", head, rule, *rows])

@@ -1,0 +1,200 @@
+"""What a report says, in order and as plain text: headline, verdicts, tables, notes, the command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.report import judged, tables, words
+from edgebench.report.environment import command_line, environment, golden
+from edgebench.store.load import Results
+
+_MAX_MATRIX = 40  # classes up to which a confusion matrix can be read
+
+
+def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Everything but the figures, as text that whatever shows it still has to escape."""
+    record = results.experiment
+    names = tables.trial_names(summaries)
+    return {
+        "name": words.plain(record.name, 120),
+        "title": _title(results, summaries),
+        "subtitle": _subtitle(results, summaries),
+        "contents": _CONTENTS,
+        "words": judged.WORDS,
+        "cards": _cards(results, summaries, verdicts),
+        "failures": _failures(summaries, names),
+        "glance": tables.glance(summaries, verdicts),
+        "verdict_tables": tables.verdict_tables(summaries, verdicts),
+        "image_s": tables.latency(summaries, "image_s"),
+        "infer_s": tables.latency(summaries, "infer_s"),
+        "stages": tables.stages(summaries),
+        "cold": tables.cold(summaries),
+        "accuracy": tables.accuracy(summaries),
+        "accuracy_notes": _accuracy_notes(results, summaries),
+        "matrices": _matrices(summaries, names),
+        "power": tables.power(summaries),
+        "power_notes": _shared_notes(
+            [(one.power_reason, names[one.key]) for one in summaries if one.power is None]
+        ),
+        "memory": tables.memory(summaries),
+        "golden": golden(results, names),
+        "warnings": _warnings(results, summaries, names),
+        "environment": environment(results),
+        "command": command_line(record.command) or "the command was not kept",
+        "repeat_note": f"With --seed {record.seed} the sessions run in the same order.",
+        "definitions": words.HOW_FIGURES_ARE_DEFINED,
+        "footer": f"Made by EdgeBench from the result {words.plain(results.path.name, 120)}; "
+        f"measured by version {words.plain(record.edgebench_version, 40)}.",
+    }
+
+
+_CONTENTS = (
+    ("verdicts", "Verdicts"),
+    ("latency", "Latency"),
+    ("accuracy", "Accuracy"),
+    ("scene", "Scene"),
+    ("power", "Power"),
+    ("warnings", "Warnings"),
+    ("environment", "Environment"),
+    ("repeat", "Repeat"),
+)
+
+
+def _title(results: Results, summaries: Sequence[TrialSummary]) -> str:
+    targets = list(dict.fromkeys(words.plain(one.target, 60) for one in summaries))
+    if not targets:
+        return f"{words.plain(results.experiment.name, 120)}: no trials"
+    where = words.listed(targets) if len(targets) < 4 else words.counted(len(targets), "target")
+    return f"{words.counted(len(summaries), 'trial')} of {words.families(summaries)} on {where}"
+
+
+def _subtitle(results: Results, summaries: Sequence[TrialSummary]) -> str:
+    record = results.experiment
+    done = sum(one.status == "done" for one in summaries)
+    return (
+        f"{words.plain(record.name, 120)} · {words.plain(record.created_utc, 40)} · "
+        f"{done} of {words.counted(len(summaries), 'trial')} complete, "
+        f"{words.counted(record.sessions, 'session')} of {record.passes} steady "
+        f"{'pass' if record.passes == 1 else 'passes'} each · "
+        f"scene {words.plain(record.scene.name, 80)}, {record.scene.rows * record.scene.columns} patches"
+    )
+
+
+def _cards(
+    results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
+) -> list[dict[str, Any]]:
+    names = tables.trial_names(summaries)
+    found = judged.by_trial_and_profile(verdicts)
+    titles = {
+        str(record.get("name")): str(record.get("title") or "") for record in results.experiment.profiles
+    }
+    cards = []
+    for profile in judged.profiles(verdicts):
+        by_word: dict[str, list[str]] = {word: [] for word in ("pass", "fail", "inconclusive", "unknown")}
+        for (trial, name), group in found.items():
+            if name == profile:
+                by_word[judged.overall(group)].append(names.get(trial, words.plain(trial, 16)))
+        title = titles.get(profile, "")
+        cards.append(
+            {
+                "title": words.plain(profile, 80) + (f": {words.plain(title, 120)}" if title else ""),
+                "headline": _headline(by_word),
+                "counts": [(len(who), word) for word, who in by_word.items() if who],
+                "lines": [
+                    one.sentence()
+                    for one in judged.shared([one for one in verdicts if one.profile == profile])
+                ],
+            }
+        )
+    return cards
+
+
+def _headline(by_word: Mapping[str, Sequence[str]]) -> str:
+    """What the verdicts come to, for someone who reads one sentence only."""
+    total = sum(len(who) for who in by_word.values())
+    passed, failed = by_word["pass"], by_word["fail"]
+    if passed:
+        which = "every trial" if len(passed) == total else _few(passed)
+        return f"Every requirement is met by {which}."
+    if len(failed) == total:
+        return "No trial meets every requirement."
+    undecided = total - len(failed)
+    return f"No trial is shown to meet every requirement: {undecided} of {total} cannot be decided" + (
+        f", {len(failed)} do not meet one."
+        if len(failed) > 1
+        else ", 1 does not meet one."
+        if failed
+        else "."
+    )
+
+
+def _few(items: Sequence[str]) -> str:
+    return (
+        words.listed(list(items)) if len(items) <= 4 else f"{', '.join(items[:3])} and {len(items) - 3} more"
+    )
+
+
+def _failures(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:
+    said = [
+        (f"{one.status.replace('_', ' ')}: {one.reason or 'no reason was kept'}", names[one.key])
+        for one in summaries
+        if one.status != "done"
+    ]
+    said += [
+        (f"a session failed: {failure}", names[one.key]) for one in summaries for failure in one.failures
+    ]
+    return _shared_notes(said)
+
+
+def _shared_notes(said: Sequence[tuple[str, str]]) -> list[str]:
+    """Each sentence once, behind the trials that it holds for."""
+    told: dict[str, list[str]] = {}
+    for sentence, who in said:
+        if sentence:
+            told.setdefault(words.plain(sentence), []).append(who)
+    return [f"{_few(list(dict.fromkeys(who)))}: {sentence}" for sentence, who in told.items()]
+
+
+def _warnings(results: Results, summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:
+    general = [words.plain(warning) for warning in (*results.experiment.warnings, *results.warnings)]
+    general += [
+        words.plain(f"{finding.get('subject')}: {finding.get('message')} {finding.get('fix') or ''}".strip())
+        for finding in results.experiment.preflight
+        if finding.get("level") not in ("ok", None)
+    ]
+    return list(dict.fromkeys(general)) + _shared_notes(
+        [(warning, names[one.key]) for one in summaries for warning in one.warnings]
+    )
+
+
+def _accuracy_notes(results: Results, summaries: Sequence[TrialSummary]) -> list[str]:
+    record = results.experiment
+    notes = []
+    if record.images is not None:
+        notes.append(
+            f"Taken on {words.plain(record.images.name, 80)} ({record.images.n} images) "
+            "with the very artifact that was timed, on the runtime that was timed."
+        )
+    elif record.images_reason:
+        notes.append(f"There is none: {words.plain(record.images_reason)}")
+    if any(one.accuracy is not None and one.accuracy.overlapping for one in summaries):
+        notes.append(words.OVERLAP_NOTE)
+    return notes
+
+
+def _matrices(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    made = []
+    for one in summaries:
+        if one.accuracy is None or not 0 < len(one.accuracy.confusion) <= _MAX_MATRIX:
+            continue
+        classes = [words.plain(name, 40) for name in one.accuracy.class_names]
+        made.append(
+            {
+                "title": f"{names[one.key]}: {words.right_of(one.accuracy)}",
+                "names": classes,
+                "rows": list(zip(classes, one.accuracy.confusion, strict=False)),
+            }
+        )
+    return made

@@ -1,0 +1,124 @@
+"""The scene with what a variant saw in it: one translucent cell a patch."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
+from numpy.typing import NDArray
+from PIL import Image
+
+from edgebench.errors import StoredResultError
+from edgebench.report import drawing, words
+from edgebench.store.records import SceneRecord
+
+_MAX_PIXELS = 4_000 * 4_000
+_CLASS_COLOURS = (
+    drawing.BLUE,
+    "#F5F5F5",
+    drawing.GREEN,
+    drawing.ORANGE,
+    drawing.PINK,
+    drawing.SKY,
+    drawing.VERMILION,
+)
+
+
+def scene_classes(
+    scene_jpg: bytes, record: SceneRecord, predictions: Sequence[int], class_names: Sequence[str]
+) -> Figure:
+    """The scene, each patch tinted by its predicted class; patches whose label says otherwise are crossed.
+
+    Args:
+        scene_jpg: JPEG of the part of the scene that is cut into patches.
+        record: the scene; its labels are compared where they are of the same classes.
+        predictions: one class index a patch, row by row; -1 where there is none.
+        class_names: what the indices mean.
+
+    Raises:
+        StoredResultError: the picture cannot be read, or the predictions are not one a patch.
+    """
+    patches = record.rows * record.columns
+    if len(predictions) != patches:
+        raise StoredResultError(
+            "the predictions of the scene cannot be drawn",
+            why=f"there are {len(predictions)} for {patches} patches",
+            fix="measure the scene again",
+        )
+    pixels = _decode(scene_jpg)
+    seen = np.asarray(predictions, dtype=np.int64)
+    tints = np.array([to_rgba(colour, 0.42) for colour in _CLASS_COLOURS])
+    cells = tints[seen % len(tints)]
+    cells[(seen < 0) | (seen >= len(class_names)), 3] = 0.0
+    wrong = disagreements(record, predictions, class_names)
+    with drawing.style():
+        ratio = record.rows / record.columns
+        figure = Figure(figsize=(7.6, max(2.5, min(12.0, 5.9 * ratio))), layout="constrained")
+        axes = figure.subplots()
+        extent = (0.0, float(record.columns), float(record.rows), 0.0)
+        axes.imshow(pixels, extent=extent, interpolation="lanczos")
+        axes.imshow(cells.reshape(record.rows, record.columns, 4), extent=extent, interpolation="nearest")
+        if wrong:
+            rows, columns = np.divmod(np.asarray(wrong), record.columns)
+            axes.scatter(
+                columns + 0.5,
+                rows + 0.5,
+                marker="x",
+                s=26,
+                linewidths=1.3,
+                color="white",
+                path_effects=[withStroke(linewidth=2.6, foreground="black")],
+                gid="disagreements",
+            )
+        axes.set_axis_off()
+        handles: list[Patch | Line2D] = [
+            Patch(
+                facecolor=tints[index % len(tints)][:3],
+                edgecolor=drawing.QUIET,
+                label=f"{drawing.label(name)}: {int((seen == index).sum())}",
+            )
+            for index, name in enumerate(class_names)
+        ]
+        if wrong is not None:
+            handles.append(
+                Line2D([], [], marker="x", color="black", linestyle="", label=f"label differs: {len(wrong)}")
+            )
+        figure.legend(handles=handles, title="predicted patches", loc="outside right upper", alignment="left")
+    return figure
+
+
+def disagreements(
+    record: SceneRecord, predictions: Sequence[int], class_names: Sequence[str]
+) -> list[int] | None:
+    """Indices of the patches whose label is another class; None where labels and classes do not compare."""
+    if record.labels is None or len(record.labels) != len(predictions):
+        return None
+    if tuple(record.class_names) != tuple(class_names):
+        return None
+    return [
+        index
+        for index, (label, seen) in enumerate(zip(record.labels, predictions, strict=True))
+        if label >= 0 and label != seen
+    ]
+
+
+def _decode(scene_jpg: bytes) -> NDArray[np.uint8]:
+    try:
+        with warnings.catch_warnings(), Image.open(io.BytesIO(scene_jpg), formats=("JPEG",)) as image:
+            warnings.simplefilter("error")
+            if image.width * image.height > _MAX_PIXELS:
+                raise ValueError(f"{image.width} x {image.height} is too large for a preview")
+            return np.asarray(image.convert("RGB"))
+    except (OSError, ValueError, SyntaxError, Warning) as error:
+        raise StoredResultError(
+            "the stored picture of the scene cannot be read",
+            why=words.plain(error),
+            fix="the figures are not affected; measure again for a new picture",
+        ) from error

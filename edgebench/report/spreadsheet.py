@@ -1,0 +1,69 @@
+"""The trials as CSV: one row a trial, units in the headings, empty where a figure is missing."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.report import judged, words
+from edgebench.report.document import clean
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
+    """One row a trial; full precision; a column of the overall verdict for every profile."""
+    profiles = judged.profiles(verdicts)
+    found = judged.by_trial_and_profile(verdicts)
+    stages = list(dict.fromkeys(stage for one in summaries for stage in one.stages_ms))
+    rows = [
+        _row(one, stages)
+        | {
+            f"verdict:{profile}": judged.overall(found[one.key, profile])
+            if (one.key, profile) in found
+            else None
+            for profile in profiles
+        }
+        for one in summaries
+    ]
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    headings = list(rows[0]) if rows else ["key"]
+    writer.writerow([_cell(heading) for heading in headings])
+    writer.writerows([[_cell(row[heading]) for heading in headings] for row in rows])
+    return buffer.getvalue()
+
+
+def _row(one: TrialSummary, stages: Sequence[str]) -> dict[str, Any]:
+    primary = next((figure for figure in one.power or () if figure.primary), None)
+    row: dict[str, Any] = {
+        "key": one.key,
+        "target": one.target,
+        "variant": one.variant,
+        "depth_multiplier": one.depth_multiplier,
+        "precision": one.precision,
+        "batch": one.batch,
+        "status": one.status,
+        "reason": one.reason,
+    }
+    for name, figure in (("image_s", one.image_s), ("infer_s", one.infer_s)):
+        for field in ("median", "low", "high", "sessions", "n"):
+            row[f"{name}_{field}"] = None if figure is None else getattr(figure, field)
+    row |= {f"{stage}_ms": one.stages_ms.get(stage) for stage in stages}
+    row |= {name: one.cold.get(name) for name in ("import_s", "load_s", "first_inference_s", "first_pass_s")}
+    for field in ("k", "n", "low", "high"):
+        row[f"accuracy_{field}"] = None if one.accuracy is None else getattr(one.accuracy, field)
+    for field in ("mean_w", "peak_w", "energy_j", "net_energy_j"):
+        row[field] = None if primary is None else getattr(primary, field)
+    return row | {"memory_bytes": one.memory_bytes, "artifact_bytes": one.artifact_bytes}
+
+
+def _cell(value: Any) -> Any:
+    """A value as a cell; text that a spreadsheet would run as a formula gets an apostrophe."""
+    if not isinstance(value, str):
+        return clean(value)
+    text = words.plain(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -1,0 +1,220 @@
+"""Figures and sentences as text: the one place where numbers are rounded and outside text is cleaned."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+
+from edgebench.fit.types import Accuracy, Agreement, Interval, TrialSummary, Verdict
+
+MISSING = "-"
+
+HOW_FIGURES_ARE_DEFINED: tuple[tuple[str, str], ...] = (
+    (
+        "image_s",
+        "seconds from the scene in the device's memory to the last score: patchify, preprocess, infer. "
+        "It is what a profile judges unless it says otherwise.",
+    ),
+    (
+        "infer_s",
+        "seconds in which the runtime works on the scene's patches: the union of the inference intervals "
+        "where they overlap. No table mixes it with image_s.",
+    ),
+    (
+        "interval",
+        "95 %, Student's t on the medians of the sessions. A session is a fresh process with the model "
+        "loaded anew, so the interval covers what differs between starts, not only between passes.",
+    ),
+    (
+        "accuracy",
+        "k right of n labelled images, predicted by the very artifact that was timed, with the Wilson "
+        "interval at 95 %.",
+    ),
+    (
+        "verdict",
+        "pass when the whole interval meets the limit, fail when the whole interval misses it, inconclusive "
+        "when the data cannot tell, unknown when the figure is missing. A margin is what is left to the "
+        "limit; it is negative where the limit is missed.",
+    ),
+)
+
+OVERLAP_NOTE = "Some of the images are crops that share pixels, so these intervals are a little too narrow."
+
+
+def plain(text: object, limit: int = 400) -> str:
+    """Outside text on one line: control and direction characters shown as U+FFFD, bounded in length."""
+    cleaned = "".join(
+        " " if char in "\t\n\r" else "\ufffd" if unicodedata.category(char) in _UNSHOWN else char
+        for char in str(text)[: limit + 1]
+    )
+    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"
+
+
+_UNSHOWN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+
+
+def _decimals(value: float, digits: int = 3) -> int:
+    """Decimal places that show at least `digits` significant digits of a value."""
+    if value == 0 or not math.isfinite(value):
+        return 0
+    return min(9, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A figure with at least three significant digits, never in exponent form below 1e15."""
+    if not math.isfinite(value):
+        return MISSING
+    return f"{value:.{_decimals(value, digits)}f}"
+
+
+def signed(value: float) -> str:
+    """A margin: `+4.19`, `-0.210`, `+269.77`; decimals are kept, since a margin is a difference."""
+    if not math.isfinite(value):
+        return MISSING
+    return f"{value:+.{max(2 if abs(value) < 1e4 else 0, _decimals(value))}f}"
+
+
+def interval(figure: Interval | None) -> str:
+    """`0.231 ±0.004`, or the median alone where there is no interval, or the sign for a missing figure.
+
+    The half-width is rounded up, so that rounding never makes an interval look narrower than it is.
+    """
+    if figure is None:
+        return MISSING
+    if figure.low is None or figure.high is None:
+        return number(figure.median)
+    half = max(figure.high - figure.median, figure.median - figure.low)
+    places = _decimals(figure.median)
+    if half > 0:
+        places = max(places, min(_decimals(half, 1), _decimals(figure.median, 5)))
+    step = 10.0**-places
+    return f"{figure.median:.{places}f} ±{math.ceil(half / step - 1e-9) * step:.{places}f}"
+
+
+def size(count: int | None) -> str:
+    """Bytes in the decimal units of data sheets: `812 kB`, `3.46 MB`."""
+    if count is None:
+        return MISSING
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= scale:
+            return f"{number(count / scale)} {unit}"
+    return f"{count} B"
+
+
+def percent(part: float, digits: int = 1) -> str:
+    """A share of one as `95.4 %`."""
+    return f"{100 * part:.{digits}f} %"
+
+
+def right_of(accuracy: Accuracy | None) -> str:
+    """`954/1000`."""
+    return MISSING if accuracy is None else f"{accuracy.k}/{accuracy.n}"
+
+
+def agreement(figure: Agreement | None) -> str:
+    """`99.6 %` of the patches predicted as the fp32 variant predicts them."""
+    return MISSING if figure is None or figure.n == 0 else percent(figure.k / figure.n)
+
+
+def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
+    """A short name for every trial's key: `0.25 int8`, with family or batch added where they differ."""
+    families = {_family(summary) for summary in summaries}
+    batches = {summary.batch for summary in summaries}
+    names: dict[str, str] = {}
+    for summary in summaries:
+        parts = [depth(summary.depth_multiplier), plain(summary.precision, 16)]
+        if len(families) > 1:
+            parts.insert(0, plain(_family(summary), 40))
+        if len(batches) > 1:
+            parts.append(f"b{summary.batch}")
+        names[summary.key] = " ".join(parts)
+    seen: dict[tuple[str, str], list[TrialSummary]] = {}
+    for summary in summaries:
+        seen.setdefault((summary.target, names[summary.key]), []).append(summary)
+    for alike in seen.values():
+        if len(alike) > 1:  # something else decides: the key is all that tells them apart
+            names.update({one.key: f"{names[one.key]} {one.key[:6]}" for one in alike})
+    return names
+
+
+def _family(summary: TrialSummary) -> str:
+    return summary.variant.split("-", 1)[0]
+
+
+def depth(multiplier: float) -> str:
+    """A depth multiplier as it is written everywhere: `0.25`, `0.5`, `1.0`."""
+    return f"{multiplier:.1f}" if multiplier % 1 == 0 else f"{multiplier:g}"
+
+
+def families(summaries: Sequence[TrialSummary]) -> str:
+    """The model families, for a heading: `mobilenet_v1`."""
+    return ", ".join(sorted({plain(_family(summary), 40) for summary in summaries}))
+
+
+def unit(verdict: Verdict) -> str:
+    """The unit with its space, or nothing for a pure number."""
+    return f" {plain(verdict.unit, 16)}" if verdict.unit not in ("", "1") else ""
+
+
+def quantity(value: float | Sequence[float] | None) -> str:
+    """One number, or the numbers of a body: `10 x 70 x 80`."""
+    if value is None:
+        return MISSING
+    if isinstance(value, Sequence):
+        return " x ".join(f"{part:g}" for part in value)
+    return number(value)
+
+
+def limit(verdict: Verdict) -> str:
+    """The requirement as a formula: `image_s median ≤ 4.42 s`."""
+    return " ".join(required(verdict))
+
+
+def required(verdict: Verdict) -> tuple[str, str]:
+    """What is required and its bound: `image_s median` and `≤ 4.42 s`."""
+    said = "" if verdict.statistic in _UNSAID else f" {plain(verdict.statistic, 16)}"
+    bound = verdict.limit
+    text = (
+        quantity(bound) if isinstance(bound, Sequence) else f"{bound:.0f}" if bound >= 1e6 else f"{bound:g}"
+    )
+    sign = "≥" if wants_more(verdict) else "≤"
+    return f"{plain(verdict.quantity, 40)}{said}", f"{sign} {text}{unit(verdict)}"
+
+
+_UNSAID = ("", "declared", "recorded", "share")  # there is but one such figure
+
+
+def wants_more(verdict: Verdict) -> bool:
+    """Whether the requirement is a lower bound, as for accuracy."""
+    return verdict.quantity == "accuracy"
+
+
+def value(verdict: Verdict) -> str:
+    """The figure that was judged, with its unit."""
+    return MISSING if verdict.value is None else f"{quantity(verdict.value)}{unit(verdict)}"
+
+
+def span(verdict: Verdict) -> str:
+    """The interval that was judged: `0.227 to 0.235 s`."""
+    if verdict.low is None or verdict.high is None:
+        return MISSING
+    places = max(_decimals(verdict.low), _decimals(verdict.high))
+    return f"{verdict.low:.{places}f} to {verdict.high:.{places}f}{unit(verdict)}"
+
+
+def margin(verdict: Verdict) -> str:
+    """What is left to the limit, signed: `+4.19 s`."""
+    return MISSING if verdict.margin is None else f"{signed(verdict.margin)}{unit(verdict)}"
+
+
+def counted(n: int, noun: str) -> str:
+    """`1 variant`, `9 variants`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def listed(items: Sequence[str], conjunction: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return (
+        items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {conjunction} {items[-1]}" if items else ""
+    )
