@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ from edgebench.store.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column
 
 MAX_ROWS = 50_000_000
 """A file that promises more rows was not written by a session."""
+
+MAX_BYTES = 2**30
+"""A larger file was not written by a session."""
 
 _READERS = 4
 
@@ -82,38 +86,44 @@ def _read(source: Source, name: str, root: Path, columns: Sequence[str] | None) 
     if regular_file(path, root) is None:
         return None
     try:
+        with path.open("rb") as file:
+            # At once: the files are small, and nothing can change between the check and the reading.
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise _damaged(path, f"it is larger than {MAX_BYTES} bytes")
         # A page's checksum tells a flipped bit from a figure.
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            _check(file, name, path, columns)
-            return file.read(columns=None if columns is None else list(columns), use_threads=False)
+        with pq.ParquetFile(pa.py_buffer(data), page_checksum_verification=True) as parquet:
+            schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
+            fault = _fault(name, schema) or (f"it promises {rows} rows" if rows > MAX_ROWS else "")
+            if fault:
+                raise _damaged(path, fault)
+            lacking = [column for column in columns or () if column not in schema.names]
+            if lacking:
+                raise StoredResultError(f"{path} has no column {lacking[0][:60]!r}")
+            return parquet.read(columns=None if columns is None else list(columns), use_threads=False)
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
-        raise _damaged(path, str(error).splitlines()[0][:200] if str(error) else "") from error
+        raise _damaged(path, str(error).partition("\n")[0][:200]) from error
 
 
-def _check(file: pq.ParquetFile, name: str, path: Path, columns: Sequence[str] | None) -> None:
-    """StoredResultError unless the file has the columns and types that the table should have."""
-    schema = file.schema_arrow
+@lru_cache(maxsize=64)  # thousands of files have the same few schemas
+def _fault(name: str, schema: pa.Schema) -> str:
+    """What is wrong with the columns of a table, or ""."""
     if len(set(schema.names)) != len(schema.names):
-        raise _damaged(path, "a column is there twice")
-    if file.metadata.num_rows > MAX_ROWS:
-        raise _damaged(path, f"it promises {file.metadata.num_rows} rows")
+        return "a column is there twice"
     fixed = TABLE_COLUMNS.get(name)
-    if fixed is not None:
-        missing = [column for column in fixed if column not in schema.names]
-        if missing:
-            raise _damaged(path, f"it has no column {missing[0]}")
-        for field in schema:
-            if field.name in fixed:
-                right = field.type.equals(COLUMN_TYPES[field.name])
-            else:
-                right = is_stage_column(name, field.name) and field.type.equals(pa.int64())
-            if not right:
-                raise _damaged(path, f"its column {field.name[:60]!r} is of type {str(field.type)[:60]}")
-    unknown = [column for column in columns or () if column not in schema.names]
-    if unknown:
-        raise StoredResultError(
-            f"{path} has no column {unknown[0]!r}", fix=f"it has {', '.join(schema.names)[:300]}"
-        )
+    if fixed is None:
+        return ""
+    missing = [column for column in fixed if column not in schema.names]
+    if missing:
+        return f"it has no column {missing[0]}"
+    for field in schema:
+        if field.name in fixed:
+            right = field.type.equals(COLUMN_TYPES[field.name])
+        else:
+            right = is_stage_column(name, field.name) and field.type.equals(pa.int64())
+        if not right:
+            return f"its column {field.name[:60]!r} is of type {str(field.type)[:60]}"
+    return ""
 
 
 def _to_pandas(table: pa.Table) -> pd.DataFrame:
