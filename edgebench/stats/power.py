@@ -91,7 +91,7 @@ def _coverage_reason(at_s: NDArray[np.float64], window_s: float, period: float) 
 
 
 def energy_per_image(
-    window: WindowPower, images: int, idle_w: float | None
+    window: WindowPower, images: float, idle_w: float | None
 ) -> tuple[float | None, float | None, str]:
     """Energy of an image in J, gross and net of idle, with the reason where one of them is None.
 

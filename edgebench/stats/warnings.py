@@ -11,19 +11,12 @@ class Flag(Enum):
 
     NOT_STEADY = "warm-up ended at its cap before the latency was steady in {count} of {of} sessions"
     OUTLIERS = "{count} of {of} steady passes are outliers (modified z-score above 14.8); none was removed"
-    FEW_SESSIONS = "{count} of the least {of} sessions: no interval is given"
+    FEW_SESSIONS = "{count} of the {of} sessions that an interval takes: none is given"
     THERMAL_SUSPECTED = (
         "thermal: suspected in {count} of {of} sessions; "
         "the last quarter took up to {ratio:.2f} times the first"
     )
-    GOLDEN_MISMATCH = (
-        "outputs differ from the golden scores in {count} of {of} sessions, by up to {difference:.3g} "
-        "where {tolerance:.3g} is accepted"
-    )
-    GOLDEN_TOP1 = (
-        "up to {count} of {of} golden patches got another class than from {reference}, "
-        "within the tolerance of the scores"
-    )
+    GOLDEN_MISMATCH = "outputs differ from the golden scores in {count} of {of} sessions, which were ended"
     GOLDEN_ABSENT = "the outputs of {count} of {of} sessions were not checked against golden patches"
     EXTRAPOLATED = "extrapolated: {count} of {of} passes covered fewer patches than the image has"
     SKEWED = "session medians are skewed: the interval covers less than it claims"
@@ -38,9 +31,6 @@ class Caution:
     count: int = 0
     of: int = 0
     ratio: float = 0.0
-    difference: float = 0.0
-    tolerance: float = 0.0
-    reference: str = ""
 
     def sentence(self) -> str:
         """The flag in words, one line without a full stop."""

@@ -1,0 +1,59 @@
+"""What a reader should know of one trial before trusting its figures, as sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgebench.fit.latency import SteadyPasses
+from edgebench.stats.heat import heat
+from edgebench.stats.intervals import MIN_SESSIONS
+from edgebench.stats.outliers import outliers
+from edgebench.stats.warnings import Caution, Flag
+from edgebench.store.records import SessionRecord
+
+
+def cautions(records: Sequence[SessionRecord], steady: SteadyPasses) -> tuple[str, ...]:
+    """The warnings of a trial: those of its figures, then what its sessions said themselves.
+
+    Args:
+        records: all its sessions, failed ones too.
+        steady: the steady passes of its finished sessions.
+    """
+    ok = [record for record in records if record.status == "ok"]
+    found: list[Caution] = []
+    if 0 < len(steady.image_s) < MIN_SESSIONS:
+        found.append(Caution(Flag.FEW_SESSIONS, count=len(steady.image_s), of=MIN_SESSIONS))
+    if count := sum(record.warmup.get("steady") is False for record in ok):
+        found.append(Caution(Flag.NOT_STEADY, count=count, of=len(ok)))
+    if count := _outliers(steady):
+        found.append(Caution(Flag.OUTLIERS, count=count, of=steady.count))
+    found += _thermal(steady)
+    if count := sum(record.status == "golden_mismatch" for record in records):
+        found.append(Caution(Flag.GOLDEN_MISMATCH, count=count, of=len(records)))
+    if count := sum(record.golden is None for record in ok):
+        found.append(Caution(Flag.GOLDEN_ABSENT, count=count, of=len(ok)))
+    if steady.extrapolated:
+        found.append(Caution(Flag.EXTRAPOLATED, count=steady.extrapolated, of=steady.count))
+    said = Counter(text for record in records for text in dict.fromkeys(record.warnings))
+    return (
+        *(caution.sentence() for caution in found),
+        *(f"{text} (in {count} of {len(records)} sessions)" for text, count in said.items()),
+    )
+
+
+def _outliers(steady: SteadyPasses) -> int:
+    """Over all sessions at once: a session of a few passes has no spread to speak of."""
+    values = np.concatenate(steady.image_s) if steady.image_s else np.empty(0)
+    return int(outliers(values).sum())
+
+
+def _thermal(steady: SteadyPasses) -> list[Caution]:
+    judged = [heat(at_s, image_s) for at_s, image_s in zip(steady.at_s, steady.image_s, strict=True)]
+    hot = [one for one in judged if one is not None and one.suspected]
+    if not hot:
+        return []
+    ratio = max(one.ratio for one in hot)
+    return [Caution(Flag.THERMAL_SUSPECTED, count=len(hot), of=len(judged), ratio=ratio)]

@@ -1,0 +1,77 @@
+"""One figure with the bounds within which it can be trusted, as a verdict needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from edgebench.stats.intervals import MIN_SESSIONS, interval_reason, session_interval
+from edgebench.stats.percentiles import least_n
+
+SPEAKS_FOR_ALL = least_n(0.99)
+"""So many values, none above a limit: at most 1 % of all exceed it, with 95 % confidence."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure in its base unit (s, W, J, bytes, g, mm or a fraction).
+
+    Attributes:
+        value: None where it is missing.
+        low, high: what it is at least and at most; None where nothing bounds it on that side.
+        exact: it is a number that was declared or recorded and has no interval.
+        undecided: there is something, but too little to give a value.
+        reason: why the value or a bound is missing.
+        what: what meets or misses a limit, in words.
+        note: what else a reader should know of a decided verdict.
+    """
+
+    value: float | tuple[float, ...] | None = None
+    low: float | None = None
+    high: float | None = None
+    exact: bool = False
+    undecided: bool = False
+    reason: str = ""
+    what: str = "the whole 95 % interval"
+    note: str = ""
+
+    def in_unit(self, scale: float) -> Figure:
+        """The same in a unit that is `scale` of the base unit."""
+        value = tuple(side / scale for side in self.value) if isinstance(self.value, tuple) else self.value
+        return replace(
+            self,
+            value=value / scale if isinstance(value, float | int) else value,
+            low=None if self.low is None else self.low / scale,
+            high=None if self.high is None else self.high / scale,
+        )
+
+
+def over_sessions(values_by_session: Sequence[Sequence[float]]) -> Figure:
+    """The headline statistic with its interval over sessions; at least one value is there."""
+    found = session_interval(values_by_session)
+    return Figure(found.median, found.low, found.high, reason=interval_reason(found.sessions))
+
+
+def largest(values: Sequence[float], sessions: int, of: str) -> Figure:
+    """The maximum: a lower bound at any n, an upper one only where n speaks for all.
+
+    Args:
+        values: at least one.
+        sessions: how many sessions they come from.
+        of: what they are, in the plural.
+    """
+    top = max(values)
+    enough = len(values) >= SPEAKS_FOR_ALL and sessions >= MIN_SESSIONS
+    return Figure(
+        top,
+        low=top,
+        high=top if enough else None,
+        reason=interval_reason(sessions) or ("" if enough else too_few(len(values), of)),
+        what=f"the highest of {len(values)} {of}",
+        note=f"at most 1 % of {of} lie above it, with 95 % confidence" if enough else "",
+    )
+
+
+def too_few(n: int, of: str) -> str:
+    """Why a maximum of n values passes no limit."""
+    return f"none exceeds the limit, but {n} {of} cannot speak for all: a maximum takes {SPEAKS_FOR_ALL}"

@@ -1,0 +1,123 @@
+"""The figure that a requirement asks for, looked up in a trial's summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from edgebench.fit.figure import Figure, largest, over_sessions
+from edgebench.fit.power_limits import energy_figure, mean_figure, peak_figure
+from edgebench.fit.quantities import PERCENTILES
+from edgebench.fit.requirement import Requirement
+from edgebench.fit.types import TrialSummary
+from edgebench.stats.intervals import interval_reason
+from edgebench.stats.percentiles import percentile_interval
+
+
+def figure_of(summary: TrialSummary, requirement: Requirement) -> Figure:
+    """The figure in its base unit, with its reason where it or a bound of it is missing."""
+    return _FIGURES[requirement.quantity](summary, requirement)
+
+
+def _latency(summary: TrialSummary, requirement: Requirement) -> Figure:
+    values = summary.image_s_values if requirement.quantity == "image_s" else summary.infer_s_values
+    if not values:
+        what = "steady pass" if requirement.quantity == "image_s" else "time of a stage called infer"
+        return Figure(reason=f"no finished session holds a {what}")
+    figure = _of_passes(values, requirement.statistic)
+    return replace(figure, note="; ".join(note for note in (figure.note, summary.reason) if note))
+
+
+def _of_passes(values: Sequence[Sequence[float]], statistic: str) -> Figure:
+    if statistic == "median":
+        return over_sessions(values)
+    pooled = [value for session in values for value in session]
+    if statistic == "max":
+        return largest(pooled, len(values), "passes")
+    found = percentile_interval(pooled, PERCENTILES[statistic])
+    if found.value is None:
+        return Figure(undecided=True, reason=found.reason)
+    # Passes of one session share its luck: bounds from too few sessions would be too narrow.
+    if few := interval_reason(len(values)):
+        return Figure(found.value, reason=few)
+    return Figure(found.value, found.low, found.high)
+
+
+def _by_session(values: Sequence[float], statistic: str, what: str) -> Figure:
+    if not values:
+        return Figure(reason=f"no finished session says {what}")
+    if statistic == "max":
+        return largest(values, len(values), "sessions")
+    return over_sessions([[value] for value in values])
+
+
+def _load(summary: TrialSummary, requirement: Requirement) -> Figure:
+    return _by_session(summary.load_s_values, requirement.statistic, "how long loading took")
+
+
+def _memory(summary: TrialSummary, requirement: Requirement) -> Figure:
+    values = [float(value) for value in summary.memory_bytes_values]
+    return _by_session(values, requirement.statistic, "how much memory it took")
+
+
+def _accuracy(summary: TrialSummary, requirement: Requirement) -> Figure:
+    found = summary.accuracy
+    if found is None:
+        return Figure(reason=summary.accuracy_reason or "accuracy was not taken")
+    return Figure(
+        found.k / found.n,
+        found.low,
+        found.high,
+        what=f"the whole Wilson interval of {found.k} of {found.n}",
+        note="overlapping crops make it a little too narrow" if found.overlapping else "",
+    )
+
+
+def _limit(requirement: Requirement) -> float:
+    """The limit in the base unit; of a body, which has three, nothing."""
+    return float("inf") if isinstance(requirement.limit, tuple) else requirement.limit * requirement.scale
+
+
+def _power_peak(summary: TrialSummary, requirement: Requirement) -> Figure:
+    return peak_figure(summary, _limit(requirement), requirement.averaging_s)
+
+
+def _power_mean(summary: TrialSummary, requirement: Requirement) -> Figure:
+    return mean_figure(summary, _limit(requirement), requirement.averaging_s)
+
+
+def _energy(summary: TrialSummary, requirement: Requirement) -> Figure:
+    return energy_figure(summary, _limit(requirement))
+
+
+def _artifact(summary: TrialSummary, requirement: Requirement) -> Figure:
+    if summary.artifact_bytes is None:
+        return Figure(reason="the artifact's size was not recorded")
+    return Figure(float(summary.artifact_bytes), exact=True, what="the artifact's size")
+
+
+def _mass(summary: TrialSummary, requirement: Requirement) -> Figure:
+    if summary.mass_g is None:
+        return Figure(reason="the target's description gives no mass")
+    return Figure(summary.mass_g, exact=True, what="the declared mass")
+
+
+def _size(summary: TrialSummary, requirement: Requirement) -> Figure:
+    if summary.size_mm is None:
+        return Figure(reason="the target's description gives no size")
+    return Figure(summary.size_mm, exact=True, what="the declared size, turned to fit,")
+
+
+_FIGURES: Mapping[str, Callable[[TrialSummary, Requirement], Figure]] = {
+    "image_s": _latency,
+    "infer_s": _latency,
+    "load_s": _load,
+    "memory_bytes": _memory,
+    "accuracy": _accuracy,
+    "power_peak_w": _power_peak,
+    "power_mean_w": _power_mean,
+    "energy_j": _energy,
+    "artifact_bytes": _artifact,
+    "mass_g": _mass,
+    "size_mm": _size,
+}

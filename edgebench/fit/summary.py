@@ -1,0 +1,217 @@
+"""A trial summed up from its finished sessions: the figures that verdicts and reports are made from."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from edgebench.fit.accuracy import Predictions, accuracy_of, agreement_of, predictions_of
+from edgebench.fit.cautions import cautions
+from edgebench.fit.latency import steady_passes
+from edgebench.fit.power import power_figures, power_reason
+from edgebench.fit.types import Interval, TrialStatus, TrialSummary
+from edgebench.stats.intervals import session_interval
+from edgebench.store.load import Results
+from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, SessionRecord, TrialRecord
+
+COLD = ("import_s", "load_s", "first_inference_s", "first_pass_s")
+
+
+def summarise(results: Results) -> list[TrialSummary]:
+    """One summary a planned trial, in the plan's order.
+
+    Latency, memory, cold figures and power come from the sessions that ended well; those that failed are
+    listed in `failures`. StoredResultError where a stored table is damaged.
+    """
+    experiment = results.experiment
+    passes, probes, predictions = (
+        _by_trial(frame)
+        for frame in (
+            results.passes,
+            results.probes,
+            # The scores are most of it and are not needed.
+            results.table("predictions", ["set", "index", "label", "predicted"]),
+        )
+    )
+    parts = [
+        _Part(
+            experiment,
+            trial,
+            results.session_records(trial.key),
+            passes.of(trial.key),
+            probes.of(trial.key),
+            predictions.of(trial.key),
+        )
+        for trial in experiment.trials
+    ]
+    made = [part.summary() for part in parts]
+    images = {part.trial.key: part.predictions("images") for part in parts}
+    return [
+        _with_agreement(summary, part.trial, experiment.trials, images)
+        for summary, part in zip(made, parts, strict=True)
+    ]
+
+
+def trial_json(summary: TrialSummary) -> dict[str, Any]:
+    """A summary as plain data, as trial.json keeps it: the fields of TrialSummary and `schema_version`."""
+    return {"schema_version": SCHEMA_VERSION, **asdict(summary)}
+
+
+@dataclass(frozen=True)
+class _Rows:
+    frames: dict[str, pd.DataFrame]
+    empty: pd.DataFrame
+
+    def of(self, key: str) -> pd.DataFrame:
+        return self.frames.get(key, self.empty)
+
+
+def _by_trial(frame: pd.DataFrame) -> _Rows:
+    return _Rows({str(key): rows for key, rows in frame.groupby("trial", observed=True)}, frame.iloc[:0])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """All that is on disk of one trial."""
+
+    experiment: ExperimentRecord
+    trial: TrialRecord
+    records: Sequence[SessionRecord]
+    passes: pd.DataFrame
+    probes: pd.DataFrame
+    predicted: pd.DataFrame
+
+    @property
+    def ok(self) -> list[SessionRecord]:
+        return [record for record in self.records if record.status == "ok"]
+
+    def summary(self) -> TrialSummary:
+        """Everything but the agreement, which takes another trial."""
+        trial, ok = self.trial, self.ok
+        scene = self.experiment.scene
+        steady = steady_passes(self.passes, [record.n for record in ok], scene.rows * scene.columns)
+        status, reason = _status(trial, self.records, self.experiment.sessions)
+        target = next((one for one in self.experiment.targets if one.name == trial.target), None)
+        power = power_figures(ok, self.probes, steady.images)
+        images = self.predictions("images")
+        on_scene = self.predictions("scene")
+        overlapping = self.experiment.images is not None and self.experiment.images.overlapping
+        accuracy = accuracy_of(images, trial.class_names, overlapping=overlapping) if images else None
+        memory = [int(peak) for record in ok if (peak := record.memory.get("peak_bytes")) is not None]
+        return TrialSummary(
+            key=trial.key,
+            target=trial.target,
+            variant=trial.variant,
+            depth_multiplier=trial.depth_multiplier,
+            precision=trial.precision,
+            batch=trial.batch,
+            status=status,
+            reason=reason,
+            image_s=_interval(steady.image_s),
+            infer_s=_interval(steady.infer_s),
+            stages_ms=steady.stages_ms,
+            cold={name: _median(self._cold(name)) for name in COLD},
+            accuracy=accuracy,
+            accuracy_reason="" if accuracy else self._accuracy_reason(images, reason),
+            scene_accuracy=accuracy_of(on_scene, trial.class_names, overlapping=False) if on_scene else None,
+            agreement=None,
+            power=power,
+            power_reason=self._power_reason(bool(power), reason, target.meters if target else ()),
+            memory_bytes=None if not memory else int(statistics.median(memory)),
+            artifact_bytes=trial.artifact_bytes,
+            mass_g=target.mass_g if target else None,
+            size_mm=target.size_mm if target else None,
+            image_s_values=steady.image_s,
+            infer_s_values=steady.infer_s,
+            load_s_values=tuple(self._cold("load_s")),
+            memory_bytes_values=tuple(memory),
+            workers=ok[-1].workers if ok else (),
+            warnings=cautions(self.records, steady),
+            failures=tuple(
+                _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
+            ),
+        )
+
+    def predictions(self, set_name: str) -> Predictions | None:
+        """The predictions of `images` or `scene`."""
+        source = self.experiment.images if set_name == "images" else self.experiment.scene
+        names = source.class_names if source else ()
+        sessions = [record.n for record in self.ok]
+        return predictions_of(self.predicted, set_name, sessions, names, self.trial.class_names)
+
+    def _cold(self, name: str) -> list[float]:
+        values = (record.cold.get(name) for record in self.ok)
+        return [value for value in values if value is not None and math.isfinite(value)]
+
+    def _accuracy_reason(self, images: Predictions | None, reason: str) -> str:
+        if self.experiment.images is None:
+            return self.experiment.images_reason or "no images were given"
+        if images is not None:
+            return images.reason
+        return "no finished session has predicted the images" if self.ok else reason
+
+    def _power_reason(self, has_power: bool, reason: str, meters: Sequence[str]) -> str:
+        said = power_reason(self.ok)
+        if has_power or said or not self.ok:
+            return said or ("" if has_power else reason)
+        return "the meter gave nothing" if meters else "no meter was asked for"
+
+
+def _status(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) -> tuple[TrialStatus, str]:
+    """How far a trial came, and in words what is missing."""
+    if trial.status == "unsupported":
+        return "unsupported", trial.reason or "the target does not take this variant"
+    ok = sum(record.status == "ok" for record in records)
+    failed = [record for record in records if record.status not in ("ok", "interrupted")]
+    if ok >= planned:
+        return "done", ""
+    if ok:
+        also = f", {len(failed)} failed" if failed else ""
+        return "partial", f"{ok} of {planned} planned sessions are there{also}"
+    if failed:
+        what = failed[-1].failure.what if failed[-1].failure else failed[-1].status
+        return "failed", f"no session ended well, {len(failed)} failed; the last: {what}"
+    return "not_run", "it was interrupted in its first session" if records else "no session has run"
+
+
+def _failure(record: SessionRecord) -> str:
+    failure = record.failure
+    if failure is None:
+        return f"session {record.n:03}: {record.status}"
+    signal = f" ({failure.signal})" if failure.signal and failure.signal not in failure.what else ""
+    why = f": {failure.why}" if failure.why else ""
+    return f"session {record.n:03}: {record.status} in {failure.stage}: {failure.what}{signal}{why}"
+
+
+def _with_agreement(
+    summary: TrialSummary,
+    trial: TrialRecord,
+    trials: Sequence[TrialRecord],
+    images: dict[str, Predictions | None],
+) -> TrialSummary:
+    """Agreement with the fp32 variant of the same model, depth, target and batch, where there is one."""
+    mine = images[trial.key]
+    if trial.precision == "fp32" or mine is None:
+        return summary
+    for other in trials:
+        theirs = images[other.key]
+        if other.precision == "fp32" and theirs is not None and _model(other) == _model(trial):
+            return replace(summary, agreement=agreement_of(mine, theirs))
+    return summary
+
+
+def _model(trial: TrialRecord) -> tuple[str, float, str, int]:
+    return trial.target, trial.depth_multiplier, trial.variant.rpartition("-")[0], trial.batch
+
+
+def _interval(values: Sequence[Sequence[float]]) -> Interval | None:
+    return session_interval(values) if values else None
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
