@@ -1,0 +1,100 @@
+"""Reading pictures that came from outside: bounded, and with one clear error for whatever is wrong."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from edgebench.data.landcover import Pixels
+from edgebench.errors import InputError
+
+MAX_PIXELS = 178_956_970
+"""The largest picture that is read (Pillow's own limit): 13,377 x 13,377, half a gigabyte in memory."""
+
+_EIGHT_BIT = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"})
+_NOT_READ = frozenset({"EPS"})  # Pillow would start Ghostscript on it
+
+
+def read_rgb(path: Path) -> Pixels:
+    """The pixels of an 8-bit image file (or .npy), uint8 [height, width, 3]; InputError when it is not one.
+
+    Colours become RGB and transparency is dropped; the first frame of several; orientation tags are not
+    applied, as in the usual training pipelines.
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a folder", fix="name an image file")
+    return _read_npy(path) if path.suffix.lower() == ".npy" else _read_image(path)
+
+
+def _read_image(path: Path) -> Pixels:
+    Image.init()
+    formats = [name for name in Image.ID if name not in _NOT_READ]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is wrong is an error here, the rest is of no use
+            with Image.open(path, formats=formats) as image:
+                _check_pixels(path, image.width, image.height)
+                if image.mode not in _EIGHT_BIT:
+                    raise InputError(
+                        f"{path} has pixels of mode {image.mode}",
+                        why="the models take 8 bits a channel",
+                        fix="save it as 8-bit RGB",
+                    )
+                return np.array(image.convert("RGB"), np.uint8)
+    except InputError:
+        raise
+    except Image.DecompressionBombError as error:
+        raise _too_many_pixels(path) from error
+    except MemoryError as error:
+        raise InputError(f"{path} does not fit into memory", fix="use a smaller picture") from error
+    except Exception as error:  # decoders of broken files raise nearly anything
+        raise InputError(
+            f"{path} cannot be read as an image",
+            why=_reason(error),
+            fix="check that the file is whole and is a PNG, JPEG, TIFF or the like",
+        ) from error
+
+
+def _read_npy(path: Path) -> Pixels:
+    try:
+        stored = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, OverflowError, SyntaxError) as error:
+        raise InputError(
+            f"{path} cannot be read as an array",
+            why=_reason(error),
+            fix="save it with numpy.save as uint8 [height, width, 3]",
+        ) from error
+    if not isinstance(stored, np.ndarray) or stored.dtype != np.uint8 or stored.shape[2:] != (3,):
+        found = f"{stored.dtype} {list(stored.shape)}" if isinstance(stored, np.ndarray) else "an archive"
+        raise InputError(
+            f"{path} is no picture", why=f"it holds {found}", fix="save it as uint8 [height, width, 3], RGB"
+        )
+    _check_pixels(path, stored.shape[1], stored.shape[0])
+    return np.array(stored, order="C")
+
+
+def _check_pixels(path: Path, width: int, height: int) -> None:
+    if width * height > MAX_PIXELS:
+        raise _too_many_pixels(path)
+    if width * height == 0:
+        raise InputError(f"{path} has no pixels", fix="use another picture")
+
+
+def _too_many_pixels(path: Path) -> InputError:
+    return InputError(
+        f"{path} is too large",
+        why=f"it claims more than {MAX_PIXELS // 1_000_000} million pixels",
+        fix="cut the picture or make it smaller",
+    )
+
+
+def _reason(error: Exception) -> str:
+    """The first line of an error, without the path that the message has already."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, UnidentifiedImageError):
+        return "it is in no image format that is known"
+    return (str(error) or type(error).__name__).splitlines()[0]
