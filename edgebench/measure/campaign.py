@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import edgebench
 from edgebench.contract import Backend, Device, ImageSet, Target
 from edgebench.data.preview import scene_preview
-from edgebench.errors import StoredResultError, UnsupportedError
+from edgebench.errors import UnsupportedError
 from edgebench.measure.experiment import Experiment, Outcome
 from edgebench.measure.host import host_facts
 from edgebench.measure.progress import Observer
@@ -23,6 +23,7 @@ from edgebench.plan.estimate import known_cost, note_cost
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.find import find_unfinished
+from edgebench.store.reading import read_experiment
 from edgebench.store.records import (
     ExperimentRecord,
     ImagesRecord,
@@ -52,9 +53,14 @@ class Campaign:
         plan = self.built.plan
         folder = self._unfinished() if self.resume else None
         prepared = self._prepare(plan)
-        if folder is not None and (changed := _changed(folder, prepared)):
-            self.observer.note(f"starting anew: {changed}")
-            folder = None
+        if folder is not None:
+            record = read_experiment(folder)
+            if changed := _changed(record, prepared):
+                self.observer.note(f"starting anew beside {folder.name}: {changed}")
+                folder = None
+            else:
+                # The experiment that goes on was planned once: its own numbers count.
+                plan = replace(plan, sessions=record.sessions, passes=record.passes, seed=record.seed)
         store = self._store(folder, prepared)
         try:
             experiment = Experiment(
@@ -184,24 +190,18 @@ def _trial_record(trial: PlannedTrial, made: Artifact | UnsupportedError) -> Tri
     )
 
 
-def _changed(folder: Path, prepared: Prepared) -> str:
+def _changed(record: ExperimentRecord, prepared: Prepared) -> str:
     """Which recorded fact of an unfinished experiment no longer holds, or "" when all do.
 
     What came out of preparation is recorded, not hashed into the key; sessions on another artifact or
     another machine must not join those that are there.
     """
-    try:
-        record = ExperimentRecord.model_validate_json((folder / "experiment.json").read_text())
-    except (OSError, ValueError) as error:
-        raise StoredResultError(
-            f"{folder} cannot be resumed", why=str(error).splitlines()[0], fix="run without --resume"
-        ) from error
     for trial in record.trials:
         made = prepared.get(trial.key)
         if isinstance(made, Artifact) and made.sha256 != trial.artifact_sha256:
-            return f"the artifact of {trial.variant} is not the one that {folder.name} measured"
+            return f"the artifact of {trial.variant} is not the one that it measured"
     now = host_facts()
     for name in ("cpu_model", "kernel", "python", "packages"):
         if record.host.get(name) != now.get(name):
-            return f"{name.replace('_', ' ')} differs from what {folder.name} was measured with"
+            return f"{name.replace('_', ' ')} is not what it was measured with"
     return ""

@@ -22,6 +22,9 @@ class Observer(Protocol):
     def session_ended(self, label: str, image_s: float | None, status: str) -> None:
         """A session ended, with the median of its steady passes."""
 
+    def close(self) -> None:
+        """Nothing more will come."""
+
 
 class SilentObserver:
     """For --quiet and for tests."""
@@ -33,6 +36,9 @@ class SilentObserver:
         """Say nothing."""
 
     def session_ended(self, label: str, image_s: float | None, status: str) -> None:
+        """Say nothing."""
+
+    def close(self) -> None:
         """Say nothing."""
 
 

@@ -1,0 +1,42 @@
+"""What is said on stderr while an experiment runs."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from edgebench.measure.progress import StderrObserver, clock_text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0:00"), (42.4, "0:42"), (725, "12:05"), (3723, "1:02:03"), (-1, "0:00")]
+)
+def test_clock_text(seconds, text):
+    assert clock_text(seconds) == text
+
+
+def observe(**options):
+    file = io.StringIO()
+    observer = StderrObserver(Console(file=file, width=80, **options))
+    observer.note("making [red] artifacts")
+    observer.session_starts(0, 2, "cpu a", 75.0)
+    observer.session_ended("cpu a", 0.4321, "ok")
+    observer.session_starts(1, 2, "cpu b", None)
+    observer.session_ended("cpu b", None, "crash")
+    observer.close()
+    return file.getvalue()
+
+
+def test_off_a_terminal_there_are_plain_lines_only():
+    text = observe(force_terminal=False)
+    assert "\x1b" not in text and "\r" not in text
+    assert "making [red] artifacts" in text
+    assert "1/2 cpu a, 1:15 left" in text
+    assert "cpu a: 0.432 s" in text
+    assert "cpu b: crash" in text
+
+
+def test_on_a_terminal_the_line_says_what_runs_the_last_median_and_failures():
+    text = observe(force_terminal=True)
+    assert "2/2 cpu b, last 0.432 s" in text
+    assert "cpu b: crash" in text
