@@ -1,0 +1,110 @@
+"""From the scene's pixels to a runtime's input: cutting patches and preprocessing them.
+
+A pixel p (0..255) is the real value p / divisor + offset; an integer input holds round(real / scale) +
+zero point. Every function here is called inside the timed region and writes into memory it was given.
+"""
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Fill = Callable[[], None]
+
+
+def windows(scene: "NDArray[np.uint8]", patch: int) -> "List[NDArray[np.uint8]]":
+    """Views uint8 [patch, patch, 3] of the scene [height, width, 3], row by row; rests are left out."""
+    rows, columns = scene.shape[0] // patch, scene.shape[1] // patch
+    return [
+        scene[row * patch : (row + 1) * patch, column * patch : (column + 1) * patch]
+        for row in range(rows)
+        for column in range(columns)
+    ]
+
+
+def table_for(
+    dtype: str, divisor: float, offset: float, scale: Optional[float], zero_point: Optional[int]
+) -> "NDArray[Any]":
+    """What each of the 256 pixel values becomes, as an array [256] of the input's dtype."""
+    pixels = np.arange(256, dtype=np.uint8)
+    if dtype in ("float32", "float16"):
+        real = np.add(np.divide(pixels, np.float32(divisor), dtype=np.float32), np.float32(offset))
+        floats: "NDArray[Any]" = real.astype(dtype)
+        return floats
+    if dtype not in ("int8", "uint8") or scale is None or zero_point is None or not scale > 0:
+        raise ValueError(
+            "no preprocessing for {} with scale {} and zero point {}".format(dtype, scale, zero_point)
+        )
+    if (
+        dtype == "int8"
+        and zero_point == -1
+        and divisor == 127.5
+        and offset == -1.0
+        and abs(scale * 127.5 - 1) < 1e-6
+    ):
+        # p - 127.5 lies half-way between two steps for every pixel: the rule is p - 128, the converter's
+        # own choice, and not whatever the last bit of a division says.
+        flipped: "NDArray[Any]" = (pixels ^ np.uint8(0x80)).view(np.int8)
+        return flipped
+    limits = np.iinfo(dtype)
+    steps = np.rint((pixels.astype(np.float64) / divisor + offset) / scale) + zero_point
+    table: "NDArray[Any]" = np.clip(steps, limits.min, limits.max).astype(dtype)
+    return table
+
+
+def preprocessing(spec: "Dict[str, Any]", patches: "NDArray[np.uint8]", target: "NDArray[Any]") -> Fill:
+    """A function that fills `target` from `patches`.
+
+    Args:
+        spec: the artifact's input: dtype, layout, divisor, offset, scale, zero_point.
+        patches: uint8 [batch, height, width, 3].
+        target: the runtime's input, [batch, height, width, 3], or with its channels first where the
+            layout is NCHW.
+    """
+    source = patches.transpose(0, 3, 1, 2) if spec["layout"] == "NCHW" else patches
+    if source.shape != target.shape:
+        raise ValueError("patches {} do not fit an input {}".format(source.shape, target.shape))
+    table = table_for(spec["dtype"], spec["divisor"], spec["offset"], spec["scale"], spec["zero_point"])
+    if target.dtype != table.dtype:
+        raise ValueError("the input is {}, the artifact says {}".format(target.dtype, table.dtype))
+    if spec["dtype"] == "float32":
+        return _as_float32(source, target, spec["divisor"], spec["offset"])
+    bits = table.view(np.uint8) if table.itemsize == 1 else None
+    if bits is not None:
+        for mask in (0x80, 0x00):
+            # 1/127.5 and -1 make int8 of a pixel by its highest bit alone: no table, no arithmetic.
+            if np.array_equal(bits, np.arange(256, dtype=np.uint8) ^ np.uint8(mask)):
+                return _by_mask(source, target.view(np.uint8), mask)
+    return _by_table(source, target, table)
+
+
+def _as_float32(source: "NDArray[Any]", target: "NDArray[Any]", divisor: float, offset: float) -> Fill:
+    by, plus = np.float32(divisor), np.float32(offset)
+    divide, add, copy = np.divide, np.add, np.copyto
+
+    def fill() -> None:
+        copy(target, source)
+        divide(target, by, target)
+        add(target, plus, target)
+
+    return fill
+
+
+def _by_mask(source: "NDArray[Any]", target: "NDArray[Any]", mask: int) -> Fill:
+    bits, flip = np.uint8(mask), np.bitwise_xor
+
+    def fill() -> None:
+        flip(source, bits, target)
+
+    return fill
+
+
+def _by_table(source: "NDArray[Any]", target: "NDArray[Any]", table: "NDArray[Any]") -> Fill:
+    take = np.take
+
+    def fill() -> None:
+        take(table, source, None, target, "clip")
+
+    return fill

@@ -1,0 +1,55 @@
+"""What a runner promises the worker; a runner file imports nothing from here, it only has this shape.
+
+A runner is one file of Python 3.6 syntax with a function `load(path, options) -> Model`. It may use
+the standard library, numpy and its vendor's runtime, which it imports at its top, so that the import is
+timed apart from the load.
+"""
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+
+if TYPE_CHECKING:
+    from typing import Protocol  # novermin
+
+    from numpy.typing import NDArray
+else:
+    Protocol = object
+
+Array = "NDArray[Any]"
+
+Slot = NamedTuple("Slot", [("number", int), ("array", "NDArray[Any]")])
+"""A place for one batch's input: its number, and the array that the worker fills."""
+
+Done = Callable[..., None]
+"""`done(index, scores, extra_ns=0)`: batch `index` is through; `extra_ns` is a time on the device."""
+
+
+class Model(Protocol):
+    """A loaded model. Scores are real numbers, [batch, classes], and may be a view that is overwritten.
+
+    Optional members:
+        buffers() -> list of arrays: one input array a slot, which the worker preprocesses straight
+            into. Without it the worker makes one array and `infer` finds it in `slot.array`.
+        infer_many(slots, done): for a runtime with a queue. `slots` gives (index, slot) lazily: taking
+            the next one patchifies and preprocesses it, and there must be a free slot for it, so no
+            more are taken than lie in `buffers()` less those not done. `done` is called once an index,
+            from any thread.
+        extra_stage: the name of the device's own stage, where `done` is given `extra_ns`.
+        begin(stage): told that golden, scene, measure or predict begins; never inside a timed region.
+        close(): let go of the device.
+    """
+
+    input_shape: Tuple[int, ...]  # with the batch, such as (1, 224, 224, 3)
+    input_dtype: str  # float32, float16, int8 or uint8
+
+    def describe(self) -> Dict[str, Any]:
+        """The runtime: its name, version and the settings that it truly uses."""
+        raise NotImplementedError
+
+    def infer(self, slot: Slot) -> "NDArray[Any]":
+        """Run the batch that lies in the slot."""
+        raise NotImplementedError
+
+
+Buffers = Callable[[], "List[NDArray[Any]]"]
+Filled = Iterator[Tuple[int, Slot]]
+InferMany = Callable[[Filled, Done], None]

@@ -1,0 +1,62 @@
+"""The process of one probe: opens it, and sends what it samples, chunk by chunk, until it is stopped."""
+
+import importlib.util
+import signal
+import sys
+from array import array
+from typing import Any, Dict, List, Sequence, Tuple
+
+from .descriptors import take_over_descriptors
+
+
+def main(arguments: List[str]) -> int:
+    """`probe FILE ADDRESS`: the module's file and what the probe is told to open."""
+    path, address = arguments
+    stream = take_over_descriptors()
+    try:
+        probe = _opened(path, address)
+    except Exception as error:
+        stream.write(_missing(error))
+        return 0
+    # A stop is a signal, because the probe sleeps between samples; it takes one last sample and ends.
+    signal.signal(signal.SIGTERM, lambda number, frame: probe.stop())
+    probe.start()
+    stream.write({"kind": "info", "info": probe.info})
+    try:
+        for stamps, values in probe:
+            stream.write(*_chunk(stamps, values))
+    except BrokenPipeError:
+        return 1
+    except Exception as error:
+        stream.write(dict(_missing(error), kind="failed"))
+    return 0
+
+
+def _opened(path: str, address: str) -> Any:
+    spec = importlib.util.spec_from_file_location("edgebench_probe", path)
+    if spec is None or spec.loader is None:
+        raise ImportError("{} is not a Python file".format(path))
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)  # type: ignore[attr-defined,unused-ignore]
+    return module.open_probe(address)
+
+
+def _missing(error: Exception) -> Dict[str, Any]:
+    reason = getattr(error, "reason", None) or "{}: {}".format(type(error).__name__, error)
+    return {
+        "kind": "missing",
+        "reason": str(reason)[:2000],
+        "fix": str(getattr(error, "fix", ""))[:2000],
+        "denied": bool(getattr(error, "denied", False)),
+    }
+
+
+def _chunk(stamps: Sequence[int], values: Dict[str, Sequence[float]]) -> Tuple[Dict[str, Any], bytes]:
+    """Stamps int64, then one float64 column a channel in the named order, all little-endian."""
+    names = list(values)
+    columns: List[array[Any]] = [array("q", stamps)] + [array("d", values[name]) for name in names]
+    if sys.byteorder == "big":
+        for column in columns:
+            column.byteswap()
+    message = {"kind": "chunk", "n": len(stamps), "channels": names}
+    return message, b"".join(column.tobytes() for column in columns)

@@ -1,0 +1,347 @@
+"""The agent's supervisor: relays frames between host, worker and probes, and sleeps in between.
+
+It never polls: it wakes for a frame, for a child's end, or for the deadline that the host gave a request.
+When the host closes its side, or anything else ends the supervisor, every child ends with it.
+"""
+
+import os
+import platform
+import selectors
+import signal
+import sys
+import time
+from collections import deque
+from types import FrameType
+from typing import Any, Deque, Dict, List, Optional
+
+from . import frames
+from .children import Child
+from .clock import monotonic_clock
+from .facts import board_facts
+from .files import FileStore
+from .frames import Frame, Message
+
+PROBE_STOP_S = 3.0
+
+
+class Supervisor:
+    """One connection to a host.
+
+    Args:
+        read_from, write_to: descriptors of the frames.
+        folder: where files that are sent are kept.
+    """
+
+    def __init__(self, read_from: int, write_to: int, folder: str) -> None:
+        self._host_in = read_from
+        self._host_out = write_to
+        self._files = FileStore(folder)
+        self._clock = monotonic_clock()
+        self._decoder = frames.Decoder()
+        self._outgoing: Deque[memoryview] = deque()
+        self._selector = selectors.DefaultSelector()
+        self._worker: Optional[Child] = None
+        self._worker_deadline: Optional[float] = None
+        self._worker_limit_s = 0.0
+        self._timed_out = False
+        self._stopping: Any = None  # the id of a stop that waits for the worker's end
+        self._last_end: Message = {}
+        self._oom_kills: Optional[int] = None
+        self._probes: Dict[str, Child] = {}
+        self._probes_deadline: Optional[float] = None
+        self._probes_stopping: Any = None
+
+    def run(self) -> None:
+        """Serve until the host closes its side."""
+        os.set_blocking(self._host_out, False)
+        wake_out, wake_in = os.pipe()
+        os.set_blocking(wake_out, False)
+        os.set_blocking(wake_in, False)
+        signal.set_wakeup_fd(wake_in)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        self._selector.register(self._host_in, selectors.EVENT_READ, "host")
+        self._selector.register(wake_out, selectors.EVENT_READ, "wake")
+        try:
+            while self._turn(wake_out):
+                pass
+        finally:
+            signal.set_wakeup_fd(-1)
+            for child in list(self._probes.values()) + ([self._worker] if self._worker else []):
+                child.close()
+
+    def _turn(self, wake: int) -> bool:
+        for key, _events in self._selector.select(self._patience_s()):
+            if key.data == "wake":
+                os.read(wake, 4096)
+            elif key.data == "out":
+                self._flush()
+            elif key.data == "host":
+                data = os.read(self._host_in, frames.READ_BYTES)
+                if not data:
+                    return False
+                for frame in self._decoder.feed(data):
+                    self._handle(frame)
+            else:
+                self._read_child(key.fd, key.data)
+        self._end_the_late()
+        self._collect_the_ended()
+        return True
+
+    def _patience_s(self) -> Optional[float]:
+        due = [at for at in (self._worker_deadline, self._probes_deadline) if at is not None]
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+    # --- the host ---
+
+    def _send(self, message: Message, payload: bytes = b"") -> None:
+        for piece in frames.encode(message, payload):
+            self._outgoing.append(memoryview(piece))
+        self._flush()
+
+    def _flush(self) -> None:
+        try:
+            while self._outgoing:
+                piece = self._outgoing[0]
+                written = os.write(self._host_out, piece)
+                if written < len(piece):
+                    self._outgoing[0] = piece[written:]
+                else:
+                    self._outgoing.popleft()
+        except BlockingIOError:
+            pass
+        listening = self._host_out in self._selector.get_map()
+        if self._outgoing and not listening:
+            self._selector.register(self._host_out, selectors.EVENT_WRITE, "out")
+        elif listening and not self._outgoing:
+            self._selector.unregister(self._host_out)
+
+    def _handle(self, frame: Frame) -> None:
+        message = frame.message
+        if message.get("to") == "worker":
+            if self._worker is None:
+                self._send({"event": "ended", **self._last_end})
+                return
+            self._worker_limit_s = float(message["limit_s"])
+            self._worker_deadline = time.monotonic() + self._worker_limit_s
+            self._worker.send(frame)
+            return
+        try:
+            reply = self._answer(message, frame.payload)
+        except Exception as error:
+            reply = {"error": {"status": "error", "what": "{}: {}".format(type(error).__name__, error)}}
+        if reply is not None:
+            reply["re"] = message.get("id")
+            self._send(reply)
+
+    def _answer(self, message: Message, payload: bytes) -> Optional[Message]:
+        operation = message.get("op")
+        if operation == "clock":
+            return {"now_ns": self._clock()}
+        if operation == "hello":
+            return {
+                "protocol": frames.VERSION,
+                "python": platform.python_version(),
+                "platform": platform.platform(),
+                "pid": os.getpid(),
+            }
+        if operation == "facts":
+            return {"facts": board_facts()}
+        if operation == "have":
+            return {"path": self._files.have(message["name"])}
+        if operation == "put":
+            return {"path": self._files.put(message["name"], message["offset"], payload, message["last"])}
+        if operation == "start":
+            return self._start_worker(message)
+        if operation == "tail":
+            return {
+                "stderr_tail": self._worker.tail.text()
+                if self._worker
+                else self._last_end.get("stderr_tail", "")
+            }
+        if operation == "stop":
+            return self._stop_worker(message)
+        if operation == "probe_start":
+            return self._start_probe(message)
+        if operation == "probe_stop":
+            return self._stop_probes(message)
+        raise ValueError("unknown operation {!r}".format(operation))
+
+    # --- the worker ---
+
+    def _start_worker(self, message: Message) -> Message:
+        if self._worker is not None:
+            raise RuntimeError("a worker is still running")
+        python = message.get("python") or sys.executable
+        command = list(message.get("prefix") or []) + [python, sys.argv[0], "worker"]
+        if message.get("affinity"):
+            command.append("--affinity=" + ",".join(str(int(number)) for number in message["affinity"]))
+        self._oom_kills = _oom_kills()
+        self._timed_out = False
+        self._last_end = {}
+        self._worker = Child(command, dict(message.get("env") or {}))
+        self._watch(self._worker, "worker")
+        return {}
+
+    def _stop_worker(self, message: Message) -> Optional[Message]:
+        if self._worker is None:
+            return dict(self._last_end)
+        self._stopping = message.get("id")
+        grace = float(message.get("grace_s", 0.0))
+        if grace <= 0:
+            self._worker.kill()
+        # The reply is sent when the process is gone.
+        self._worker_deadline = time.monotonic() + max(grace, 0.0)
+        return None
+
+    def _worker_frame(self, frame: Frame) -> None:
+        # A sign of life gives the request its whole time again; its answer ends the watch.
+        alive = "progress" in frame.message
+        self._worker_deadline = time.monotonic() + self._worker_limit_s if alive else None
+        self._send(frame.message, frame.payload)
+
+    def _worker_ended(self, worker: Child) -> None:
+        end = worker.ended()
+        assert end is not None
+        for frame in worker.drain():
+            self._worker_frame(frame)
+        self._forget(worker)
+        self._worker = None
+        self._worker_deadline = None
+        killed_for_memory = (
+            end.signal == "SIGKILL" and not self._timed_out and _more(self._oom_kills, _oom_kills())
+        )
+        self._last_end = {
+            "code": end.code,
+            "signal": end.signal,
+            "timed_out": self._timed_out,
+            "out_of_memory": killed_for_memory,
+            "problem": worker.problem,
+            "stderr_tail": worker.tail.text(),
+        }
+        if self._stopping is not None:
+            self._send(dict(self._last_end, re=self._stopping))
+            self._stopping = None
+        else:
+            self._send(dict(self._last_end, event="ended"))
+
+    # --- the probes ---
+
+    def _start_probe(self, message: Message) -> Message:
+        name = str(message["name"])
+        if name in self._probes:
+            raise RuntimeError("the probe {} is running already".format(name))
+        command = [sys.executable, sys.argv[0], "probe", str(message["file"]), str(message["address"])]
+        probe = Child(command, {})
+        self._probes[name] = probe
+        self._watch(probe, name)
+        return {}
+
+    def _stop_probes(self, message: Message) -> Optional[Message]:
+        if not self._probes:
+            return {}
+        self._probes_stopping = message.get("id")
+        self._probes_deadline = time.monotonic() + PROBE_STOP_S
+        for probe in self._probes.values():
+            probe.terminate()
+        return None
+
+    def _probe_frame(self, name: str, frame: Frame) -> None:
+        self._send(dict(frame.message, event="probe", probe=name), frame.payload)
+
+    def _probe_ended(self, name: str, probe: Child) -> None:
+        for frame in probe.drain():
+            self._probe_frame(name, frame)
+        self._forget(probe)
+        del self._probes[name]
+        self._send(
+            {"event": "probe", "probe": name, "kind": "ended", "stderr_tail": probe.tail.text()[-2000:]}
+        )
+        if not self._probes:
+            self._probes_deadline = None
+            if self._probes_stopping is not None:
+                self._send({"re": self._probes_stopping})
+                self._probes_stopping = None
+
+    # --- children in general ---
+
+    def _watch(self, child: Child, name: str) -> None:
+        self._selector.register(child.stdout, selectors.EVENT_READ, (child, name, "stdout"))
+        self._selector.register(child.stderr, selectors.EVENT_READ, (child, name, "stderr"))
+
+    def _forget(self, child: Child) -> None:
+        for descriptor in (child.stdout, child.stderr):
+            self._ignore(descriptor)
+        child.close()
+
+    def _ignore(self, descriptor: int) -> None:
+        if descriptor in self._selector.get_map():
+            self._selector.unregister(descriptor)
+
+    def _read_child(self, descriptor: int, data: Any) -> None:
+        child, name, pipe = data
+        if pipe == "stderr":
+            if not child.read_tail():
+                self._ignore(descriptor)
+            return
+        arrived = child.read_frames()
+        if arrived is None:
+            self._ignore(descriptor)
+            return
+        for frame in arrived:
+            if child is self._worker:
+                self._worker_frame(frame)
+            else:
+                self._probe_frame(name, frame)
+
+    def _end_the_late(self) -> None:
+        now = time.monotonic()
+        if self._worker is not None and self._worker_deadline is not None and now >= self._worker_deadline:
+            self._timed_out = self._stopping is None
+            self._worker_deadline = None
+            self._worker.kill()
+        if self._probes_deadline is not None and now >= self._probes_deadline:
+            self._probes_deadline = None
+            for probe in self._probes.values():
+                probe.kill()
+
+    def _collect_the_ended(self) -> None:
+        if self._worker is not None and self._worker.ended() is not None:
+            self._worker_ended(self._worker)
+        for name, probe in list(self._probes.items()):
+            if probe.ended() is not None:
+                self._probe_ended(name, probe)
+
+
+def _oom_kills() -> Optional[int]:
+    """How many processes the kernel has killed for memory since it booted, where it tells."""
+    try:
+        with open("/proc/vmstat") as file:
+            for line in file:
+                if line.startswith("oom_kill "):
+                    return int(line.split()[1])
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def _more(before: Optional[int], after: Optional[int]) -> bool:
+    return before is not None and after is not None and after > before
+
+
+def _leave(number: int, frame: Optional[FrameType]) -> None:
+    raise SystemExit(128 + number)
+
+
+def main(arguments: List[str]) -> int:
+    """Serve frames on stdin and stdout; the argument is the folder for files that are sent."""
+    folder = arguments[0] if arguments else os.path.join(os.path.expanduser("~"), ".cache", "edgebench-agent")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGHUP, _leave)
+    out = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        Supervisor(0, out, folder).run()
+    except (BrokenPipeError, ConnectionError):
+        pass
+    return 0

@@ -1,0 +1,192 @@
+"""The timed loop, written once: golden patches, passes, warm-up and predictions all go through it.
+
+A batch is patchified, preprocessed and inferred; every stage is stamped on the device's clock. Nothing is
+printed and nothing is allocated per patch beyond Python's own integers.
+"""
+
+import gc
+from array import array
+from collections import deque
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Deque,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
+
+import numpy as np
+
+from . import pixels
+from .clock import Clock
+from .runner_contract import Done, Filled, Slot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .runner_contract import Model
+
+STAGES = ("patchify", "preprocess", "infer")
+
+Timed = NamedTuple(
+    "Timed",
+    [
+        ("start_ns", int),
+        ("end_ns", int),
+        ("stamps", "array[int]"),
+        ("scores", "NDArray[np.float32]"),
+    ],
+)
+"""One run: `stamps` int64, flat [batches, stages, 2]; `scores` float32 [patches, classes]."""
+
+
+class OutputError(Exception):
+    """The runner gave something else than one row of scores for every patch."""
+
+
+class TimedLoop:
+    """Owns the patch buffer and the input slots of one loaded model.
+
+    Args:
+        model: what the runner loaded.
+        spec: the artifact's input, as in `pixels.preprocessing`, with height and width.
+        batch: patches in a batch, as the artifact was made.
+        classes: scores a patch.
+        clock: nanoseconds, monotonic.
+    """
+
+    def __init__(self, model: "Model", spec: Dict[str, Any], batch: int, classes: int, clock: Clock) -> None:
+        self.batch = batch
+        self.classes = classes
+        self._clock = clock
+        shape = (batch, spec["height"], spec["width"], 3)
+        patches = np.zeros(shape, np.uint8)
+        self._places = list(patches)
+        own = getattr(model, "buffers", None)
+        arrays = own() if own else [np.zeros(tuple(model.input_shape), np.dtype(model.input_dtype))]
+        self._slots = [Slot(number, held) for number, held in enumerate(arrays)]
+        self._fills = [pixels.preprocessing(spec, patches, held) for held in arrays]
+        many = getattr(model, "infer_many", None)
+        self._infer_many = many if many else _in_turn(model.infer)
+        extra = getattr(model, "extra_stage", None)
+        self.stages = STAGES + ((extra,) if extra else ())
+        self.first_inference_ns: Optional[int] = None
+
+    def batches(self, patches: int) -> int:
+        """Batches for that many patches; the last one may be padded."""
+        return -(-patches // self.batch)
+
+    def run(self, windows: "Sequence[NDArray[np.uint8]]") -> Timed:
+        """Take every patch (uint8 [height, width, 3]) to its scores; OutputError for wrong scores."""
+        batches = self.batches(len(windows))
+        stamps = array("q", bytes(16 * batches * len(self.stages)))
+        scores = np.zeros((len(windows), self.classes), np.float32)
+        free = deque(self._slots)
+        taken: List[Optional[Slot]] = [None] * batches
+        filled = self._filled(windows, stamps, free, taken)
+        done = self._done(stamps, scores, free, taken)
+        clock = self._clock
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            start = clock()
+            self._infer_many(filled, done)
+            end = clock()
+        finally:
+            if collecting:
+                gc.enable()
+        self._check_all_done(taken, stamps)
+        if self.first_inference_ns is None and batches:
+            self.first_inference_ns = stamps[5] - stamps[4]
+        return Timed(start, end, stamps, scores)
+
+    def _filled(
+        self,
+        windows: "Sequence[NDArray[np.uint8]]",
+        stamps: "array[int]",
+        free: "Deque[Slot]",
+        taken: "List[Optional[Slot]]",
+    ) -> Filled:
+        clock, copy, fills = self._clock, np.copyto, self._fills
+        places, last = self._places, len(windows) - 1
+        stride = 2 * len(self.stages)
+        at = patch = 0
+        for index in range(len(taken)):
+            if not free:
+                raise OutputError("the runner took a slot before one was done")
+            began = clock()
+            slot = free.popleft()
+            for place in places:
+                copy(place, windows[patch])
+                # Padding repeats the last patch: real pixels, the same work, and the same on every run.
+                if patch < last:
+                    patch += 1
+            cut = clock()
+            fills[slot.number]()
+            ready = clock()
+            taken[index] = slot
+            stamps[at] = began
+            stamps[at + 1] = stamps[at + 2] = cut
+            stamps[at + 3] = ready
+            at += stride
+            stamps[at - stride + 4] = clock()
+            yield index, slot
+
+    def _done(
+        self,
+        stamps: "array[int]",
+        scores: "NDArray[np.float32]",
+        free: "Deque[Slot]",
+        taken: "List[Optional[Slot]]",
+    ) -> Done:
+        clock, batch, stride = self._clock, self.batch, 2 * len(self.stages)
+        shape, total, extra = (self.batch, self.classes), len(scores), len(self.stages) > len(STAGES)
+
+        def done(index: int, result: "NDArray[Any]", extra_ns: int = 0) -> None:
+            end = clock()
+            slot = taken[index]
+            if slot is None or getattr(result, "shape", None) != shape:
+                raise OutputError(_complaint(index, slot, result, shape))
+            first = index * batch
+            scores[first : first + batch] = result if first + batch <= total else result[: total - first]
+            at = index * stride
+            stamps[at + 5] = end
+            if extra:
+                stamps[at + 6] = end - extra_ns
+                stamps[at + 7] = end
+            taken[index] = None
+            free.append(slot)
+
+        return done
+
+    @staticmethod
+    def _check_all_done(taken: "List[Optional[Slot]]", stamps: "array[int]") -> None:
+        # A batch never taken has no stamp, one taken and not done still holds its slot.
+        started = len(taken) == 0 or stamps[len(stamps) // len(taken) * (len(taken) - 1) + 5] != 0
+        if not started or any(slot is not None for slot in taken):
+            raise OutputError("the runner returned before every batch was done")
+
+
+def _complaint(index: int, slot: Optional[Slot], result: Any, shape: Tuple[int, int]) -> str:
+    if slot is None:
+        return "the runner reported batch {} twice".format(index)
+    found = getattr(result, "shape", None)
+    return "the runner's scores are {}, {} were expected".format(
+        type(result).__name__ if found is None else list(found), list(shape)
+    )
+
+
+def _in_turn(infer: "Callable[[Slot], NDArray[Any]]") -> "Callable[[Iterator[Tuple[int, Slot]], Done], None]":
+    """A runner without a queue, seen as one: each batch is done before the next is taken."""
+
+    def infer_many(slots: Filled, done: Done) -> None:
+        for index, slot in slots:
+            done(index, infer(slot))
+
+    return infer_many

@@ -1,0 +1,268 @@
+"""The worker: one process a session that imports the runner and measures, one request at a time.
+
+Requests and replies are frames; a reply carries the request's `id` as `re`. Outside the timed loop only.
+"""
+
+import gc
+import importlib.util
+import os
+import sys
+import time
+import traceback
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, List, Optional, Tuple
+
+from . import memory
+from .clock import monotonic_clock
+from .descriptors import take_over_descriptors
+from .frames import FrameStream, Message
+from .steady import is_steady
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .runner_contract import Model
+    from .timed import Timed, TimedLoop
+
+TRACEBACK_CHARACTERS = 8000
+WARMUP_STEP = 10
+PREDICT_STEP = 256
+
+Reply = Tuple[Message, bytes]
+
+
+class Worker:
+    """What the worker knows between two requests."""
+
+    def __init__(self, stream: FrameStream) -> None:
+        self._stream = stream
+        self._clock = monotonic_clock()
+        self._model: Optional[Model] = None
+        self._loop: Optional[TimedLoop] = None
+        self._patch = 0
+        self._windows: List[NDArray[np.uint8]] = []
+        self._batch_ns: List[int] = []  # of the first pass and the warm-up, in order
+
+    def serve(self) -> None:
+        """Answer requests until `end` or until the other side closes."""
+        while True:
+            frame = self._stream.read()
+            if frame is None:
+                return
+            request = frame.message
+            reply, payload = self._answer(request)
+            reply["re"] = request.get("id")
+            self._stream.write(reply, payload)
+            if request.get("op") == "end":
+                return
+
+    def _answer(self, request: Message) -> Reply:
+        operation = str(request.get("op"))
+        try:
+            method = OPERATIONS[operation]
+            return method(self, request)
+        except MemoryError:
+            return self._failure("out_of_memory", "the worker ran out of memory"), b""
+        except Exception as error:
+            status = "load_failed" if operation == "load" else "error"
+            return self._failure(status, "{}: {}".format(type(error).__name__, error)), b""
+
+    @staticmethod
+    def _failure(status: str, what: str) -> Message:
+        # The whole traceback belongs to the session's stderr, the reply carries its message.
+        sys.stderr.write(traceback.format_exc()[-TRACEBACK_CHARACTERS:])
+        sys.stderr.flush()
+        return {"error": {"status": status, "what": what[:2000]}}
+
+    def load(self, request: Message) -> Reply:
+        """Import the runner, load the artifact, make the buffers."""
+        import numpy
+
+        from .timed import TimedLoop
+
+        clock = self._clock
+        began = clock()
+        runner = _imported(request["runner"])
+        imported = clock()
+        model = runner.load(request["artifact"], request["options"])
+        loaded = clock()
+        self._model = model
+        spec = request["input"]
+        self._patch = spec["height"]
+        self._loop = TimedLoop(model, spec, request["batch"], request["classes"], clock)
+        return {
+            "import_s": (imported - began) / 1e9,
+            "load_s": (loaded - imported) / 1e9,
+            "after_load_bytes": memory.current_bytes(),
+            "runtime": model.describe(),
+            "numpy": numpy.__version__,
+            "stages": list(self._loop.stages),
+        }, b""
+
+    def golden(self, request: Message) -> Reply:
+        """Scores of the golden patches; the first of them is the session's first inference."""
+        loop = self._begin("golden")
+        timed = loop.run(list(_patches(request["path"], self._patch, in_memory=True)))
+        return {"first_inference_ns": loop.first_inference_ns, "shape": list(timed.scores.shape)}, _raw(timed)
+
+    def scene(self, request: Message) -> Reply:
+        """Hold the scene in memory, read to its last byte, so that no pass waits for a disk."""
+        import numpy
+
+        from .pixels import windows
+
+        scene = numpy.load(request["path"])
+        if scene.dtype != numpy.uint8 or scene.ndim != 3 or scene.shape[2] != 3:
+            raise ValueError(
+                "the scene is {} {}, uint8 [height, width, 3] was due".format(scene.dtype, scene.shape)
+            )
+        self._windows = windows(numpy.ascontiguousarray(scene), self._patch)
+        if not self._windows:
+            raise ValueError("the scene {} is smaller than one patch".format(scene.shape))
+        return {"patches": len(self._windows)}, b""
+
+    def idle(self, request: Message) -> Reply:
+        """Sleep, so that the meters see the idle device."""
+        began = self._clock()
+        time.sleep(request["idle_s"])
+        return {"start_ns": began, "end_ns": self._clock()}, b""
+
+    def scan(self, request: Message) -> Reply:
+        """One pass over the scene."""
+        loop = self._begin("measure")
+        timed = loop.run(self._windows)
+        self._batch_ns = _batch_ns(timed, loop)
+        return self._as_pass(timed, loop, timed.scores.tobytes())
+
+    def warmup(self, request: Message) -> Reply:
+        """Go on, a few batches at a time, until the batches' times are steady or the cap is reached.
+
+        The batches of the first pass count as warm-up already.
+        """
+        loop = self._begin("measure")
+        floor, cap = request["floor"], request["cap"]
+        parts: List[Timed] = []
+        position = done = 0
+        while done < cap and (len(self._batch_ns) < floor or not is_steady(self._batch_ns)):
+            wanted = min(WARMUP_STEP, cap - done) * loop.batch
+            chosen = [self._windows[(position + n) % len(self._windows)] for n in range(wanted)]
+            position += wanted
+            part = loop.run(chosen)
+            parts.append(part)
+            self._batch_ns += _batch_ns(part, loop)
+            done += loop.batches(wanted)
+        steady = len(self._batch_ns) >= floor and is_steady(self._batch_ns)
+        reply: Message = {"batches": done, "steady": steady}
+        if parts:
+            stamps = b"".join(_little(part.stamps) for part in parts)
+            reply.update(start_ns=parts[0].start_ns, end_ns=parts[-1].end_ns)
+            return dict(reply, stamps_bytes=len(stamps)), stamps
+        return reply, b""
+
+    def predict(self, request: Message) -> Reply:
+        """Scores of images, mapped from their file; a note goes out after every few hundred."""
+        loop = self._begin("predict")
+        images = _patches(request["path"], self._patch, in_memory=False)
+        scores = []
+        for first in range(0, len(images), PREDICT_STEP):
+            scores.append(_raw(loop.run(list(images[first : first + PREDICT_STEP]))))
+            self._stream.write({"progress": first + len(scores[-1]), "re": request.get("id")})
+        return {"shape": [len(images), loop.classes]}, b"".join(scores)
+
+    def end(self, request: Message) -> Reply:
+        """Close the runner before the process ends."""
+        close = getattr(self._model, "close", None)
+        if close:
+            close()
+        return {}, b""
+
+    def _begin(self, stage: str) -> "TimedLoop":
+        if self._loop is None or self._model is None:
+            raise RuntimeError("nothing is loaded")
+        begin = getattr(self._model, "begin", None)
+        if begin:
+            begin(stage)
+        gc.collect()  # the loop runs without it
+        return self._loop
+
+    @staticmethod
+    def _as_pass(timed: "Timed", loop: "TimedLoop", scores: bytes) -> Reply:
+        stamps = _little(timed.stamps)
+        return {
+            "start_ns": timed.start_ns,
+            "end_ns": timed.end_ns,
+            "stamps_bytes": len(stamps),
+            "shape": list(timed.scores.shape),
+            "first_inference_ns": loop.first_inference_ns,
+            "peak_bytes": memory.peak_bytes(),
+        }, stamps + scores
+
+
+OPERATIONS = {
+    "load": Worker.load,
+    "golden": Worker.golden,
+    "scene": Worker.scene,
+    "idle": Worker.idle,
+    "pass": Worker.scan,
+    "warmup": Worker.warmup,
+    "predict": Worker.predict,
+    "end": Worker.end,
+}
+
+
+def _imported(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("edgebench_runner", path)
+    if spec is None or spec.loader is None:
+        raise ImportError("{} is not a Python file".format(path))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)  # type: ignore[attr-defined,unused-ignore]
+    return module
+
+
+def _patches(path: str, patch: int, in_memory: bool) -> "NDArray[np.uint8]":
+    import numpy
+
+    whole = numpy.load(path) if in_memory else numpy.load(path, mmap_mode="r")
+    held: "NDArray[np.uint8]" = numpy.asarray(whole)
+    if held.dtype != numpy.uint8 or held.ndim != 4 or held.shape[1:] != (patch, patch, 3):
+        raise ValueError(
+            "{} holds {} {}, uint8 [n, {p}, {p}, 3] was due".format(path, held.dtype, held.shape, p=patch)
+        )
+    return held
+
+
+def _raw(timed: "Timed") -> bytes:
+    return _little(timed.scores)
+
+
+def _little(values: Any) -> bytes:
+    """Little-endian bytes of an array (numpy's or the standard library's)."""
+    if sys.byteorder == "big":
+        values = values.byteswap() if hasattr(values, "dtype") else _swapped(values)
+    data: bytes = values.tobytes()
+    return data
+
+
+def _swapped(values: Any) -> Any:
+    copy = values[:]
+    copy.byteswap()
+    return copy
+
+
+def _batch_ns(timed: "Timed", loop: "TimedLoop") -> List[int]:
+    """Patchify to the end of infer, batch by batch."""
+    stride = 2 * len(loop.stages)
+    stamps = timed.stamps
+    return [stamps[at + 5] - stamps[at] for at in range(0, len(stamps), stride)]
+
+
+def main(arguments: List[str]) -> int:
+    """Take over stdin and stdout for the frames, then serve."""
+    stream = take_over_descriptors()
+    for argument in arguments:
+        if argument.startswith("--affinity="):
+            os.sched_setaffinity(0, [int(number) for number in argument[len("--affinity=") :].split(",")])
+    Worker(stream).serve()
+    return 0

@@ -1,0 +1,358 @@
+"""A session on a device with an agent: one fresh worker, from load to stop."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from edgebench.agent.frames import Frame, Message, ProtocolError
+from edgebench.contract import (
+    ColdFigures,
+    ImageSet,
+    Json,
+    MeasurePlan,
+    Pass,
+    ProbeChunk,
+    Scores,
+    SessionSettings,
+)
+from edgebench.errors import SessionError
+from edgebench.link.clockmatch import match_clocks
+from edgebench.link.connection import Connection, LinkLost, NoAnswer
+from edgebench.link.failures import from_end, from_link, from_protocol, from_reply
+from edgebench.link.placing import Placer
+from edgebench.link.replies import (
+    Ended,
+    Idle,
+    Loaded,
+    Passed,
+    Scored,
+    Warmed,
+    checked,
+    failure_in,
+    scores_in,
+    stamps_in,
+)
+from edgebench.link.session_probes import SessionProbes
+from edgebench.link.timeouts import Timeouts
+from edgebench.models.artifact import Artifact
+
+AGENT_GRACE_S = 15.0
+"""How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
+
+
+class _WorkerEnded(Exception):
+    def __init__(self, end: Ended) -> None:
+        super().__init__("the worker has ended")
+        self.end = end
+
+
+class AgentSession:
+    """Implements `Session`; entered, it has started a worker and loaded the artifact.
+
+    Args:
+        connection, placer: of the device.
+        artifact, settings: what is measured, and how.
+        runner: the runner's file.
+        timeouts: for each stage.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        placer: Placer,
+        artifact: Artifact,
+        settings: SessionSettings,
+        runner: Path,
+        timeouts: Timeouts,
+    ) -> None:
+        self._connection = connection
+        self._placer = placer
+        self._artifact = artifact
+        self._settings = settings
+        self._runner = runner
+        self._timeouts = timeouts
+        self._probes = SessionProbes(settings.meters)
+        self._stages: tuple[str, ...] = ()
+        self._cold: dict[str, float | None] = asdict(ColdFigures())
+        self._warmup: dict[str, Json] = {}
+        self._memory: dict[str, int | None] = {"after_load_bytes": None, "peak_bytes": None}
+        self._runtime: dict[str, Json] = {}
+        self._clock: dict[str, dict[str, int]] = {}
+        self._windows: dict[str, tuple[int, int] | None] = {"idle": None, "steady": None}
+        self._stderr_tail = ""
+        self._running = False
+
+    # --- entering and leaving ---
+
+    def __enter__(self) -> AgentSession:
+        self._connection.listen(self._hear)
+        try:
+            self._match_clocks("start")
+            self._start_worker()
+            self._load()
+            with self._told("start"):
+                self._probes.start(self._connection, self._placer, self._timeouts.probe)
+        except BaseException:
+            self._stop(gently=False)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop(gently=error is None)
+
+    def _start_worker(self) -> None:
+        launch = self._settings.launch
+        message = {
+            "op": "start",
+            "python": launch.python,
+            "env": dict(launch.env),
+            "prefix": list(launch.prefix),
+            "affinity": list(launch.affinity),
+        }
+        self._running = True
+        with self._told("start"):
+            frame = self._connection.request(message, self._timeouts.start)
+            if failure := failure_in(frame):
+                raise from_reply(*failure, "start", "")
+
+    def _load(self) -> None:
+        with self._told("start"):
+            runner = self._placer.place(self._runner)
+            artifact = self._placer.place(self._artifact.path, self._artifact.sha256)
+        frame = self._call(
+            "load",
+            "load",
+            self._timeouts.load,
+            runner=runner,
+            artifact=artifact,
+            options=dict(self._settings.options),
+            input=self._artifact.input.model_dump(),
+            batch=self._artifact.batch,
+            classes=len(self._artifact.class_names),
+        )
+        with self._told("load"):
+            loaded = checked(Loaded, frame.message)
+        self._stages = loaded.stages
+        self._cold.update(import_s=loaded.import_s, load_s=loaded.load_s)
+        self._memory["after_load_bytes"] = loaded.after_load_bytes
+        self._runtime = {"numpy": loaded.numpy, **loaded.runtime}
+
+    def _stop(self, gently: bool) -> None:
+        """End the worker and the probes, whatever state they are in; nothing here replaces an error."""
+        if not self._running:
+            return
+        self._running = False
+        grace = self._timeouts.stop
+        try:
+            self._probes.stop(self._connection, grace)
+            if gently:
+                self._connection.request(
+                    {"to": "worker", "op": "end", "limit_s": grace}, grace + AGENT_GRACE_S
+                )
+            stop = {"op": "stop", "grace_s": grace if gently else 0.0}
+            frame = self._connection.request(stop, grace + AGENT_GRACE_S)
+            self._note_end(checked(Ended, frame.message))
+        except _WorkerEnded as ended:
+            self._note_end(ended.end)
+        except (NoAnswer, ProtocolError):
+            self._connection.close()
+        except LinkLost:
+            pass
+
+    def _note_end(self, end: Ended) -> None:
+        self._stderr_tail = end.stderr_tail
+        if end.signal not in (None, "SIGKILL"):
+            self._stderr_tail += f"\nedgebench: the worker ended by {end.signal} after it was told to stop\n"
+
+    # --- the contract ---
+
+    def golden(self) -> Scores:
+        """Scores float32 [golden, classes] of the artifact's golden patches, by the real loop."""
+        golden = self._artifact.golden
+        with self._told("golden"):
+            path = self._placer.place(golden.patches, golden.patches_sha256)
+        frame = self._call("golden", "golden", self._timeouts.golden, path=path)
+        return self._scores(frame, "golden", len(golden.scores))
+
+    def measure(self, plan: MeasurePlan) -> Iterator[Pass]:
+        """The first pass, the warm-up's batches as one Pass, then the steady passes.
+
+        A first KeyboardInterrupt lets the pass in hand come to its end, gives it, and is then raised; a
+        second one ends at once.
+        """
+        with self._told("scene"):
+            path = self._placer.place(plan.scene.path, plan.scene.sha256)
+        self._call("scene", "scene", self._timeouts.scene, path=path)
+        try:
+            if self._probes.sampling and self._settings.idle_s > 0:
+                self._idle()
+            yield from self._passes(plan)
+        finally:
+            with contextlib.suppress(LinkLost, ProtocolError, _WorkerEnded):
+                self._probes.stop(self._connection, self._timeouts.probe)
+                self._clock["end"] = asdict(match_clocks(self._connection, self._timeouts.stop))
+
+    def predict(self, images: ImageSet) -> Scores:
+        """Scores float32 [n, classes] of every image, on the runtime that was timed."""
+        with self._told("predict"):
+            path = self._placer.place(images.path, images.sha256)
+        frame = self._call("predict", "predict", self._timeouts.predict, path=path)
+        return self._scores(frame, "predict", images.n)
+
+    def probe_chunks(self) -> Iterator[ProbeChunk]:
+        """What the probes have sampled so far and not yet given; never blocks."""
+        with contextlib.suppress(LinkLost, ProtocolError, _WorkerEnded):
+            self._connection.poll()
+        yield from self._probes.drain()
+
+    def facts(self) -> dict[str, Json]:
+        """What is known by now, as the contract lists it; works at any time, also after the end."""
+        if self._running:
+            with contextlib.suppress(LinkLost, ProtocolError, _WorkerEnded):
+                tail = self._connection.request({"op": "tail"}, self._timeouts.stop).message
+                self._stderr_tail = str(tail.get("stderr_tail", ""))
+        probes, reasons = self._probes.facts()
+        return {
+            "cold": dict(self._cold),
+            "warmup": dict(self._warmup),
+            "memory": dict(self._memory),
+            "runtime": dict(self._runtime),
+            "clock": dict(self._clock),
+            "probes": probes,
+            "probe_reasons": reasons,
+            "windows_ns": dict(self._windows),
+            "stderr_tail": self._stderr_tail,
+        }
+
+    # --- measuring ---
+
+    def _idle(self) -> None:
+        idle_s = self._settings.idle_s
+        frame = self._call("idle", "measure", self._timeouts.measure + idle_s, idle_s=idle_s)
+        with self._told("measure"):
+            window = checked(Idle, frame.message)
+        self._windows["idle"] = (window.start_ns, window.end_ns)
+
+    def _passes(self, plan: MeasurePlan) -> Iterator[Pass]:
+        first, interrupt = self._one_pass(0, "first", plan)
+        self._cold["first_pass_s"] = first.image_ns / 1e9
+        yield first
+        if interrupt:
+            raise interrupt
+        index = 1
+        warm, interrupt = self._warm_up(plan)
+        if warm is not None:
+            index = 2
+            yield warm
+        if interrupt:
+            raise interrupt
+        begin: int | None = None
+        for number in range(plan.passes):
+            one, interrupt = self._one_pass(index + number, "steady", plan)
+            begin = one.start_ns if begin is None else begin
+            self._windows["steady"] = (begin, one.end_ns)
+            yield one
+            if interrupt:
+                raise interrupt
+
+    def _one_pass(
+        self, index: int, phase: Literal["first", "steady"], plan: MeasurePlan
+    ) -> tuple[Pass, KeyboardInterrupt | None]:
+        frame, interrupt = self._finishing("pass")
+        with self._told("measure"):
+            reply = checked(Passed, frame.message)
+            stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self._stages))
+            rest = frame.payload[reply.stamps_bytes :]
+            scores = scores_in(rest, reply, plan.scene.patches, len(self._artifact.class_names))
+        self._note_first_inference(reply)
+        self._memory["peak_bytes"] = reply.peak_bytes
+        batch = self._artifact.batch
+        made = Pass(index, phase, reply.start_ns, reply.end_ns, self._stages, stamps, scores, batch)
+        return made, interrupt
+
+    def _warm_up(self, plan: MeasurePlan) -> tuple[Pass | None, KeyboardInterrupt | None]:
+        frame, interrupt = self._finishing("warmup", floor=plan.warmup_floor, cap=plan.warmup_cap)
+        with self._told("measure"):
+            reply = checked(Warmed, frame.message)
+            stamps = stamps_in(frame.payload, len(self._stages))
+        self._warmup = {"batches": reply.batches, "steady": reply.steady}
+        if not len(stamps):
+            return None, interrupt
+        batch = self._artifact.batch
+        return Pass(1, "warmup", reply.start_ns, reply.end_ns, self._stages, stamps, None, batch), interrupt
+
+    def _finishing(self, operation: str, **fields: Json) -> tuple[Frame, KeyboardInterrupt | None]:
+        """A request that outlives one Ctrl-C: the pass in hand is worth its few seconds."""
+        with self._told("measure"):
+            request = self._send(operation, self._timeouts.measure, fields)
+        try:
+            return self._wait(request, "measure", self._timeouts.measure), None
+        except KeyboardInterrupt as interrupt:
+            try:
+                return self._wait(request, "measure", self._timeouts.interrupt, grace_s=0.0), interrupt
+            except SessionError:
+                raise interrupt from None
+
+    def _scores(self, frame: Frame, stage: str, patches: int) -> Scores:
+        with self._told(stage):
+            reply = checked(Scored, frame.message)
+            scores = scores_in(frame.payload, reply, patches, len(self._artifact.class_names))
+        self._note_first_inference(reply)
+        return scores
+
+    def _note_first_inference(self, reply: Scored) -> None:
+        if reply.first_inference_ns is not None:
+            self._cold["first_inference_s"] = reply.first_inference_ns / 1e9
+
+    # --- talking to the worker ---
+
+    def _call(self, operation: str, stage: str, timeout_s: float, **fields: Json) -> Frame:
+        with self._told(stage):
+            request = self._send(operation, timeout_s, fields)
+        return self._wait(request, stage, timeout_s)
+
+    def _send(self, operation: str, timeout_s: float, fields: Message) -> int:
+        return self._connection.send({"to": "worker", "op": operation, "limit_s": timeout_s, **fields})
+
+    def _wait(self, request: int, stage: str, timeout_s: float, grace_s: float = AGENT_GRACE_S) -> Frame:
+        with self._told(stage):
+            frame = self._connection.wait(request, timeout_s + grace_s)
+            if failure := failure_in(frame):
+                raise from_reply(*failure, stage, self._tail())
+            return frame
+
+    def _tail(self) -> str:
+        frame = self._connection.request({"op": "tail"}, self._timeouts.stop)
+        self._stderr_tail = str(frame.message.get("stderr_tail", ""))
+        return self._stderr_tail
+
+    def _match_clocks(self, edge: str) -> None:
+        with self._told("start"):
+            self._clock[edge] = asdict(match_clocks(self._connection, self._timeouts.connect))
+
+    def _hear(self, frame: Frame) -> None:
+        event = frame.message.get("event")
+        if event == "ended":
+            raise _WorkerEnded(checked(Ended, frame.message))
+        if event == "probe":
+            self._probes.hear(frame)
+
+    @contextlib.contextmanager
+    def _told(self, stage: str) -> Iterator[None]:
+        """Whatever ends the session in here becomes the SessionError that says so."""
+        try:
+            yield
+        except _WorkerEnded as ended:
+            self._stderr_tail = ended.end.stderr_tail
+            raise from_end(ended.end, stage) from None
+        except LinkLost as error:
+            raise from_link(error, stage) from None
+        except ProtocolError as error:
+            raise from_protocol(error, stage, self._stderr_tail) from None

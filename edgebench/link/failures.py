@@ -1,0 +1,96 @@
+"""How a session ended early, in words: from a worker's end, a reply, or a lost link."""
+
+from __future__ import annotations
+
+from edgebench.agent.frames import ProtocolError
+from edgebench.errors import SessionError
+from edgebench.link.connection import LinkLost, NoAnswer
+from edgebench.link.replies import Ended
+
+_DOING = {
+    "start": "starting",
+    "load": "loading the artifact",
+    "golden": "running the golden patches",
+    "scene": "placing the scene in memory",
+    "measure": "measuring",
+    "predict": "predicting the images",
+    "stop": "stopping",
+}
+_SEE_STDERR = "its stderr is kept in session.json"
+_OUT_OF_MEMORY = "close other programs, or take a smaller variant or batch"
+
+
+def from_end(end: Ended, stage: str) -> SessionError:
+    """The worker's process ended and nobody had asked it to."""
+    doing = _DOING[stage]
+    last = (end.stderr_tail.strip().splitlines() or [""])[-1][:500]
+    if end.timed_out:
+        what, status, why, fix = (
+            f"the worker hung while {doing}",
+            "timeout",
+            "it was ended after the longest time that this stage may take",
+            "set EDGEBENCH_STAGE_TIMEOUT_S where the device needs longer",
+        )
+    elif end.out_of_memory:
+        what, status, why, fix = (
+            f"the worker was ended for memory while {doing}",
+            "out_of_memory",
+            "the kernel killed it because memory ran out",
+            _OUT_OF_MEMORY,
+        )
+    elif end.problem:
+        what, status, why, fix = (
+            f"the worker sent something else than frames while {doing}",
+            "protocol_error",
+            end.problem,
+            _SEE_STDERR,
+        )
+    elif end.signal:
+        what, status, why, fix = (
+            f"the worker crashed while {doing}",
+            "crash",
+            f"{end.signal}{': ' + last if last else ''}",
+            _SEE_STDERR,
+        )
+    else:
+        what, status, why, fix = (
+            f"the worker ended while {doing}",
+            "crash",
+            f"exit code {end.code}{': ' + last if last else ''}",
+            _SEE_STDERR,
+        )
+    return SessionError(
+        what, status=status, stage=stage, signal=end.signal, stderr_tail=end.stderr_tail, why=why, fix=fix
+    )
+
+
+def from_reply(status: str, why: str, stage: str, stderr_tail: str) -> SessionError:
+    """The worker, or the agent, says that the request failed."""
+    what = f"the worker failed while {_DOING[stage]}"
+    fix = _OUT_OF_MEMORY if status == "out_of_memory" else _SEE_STDERR
+    return SessionError(what, status=status, stage=stage, stderr_tail=stderr_tail, why=why, fix=fix)
+
+
+def from_link(error: LinkLost, stage: str) -> SessionError:
+    """The agent is gone or silent."""
+    silent = isinstance(error, NoAnswer)
+    return SessionError(
+        f"the device {'does not answer' if silent else 'was lost'} while {_DOING[stage]}",
+        status="timeout" if silent else "lost_connection",
+        stage=stage,
+        stderr_tail=error.tail,
+        why=str(error),
+        fix="check the device and its connection, then --resume",
+    )
+
+
+def from_protocol(error: ProtocolError, stage: str, stderr_tail: str) -> SessionError:
+    """What arrived is no frame, or no answer to what was asked."""
+    return SessionError(
+        f"the device sent something else than was due while {_DOING[stage]}",
+        status="protocol_error",
+        stage=stage,
+        stderr_tail=stderr_tail,
+        why=str(error),
+        fix="use the same EdgeBench on both sides",
+    )

@@ -1,0 +1,176 @@
+"""What an agent or a worker may answer, checked: a device is outside data like any other."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from edgebench.agent.frames import Frame, Message, ProtocolError
+from edgebench.contract import Channel, ProbeChunk, ProbeInfo
+
+Count = Annotated[int, Field(ge=0, lt=1 << 62)]
+
+
+class Reply(BaseModel):
+    """Fields that are not known are ignored: a newer agent may say more."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Hello(Reply):
+    """The agent's first words."""
+
+    protocol: int
+    python: str
+    platform: str
+
+
+class Clock(Reply):
+    """The device's monotonic clock."""
+
+    now_ns: Count
+
+
+class Loaded(Reply):
+    """The runner is imported and the artifact loaded."""
+
+    import_s: float
+    load_s: float
+    after_load_bytes: Count | None
+    runtime: dict[str, Any]
+    numpy: str
+    stages: tuple[str, ...] = Field(min_length=3, max_length=16)
+
+
+class Scored(Reply):
+    """Scores [patches, classes] follow as float32."""
+
+    shape: tuple[Count, Count]
+    first_inference_ns: Count | None = None
+
+
+class Passed(Scored):
+    """Stamps int64 [batches, stages, 2], then scores."""
+
+    start_ns: Count
+    end_ns: Count
+    stamps_bytes: Count
+    peak_bytes: Count | None
+
+
+class Warmed(Reply):
+    """How the warm-up ended; stamps follow where it ran any batches."""
+
+    batches: Count
+    steady: bool
+    start_ns: Count = 0
+    end_ns: Count = 0
+
+
+class Idle(Reply):
+    """The idle window."""
+
+    start_ns: Count
+    end_ns: Count
+
+
+class Ended(Reply):
+    """How a worker's process ended."""
+
+    code: int | None = None
+    signal: str | None = None
+    timed_out: bool = False
+    out_of_memory: bool = False
+    problem: str | None = None
+    stderr_tail: str = ""
+
+
+class _Channel(Reply):
+    name: str = Field(max_length=200)
+    quantity: str = Field(max_length=50)
+    unit: str = Field(max_length=20)
+
+
+class _Info(Reply):
+    rate_hz: float = Field(gt=0)
+    resolution: str
+    scope: str
+    channels: tuple[_Channel, ...] = Field(min_length=1, max_length=256)
+
+
+class ProbeReport(Reply):
+    """One message of a probe's process."""
+
+    probe: str
+    kind: Literal["info", "missing", "failed", "chunk", "ended"]
+    info: _Info | None = None
+    reason: str = ""
+    fix: str = ""
+    n: Count = 0
+    channels: tuple[str, ...] = ()
+    stderr_tail: str = ""
+
+    def probe_info(self) -> ProbeInfo:
+        """The probe as the record has it, under the name that it was asked for by."""
+        if self.info is None:
+            raise ProtocolError("a probe announced itself without saying what it is")
+        kind, _, address = self.probe.partition(":")
+        channels = tuple(Channel(one.name, one.quantity, one.unit) for one in self.info.channels)
+        return ProbeInfo(kind, address, self.info.rate_hz, self.info.resolution, self.info.scope, channels)
+
+    def chunk(self, payload: bytes) -> ProbeChunk:
+        """Stamps int64 [n], then float64 [n] a channel."""
+        if len(payload) != 8 * self.n * (1 + len(self.channels)):
+            raise ProtocolError(f"a probe's chunk of {len(payload)} bytes for {self.n} samples")
+        columns = [
+            payload[start : start + 8 * self.n] for start in range(0, len(payload), max(8 * self.n, 1))
+        ]
+        if not columns:
+            columns = [b""] * (1 + len(self.channels))
+        stamps = np.frombuffer(columns[0], "<i8").astype(np.int64)
+        values = [np.frombuffer(column, "<f8").astype(np.float64) for column in columns[1:]]
+        return ProbeChunk(self.probe, stamps, dict(zip(self.channels, values, strict=True)))
+
+
+AnyReply = TypeVar("AnyReply", bound=Reply)
+
+
+def checked(kind: type[AnyReply], message: Message) -> AnyReply:
+    """The message as what it should be; ProtocolError when it is not."""
+    try:
+        return kind.model_validate(message)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ProtocolError(f"an answer that is no {kind.__name__}: {where}: {first['msg']}") from None
+
+
+def stamps_in(data: bytes, stages: int) -> NDArray[np.int64]:
+    """Stamps int64 [batches, stages, 2]; ProtocolError when the bytes do not divide so."""
+    if len(data) % (16 * stages):
+        raise ProtocolError(f"{len(data)} bytes are no stamps of {stages} stages")
+    return np.frombuffer(data, "<i8").astype(np.int64).reshape(-1, stages, 2)
+
+
+def scores_in(data: bytes, reply: Scored, patches: int, classes: int) -> NDArray[np.float32]:
+    """Scores float32 [patches, classes]; ProtocolError when another number of them came."""
+    if reply.shape != (patches, classes) or len(data) != 4 * patches * classes:
+        raise ProtocolError(
+            f"scores of shape {list(reply.shape)} in {len(data)} bytes, {[patches, classes]} were due"
+        )
+    return np.frombuffer(data, "<f4").astype(np.float32).reshape(patches, classes)
+
+
+def failure_in(frame: Frame) -> tuple[str, str] | None:
+    """Status and words of a reply that says that the request failed, or None."""
+    error = frame.message.get("error")
+    if error is None:
+        return None
+    if not isinstance(error, dict):
+        raise ProtocolError(f"an error that is no object: {str(error)[:80]}")
+    status = error.get("status")
+    known = status if status in {"error", "load_failed", "out_of_memory"} else "error"
+    return str(known), str(error.get("what", ""))[:2000]

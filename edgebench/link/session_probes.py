@@ -1,0 +1,94 @@
+"""The probes of one session: started on the device, heard, and stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from edgebench import registry
+from edgebench.agent.frames import Frame
+from edgebench.contract import Json, ProbeChunk, ProbeInfo
+from edgebench.link.connection import Connection
+from edgebench.link.placing import Placer
+from edgebench.link.replies import ProbeReport, checked
+
+NOT_ASKED = "no meter was asked for"
+
+
+class SessionProbes:
+    """What the meters of one session say; one that cannot be opened leaves its reason, not a failure.
+
+    Args:
+        meters: each `kind:address`.
+    """
+
+    def __init__(self, meters: Sequence[str]) -> None:
+        self._meters = tuple(dict.fromkeys(meters))
+        self._infos: dict[str, ProbeInfo] = {}
+        self._reasons: dict[str, str] = {} if self._meters else {"": NOT_ASKED}
+        self._chunks: list[ProbeChunk] = []
+        self._started: set[str] = set()
+        self._running = False
+
+    @property
+    def sampling(self) -> bool:
+        """Whether any probe is open."""
+        return self._running and bool(self._infos)
+
+    def start(self, connection: Connection, placer: Placer, timeout_s: float) -> None:
+        """Start every probe and wait until each has said what it is, or why it is not."""
+        for meter in self._meters:
+            kind, _, address = meter.partition(":")
+            module = registry.probe_module(kind)
+            if getattr(module, "PLACE", None) != "board" or module.__file__ is None:
+                self._reasons[meter] = f"{kind} is not read on the board, and nothing else is sampled yet"
+                continue
+            message = {"op": "probe_start", "name": meter, "file": placer.place(Path(module.__file__))}
+            reply = connection.request({**message, "address": address}, timeout_s).message
+            if "error" in reply:
+                self._reasons[meter] = f"{meter}: the agent could not start it: {reply['error']}"
+                continue
+            self._started.add(meter)
+        self._running = bool(self._started)
+        if not connection.listen_until(self._all_reported, timeout_s):
+            for meter in self._silent():
+                self._reasons[meter] = f"{meter}: it said nothing within {timeout_s:g} s"
+
+    def stop(self, connection: Connection, timeout_s: float) -> None:
+        """End the probes; their last chunks have been heard when this returns."""
+        if self._running:
+            self._running = False
+            connection.request({"op": "probe_stop"}, timeout_s)
+
+    def hear(self, frame: Frame) -> None:
+        """Take in one message of a probe; ProtocolError when it is none."""
+        report = checked(ProbeReport, frame.message)
+        meter = report.probe
+        if meter not in self._meters:
+            return
+        if report.kind == "info":
+            self._infos[meter] = report.probe_info()
+        elif report.kind == "chunk":
+            self._chunks.append(report.chunk(frame.payload))
+        elif report.kind in {"missing", "failed"}:
+            fix = f" ({report.fix})" if report.fix else ""
+            self._reasons[meter] = f"{meter.partition(':')[0]}: {report.reason}{fix}"
+        elif meter not in self._infos and meter not in self._reasons:
+            last = report.stderr_tail.strip().splitlines()
+            self._reasons[meter] = f"{meter}: its process ended: {last[-1] if last else 'without a word'}"
+
+    def drain(self) -> Iterator[ProbeChunk]:
+        """The chunks that nobody has taken yet."""
+        while self._chunks:
+            yield self._chunks.pop(0)
+
+    def facts(self) -> tuple[list[dict[str, Json]], dict[str, str]]:
+        """The open probes, and by meter why another gave nothing."""
+        return [asdict(info) for info in self._infos.values()], dict(self._reasons)
+
+    def _silent(self) -> list[str]:
+        return [meter for meter in self._started if meter not in self._infos and meter not in self._reasons]
+
+    def _all_reported(self) -> bool:
+        return not self._silent()

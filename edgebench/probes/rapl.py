@@ -1,0 +1,152 @@
+"""RAPL: the processor's own energy counters under /sys/class/powercap (device side, Python 3.6).
+
+Source: the kernel's powercap interface: `intel-rapl:N[:M]/{name,energy_uj,max_energy_range_uj}`, on Intel
+and on AMD from Zen. A counter is in microjoules and wraps at `max_energy_range_uj`; since kernel 5.10 only
+root may read it. It covers the chip, and nothing that hangs on USB.
+"""
+
+import glob
+import os
+import time
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+
+PLACE = "board"
+TREE = "/sys/class/powercap"
+RATE_HZ = 50.0
+CHUNK_S = 0.5
+
+Chunk = Tuple[List[int], Dict[str, List[float]]]
+Domain = NamedTuple("Domain", [("name", str), ("energy", str), ("wraps_at_uj", int)])
+
+
+class ProbeMissing(Exception):
+    """There is no such meter here."""
+
+    denied = False
+
+    def __init__(self, reason: str, fix: str) -> None:
+        super(ProbeMissing, self).__init__(reason)
+        self.reason = reason
+        self.fix = fix
+
+
+class ProbeDenied(ProbeMissing):
+    """The meter is there and may not be read."""
+
+    denied = True
+
+
+class RaplProbe:
+    """Mean power in W of each domain over every sampling interval, stamped at the interval's end."""
+
+    def __init__(self, address: str, domains: List[Domain]) -> None:
+        self._domains = domains
+        self._running = True
+        self._last_ns = 0
+        self._last_uj: List[int] = []
+        self.info: Dict[str, Any] = {
+            "kind": "rapl",
+            "address": address,
+            "rate_hz": RATE_HZ,
+            "resolution": "1 uJ counters, refreshed about every millisecond",
+            "scope": "chip",
+            "channels": [{"name": domain.name, "quantity": "power", "unit": "W"} for domain in domains],
+        }
+
+    def start(self) -> None:
+        """Take the first reading; the first sample follows one interval later."""
+        self._last_uj = [_read_uj(domain.energy) for domain in self._domains]
+        self._last_ns = _now_ns()
+
+    def stop(self) -> None:
+        """End the iteration after one more sample."""
+        self._running = False
+
+    def __iter__(self) -> Iterator[Chunk]:
+        due = time.monotonic()
+        while self._running:
+            stamps: List[int] = []
+            values: Dict[str, List[float]] = {domain.name: [] for domain in self._domains}
+            while self._running and len(stamps) < CHUNK_S * RATE_HZ:
+                due += 1 / RATE_HZ
+                now = time.monotonic()
+                if due <= now:  # late: wait a whole interval again rather than sample a sliver
+                    due = now + 1 / RATE_HZ
+                time.sleep(due - now)
+                self._sample(stamps, values)
+            yield stamps, values
+
+    def _sample(self, stamps: List[int], values: Dict[str, List[float]]) -> None:
+        energies = [_read_uj(domain.energy) for domain in self._domains]
+        now = _now_ns()
+        powers = power_w(self._domains, self._last_uj, energies, now - self._last_ns)
+        for name, power in powers.items():
+            values[name].append(power)
+        stamps.append(now)
+        self._last_uj, self._last_ns = energies, now
+
+
+def power_w(
+    domains: List[Domain], before_uj: List[int], after_uj: List[int], elapsed_ns: int
+) -> Dict[str, float]:
+    """Mean power of each domain between two readings; a counter that went back has wrapped once."""
+    powers = {}
+    for domain, before, after in zip(domains, before_uj, after_uj):
+        used = after - before if after >= before else after - before + domain.wraps_at_uj
+        powers[domain.name] = used * 1e3 / elapsed_ns
+    return powers
+
+
+def open_probe(address: str) -> RaplProbe:
+    """The probe of `rapl:` (every domain), `rapl:package` (those so named) or `rapl:/another/tree`."""
+    tree = address if address.startswith("/") else TREE
+    wanted = "" if address.startswith("/") else address
+    folders = sorted(glob.glob(os.path.join(glob.escape(tree), "intel-rapl:*")))
+    if not folders:
+        raise ProbeMissing(
+            "{} has no intel-rapl".format(tree),
+            "use another meter; virtual machines and most ARM boards have none",
+        )
+    found = [_domain(tree, folder) for folder in folders]
+    chosen = [domain for domain in found if wanted in domain.name]
+    if not chosen:
+        names = ", ".join(domain.name for domain in found)
+        raise ProbeMissing("no RAPL domain is named {!r}".format(wanted), "choose among: {}".format(names))
+    return RaplProbe(address, chosen)
+
+
+def _domain(tree: str, folder: str) -> Domain:
+    energy = os.path.join(folder, "energy_uj")
+    try:
+        name = _name(tree, folder)
+        _read_uj(energy)
+        with open(os.path.join(folder, "max_energy_range_uj")) as file:
+            wraps_at = int(file.read())
+    except PermissionError:
+        raise ProbeDenied(
+            "{} may be read by root only".format(energy),
+            "sudo chmod a+r {}/intel-rapl:*/energy_uj (lasts until the next start)".format(tree),
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ProbeMissing("{} cannot be read: {}".format(folder, error), "use another meter") from None
+    return Domain(name, energy, wraps_at)
+
+
+def _name(tree: str, folder: str) -> str:
+    """`package-0`, or `package-0/core` for what lies within it: two packages both have a core."""
+    parts = os.path.basename(folder).split(":")
+    names = []
+    for length in range(2, len(parts) + 1):
+        with open(os.path.join(tree, ":".join(parts[:length]), "name")) as file:
+            names.append(file.read(256).strip())
+    return "/".join(names)
+
+
+def _read_uj(path: str) -> int:
+    with open(path) as file:
+        return int(file.read())
+
+
+def _now_ns() -> int:
+    exact = getattr(time, "monotonic_ns", None)  # Python 3.7 has it
+    return int(exact() if exact else time.monotonic() * 1e9)
