@@ -109,7 +109,8 @@ def _rate_objection(one: PowerFigure) -> str:
 def _window_objection(one: PowerFigure, averaging_s: float) -> str:
     if one.window_s is not None and one.window_s >= averaging_s:
         return ""
-    return f"the averaging time of {averaging_s:g} s is longer than the steady window of {one.window_s or 0.0:.3g} s"
+    window_s = one.window_s or 0.0
+    return f"the averaging time of {averaging_s:g} s is longer than the steady window of {window_s:.3g} s"
 
 
 def _name(one: PowerFigure) -> str:

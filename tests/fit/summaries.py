@@ -1,0 +1,61 @@
+"""Trial summaries made by hand, for tests of verdicts."""
+
+from dataclasses import replace
+
+from edgebench.fit.types import Accuracy, PowerFigure, TrialSummary
+from edgebench.stats.intervals import session_interval
+from edgebench.stats.proportion import wilson
+
+STEADY = ((1.0, 1.01, 0.99), (1.02, 1.0, 1.01), (0.98, 0.99, 1.0))
+
+
+def summary(image_s=STEADY, *, power=None, accuracy=None, **changes):
+    """A done trial of those steady passes; `accuracy` is (k, n)."""
+    made = TrialSummary(
+        key="0123456789abcdef",
+        target="cpu",
+        variant="mobilenet_v1-0.25-int8",
+        depth_multiplier=0.25,
+        precision="int8",
+        batch=1,
+        status="done",
+        reason="",
+        image_s=session_interval(image_s) if image_s else None,
+        infer_s=session_interval(image_s) if image_s else None,
+        stages_ms={"patchify": 0.1, "infer": 2.0},
+        cold={},
+        accuracy=None if accuracy is None else Accuracy(*accuracy, *wilson(*accuracy)),
+        accuracy_reason="" if accuracy else "no images were given",
+        scene_accuracy=None,
+        agreement=None,
+        power=power,
+        power_reason="" if power else "no meter was asked for",
+        memory_bytes=None,
+        artifact_bytes=None,
+        mass_g=None,
+        size_mm=None,
+        image_s_values=image_s,
+        infer_s_values=image_s,
+    )
+    return replace(made, **changes)
+
+
+def meter(**changes):
+    """A board meter of 1 kHz that saw 3 W on average and 4 W at its highest over 10 s, three times."""
+    made = PowerFigure(
+        meter="ina:0",
+        channel="in",
+        scope="board",
+        primary=True,
+        rate_hz=1000.0,
+        samples=30000,
+        mean_w=3.0,
+        peak_w=4.0,
+        idle_w=1.0,
+        energy_j=6.0,
+        net_energy_j=4.0,
+        window_s=10.0,
+        mean_w_sessions=(2.99, 3.0, 3.01),
+        energy_j_sessions=(5.9, 6.0, 6.1),
+    )
+    return replace(made, **changes)

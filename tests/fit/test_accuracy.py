@@ -1,0 +1,102 @@
+import pandas as pd
+import pytest
+
+from edgebench.fit.accuracy import accuracy_of, agreement_of, predictions_of
+from edgebench.stats.proportion import mcnemar
+
+ABC = ("a", "b", "c")
+
+
+def _rows(label, predicted, session=0, set_name="images"):
+    n = len(label)
+    return pd.DataFrame(
+        {
+            "session": [session] * n,
+            "set": [set_name] * n,
+            "index": range(n),
+            "label": label,
+            "predicted": predicted,
+        }
+    )
+
+
+def _predictions(label, predicted, labelled_as=ABC, classes=ABC):
+    return predictions_of(_rows(label, predicted), "images", [0], labelled_as, classes)
+
+
+def test_k_of_n_and_the_confusion():
+    found = accuracy_of(_predictions([0, 1, 2, 2], [0, 1, 1, 2]), ABC, overlapping=True)
+    assert (found.k, found.n) == (3, 4)
+    assert found.confusion == ((1, 0, 0), (0, 1, 0), (0, 1, 1))
+    assert found.low < 0.75 < found.high
+    assert found.overlapping
+
+
+def test_labels_are_matched_by_name():
+    found = accuracy_of(_predictions([0, 1], [2, 0], labelled_as=("c", "a")), ABC, overlapping=False)
+    assert (found.k, found.n) == (2, 2)
+
+
+def test_an_image_without_a_label_does_not_count_and_one_without_a_prediction_is_wrong():
+    found = accuracy_of(_predictions([0, -1, 1], [0, 1, -1]), ABC, overlapping=False)
+    assert (found.k, found.n) == (1, 2)
+    assert sum(map(sum, found.confusion)) == 1
+
+
+@pytest.mark.parametrize(
+    ("label", "predicted", "labelled_as", "classes", "reason"),
+    [
+        ([-1, -1], [0, 1], ABC, ABC, "not labelled"),
+        ([0, 1], [0, 1], (), ABC, "not labelled"),
+        ([0, 1], [0, 1], ("a", "z"), ABC, "the images' classes (a, z) are not the artifact's (a, b, c)"),
+        ([0, 1], [0, 1], ABC, (), "does not say"),
+        ([0, 3], [0, 1], ABC, ABC, "a label lies outside its 3 classes"),
+        ([0, 1], [0, 9], ABC, ABC, "a prediction lies outside its 3 classes"),
+        ([0, 1], [0, -7], ABC, ABC, "a prediction lies outside"),
+    ],
+)
+def test_why_there_is_none(label, predicted, labelled_as, classes, reason):
+    found = _predictions(label, predicted, labelled_as, classes)
+    assert reason in found.reason
+    assert accuracy_of(found, classes, overlapping=False) is None
+
+
+def test_many_class_names_are_cut_short():
+    found = _predictions([0], [0], labelled_as=tuple(map(str, range(30))))
+    assert "... 30 in all" in found.reason
+
+
+def test_the_last_finished_session_speaks_and_each_image_once():
+    rows = pd.concat(
+        [
+            _rows([0, 0], [0, 0], 0),
+            _rows([0, 0], [0, 1], 1),
+            _rows([0, 0], [1, 1], 2),
+            _rows([0, 0], [2, 2], 1),
+        ]
+    )
+    found = predictions_of(rows, "images", [0, 1], ABC, ABC)
+    assert found.predicted.tolist() == [0, 1]
+    assert predictions_of(rows, "scene", [0, 1], ABC, ABC) is None
+    assert predictions_of(rows, "images", [], ABC, ABC) is None
+
+
+def test_agreement_and_the_paired_test():
+    this, fp32 = _predictions([0, 1, 2, 0], [0, 1, 0, 0]), _predictions([0, 1, 2, 0], [0, 2, 2, 1])
+    found = agreement_of(this, fp32)
+    assert (found.k, found.n, found.only_this_right, found.only_fp32_right) == (1, 4, 2, 1)
+    assert found.mcnemar_p == mcnemar(2, 1)
+
+
+def test_agreement_without_labels_has_no_test():
+    found = agreement_of(_predictions([-1, -1], [0, 1]), _predictions([-1, -1], [0, 0]))
+    assert (found.k, found.n, found.mcnemar_p) == (1, 2, None)
+
+
+def test_agreement_is_over_the_images_that_both_saw():
+    found = agreement_of(_predictions([0, 1, 2], [0, 1, 2]), _predictions([0], [0]))
+    assert (found.k, found.n) == (1, 1)
+    empty = _predictions([0], [0])
+    assert (
+        agreement_of(empty, predictions_of(_rows([0], [0]).assign(index=5), "images", [0], ABC, ABC)) is None
+    )

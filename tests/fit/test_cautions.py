@@ -1,0 +1,78 @@
+import pytest
+
+from edgebench.fit.cautions import cautions
+from edgebench.fit.latency import SteadyPasses
+from edgebench.store.records import Failure, GoldenCheck, SessionRecord
+
+GOLDEN = GoldenCheck(max_abs_diff=0.0, tolerance=0.001, top1_equal=5, n=5, reference="reference kernels")
+
+
+def _record(n=0, status="ok", **changes):
+    made = {
+        "trial": "0" * 16,
+        "n": n,
+        "round": n,
+        "status": status,
+        "started_utc": "2025-03-01T12:00:00Z",
+        "duration_s": 1.0,
+        "golden": GOLDEN,
+        "warmup": {"batches": 20, "steady": True},
+    }
+    return SessionRecord(**(made | changes))
+
+
+def _steady(*sessions, extrapolated=0):
+    at_s = tuple(tuple(map(float, range(len(one)))) for one in sessions)
+    return SteadyPasses(tuple(map(tuple, sessions)), (), at_s, {}, {}, extrapolated)
+
+
+CALM = _steady([1.0, 1.01, 1.0], [1.0, 0.99, 1.0], [1.01, 1.0, 1.0])
+THREE = [_record(n) for n in range(3)]
+
+
+def test_a_calm_trial_has_none():
+    assert cautions(THREE, CALM) == ()
+
+
+@pytest.mark.parametrize(
+    ("records", "steady", "said"),
+    [
+        (
+            [*THREE[:2], _record(2, warmup={"batches": 300, "steady": False})],
+            CALM,
+            "steady in 1 of 3 sessions",
+        ),
+        (
+            THREE,
+            _steady([1.0, 1.01, 1.02], [0.98, 0.99, 9.0], [1.01, 1.0, 1.02]),
+            "1 of 9 steady passes are outliers",
+        ),
+        (THREE[:2], _steady([1.0], [1.0]), "2 of the 3 sessions that an interval takes"),
+        (
+            THREE,
+            _steady([1.0] * 8 + [1.2] * 8, [1.0] * 16, [1.0] * 16),
+            "thermal: suspected in 1 of 3 sessions; the last quarter took up to 1.20 times the first",
+        ),
+        (
+            [*THREE, _record(3, "golden_mismatch", failure=Failure(what="differs", stage="golden"))],
+            CALM,
+            "differ from the golden scores in 1 of 4 sessions",
+        ),
+        ([*THREE[:2], _record(2, golden=None)], CALM, "1 of 3 sessions were not checked"),
+        (THREE, _steady(*CALM.image_s, extrapolated=4), "extrapolated: 4 of 9 passes"),
+    ],
+)
+def test_each_doubt_is_said(records, steady, said):
+    assert [said in sentence for sentence in cautions(records, steady)] == [True]
+
+
+def test_what_sessions_say_is_passed_on_once():
+    records = [_record(n, warnings=("the governor changed", "the governor changed")) for n in range(2)]
+    steady = _steady([1.0], [1.0], [1.0])
+    assert cautions([*records, _record(2)], steady) == ("the governor changed (in 2 of 3 sessions)",)
+
+
+def test_a_trial_without_a_session_has_none():
+    assert cautions([], _steady()) == ()
+    failed = _record(0, "crash", golden=None, failure=Failure(what="SIGSEGV", stage="load"))
+    assert cautions([failed], _steady()) == ()

@@ -1,0 +1,51 @@
+import pandas as pd
+import pytest
+
+from edgebench.fit.latency import steady_passes
+
+
+def _passes(*rows):
+    names = ("session", "phase", "start_ns", "image_ns", "infer_ns", "patches", "patchify_ns")
+    frame = pd.DataFrame(rows, columns=list(names))
+    return frame.astype({"infer_ns": "Int64"})
+
+
+def test_only_steady_passes_of_the_given_sessions_count_in_time_order():
+    found = steady_passes(
+        _passes(
+            (0, "first", 0, 9_000_000_000, 8, 4, 1),
+            (0, "steady", 30_000_000_000, 2_000_000_000, 1_000_000_000, 4, 40_000_000),
+            (0, "steady", 10_000_000_000, 1_000_000_000, 500_000_000, 4, 20_000_000),
+            (1, "steady", 0, 7_000_000_000, 7, 4, 1),
+        ),
+        [0, 2],
+        scene_patches=4,
+    )
+    assert found.image_s == ((1.0, 2.0),)
+    assert found.infer_s == ((0.5, 1.0),)
+    assert found.at_s == ((0.0, 20.0),)
+    assert found.images == {0: 2.0}
+    assert found.count == 2 and found.extrapolated == 0
+    assert found.stages_ms == {"patchify": pytest.approx(7.5), "infer": pytest.approx(187.5)}
+
+
+def test_a_pass_of_fewer_patches_is_scaled_and_counted():
+    rows = _passes((0, "steady", 0, 1_000_000_000, 800_000_000, 100, 10_000_000))
+    found = steady_passes(rows, [0], scene_patches=400)
+    assert found.image_s == ((4.0,),)
+    assert found.infer_s == ((pytest.approx(3.2),),)
+    assert found.extrapolated == 1
+    assert found.images == {0: 0.25}
+    assert found.stages_ms["patchify"] == pytest.approx(0.1)
+
+
+def test_a_runner_without_an_infer_stage_has_no_infer_s():
+    found = steady_passes(_passes((0, "steady", 0, 1_000_000_000, None, 4, 1_000_000)), [0], 4)
+    assert found.image_s == ((1.0,),)
+    assert found.infer_s == ()
+    assert list(found.stages_ms) == ["patchify"]
+
+
+def test_a_pass_of_no_patches_and_no_pass_at_all():
+    found = steady_passes(_passes((0, "steady", 0, 1_000_000_000, 1, 0, 1)), [0], 4)
+    assert (found.image_s, found.images, found.stages_ms, found.count) == ((), {}, {}, 0)

@@ -1,0 +1,154 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from edgebench.fit.power import power_figures, power_reason
+from edgebench.store.records import SessionRecord
+
+S = 1_000_000_000
+
+
+def _record(n=0, probes=(), **changes):
+    made = {
+        "trial": "0" * 16,
+        "n": n,
+        "round": n,
+        "status": "ok",
+        "started_utc": "2025-03-01T12:00:00Z",
+        "duration_s": 1.0,
+        "probes": tuple(probes),
+        "windows_ns": {"idle": (0, 2 * S), "steady": (2 * S, 12 * S)},
+    }
+    return SessionRecord(**(made | changes))
+
+
+def _probe(kind="ina", scope="board", channels=(("in", "power", "W"),), rate_hz=100.0):
+    listed = [dict(zip(("name", "quantity", "unit"), one, strict=True)) for one in channels]
+    return {
+        "kind": kind,
+        "address": "0",
+        "rate_hz": rate_hz,
+        "resolution": "",
+        "scope": scope,
+        "channels": listed,
+    }
+
+
+def _samples(values, n=0, probe="ina:0", channel="in", rate_hz=100.0):
+    """`values` of the time in seconds, sampled from -1 to 13 s."""
+    at_s = np.arange(-1, 13, 1 / rate_hz)
+    return pd.DataFrame(
+        {
+            "session": n,
+            "probe": probe,
+            "channel": channel,
+            "t_ns": np.round(at_s * 1e9).astype(np.int64),
+            "value": values(at_s),
+        }
+    )
+
+
+def _steps(at_s):
+    return np.where(at_s < 2, 1.0, 3.0)
+
+
+def test_means_over_sessions_and_the_highest_peak():
+    probes = pd.concat([_samples(_steps), _samples(lambda at_s: _steps(at_s) * 1.1, n=1)])
+    (figure,) = power_figures([_record(0, [_probe()]), _record(1, [_probe()])], probes, {0: 5.0, 1: 5.0})
+    assert figure.mean_w == pytest.approx(3.15, rel=1e-3)
+    assert figure.mean_w_sessions == (pytest.approx(3.0, rel=1e-3), pytest.approx(3.3, rel=1e-3))
+    assert figure.peak_w == pytest.approx(3.3)
+    assert figure.idle_w == pytest.approx(1.05, rel=1e-2)
+    assert figure.energy_j == pytest.approx(6.3, rel=1e-3)
+    assert figure.net_energy_j == pytest.approx(6.3 - 2.1, rel=1e-2)
+    assert (figure.window_s, figure.primary, figure.reason) == (10.0, True, "")
+
+
+@pytest.mark.parametrize(
+    ("channel", "values"),
+    [
+        (("in", "power", "mW"), lambda at_s: 1000 * _steps(at_s)),
+        # A counter of energy: 1 W until 2 s, then 3 W.
+        (("in", "energy", "J"), lambda at_s: 50 + at_s + 2 * np.maximum(at_s - 2, 0)),
+        (("in", "energy", "uJ"), lambda at_s: 1e6 * (at_s + 2 * np.maximum(at_s - 2, 0))),
+    ],
+)
+def test_units_and_counters(channel, values):
+    (figure,) = power_figures([_record(0, [_probe(channels=[channel])])], _samples(values), {0: 10.0})
+    assert figure.mean_w == pytest.approx(3.0, rel=2e-3)
+    assert figure.idle_w == pytest.approx(1.0, rel=2e-2)
+    assert figure.energy_j == pytest.approx(3.0, rel=2e-3)
+
+
+def test_a_counter_that_runs_back_is_left_out_there():
+    def counter(at_s):
+        joules = 3.0 * at_s
+        return np.where(at_s > 6, joules - 18.0, joules)
+
+    record = _record(0, [_probe(channels=[("in", "energy", "J")])])
+    (figure,) = power_figures([record], _samples(counter), {0: 10.0})
+    assert figure.mean_w == pytest.approx(3.0)
+    assert figure.peak_w == pytest.approx(3.0)
+
+
+def test_the_widest_scope_is_primary_and_of_its_rails_the_one_that_carries_most():
+    board = _probe(
+        channels=[("gpu", "power", "W"), ("in", "power", "W"), ("temperature", "temperature", "C")]
+    )
+    chip = _probe("rapl", "chip", [("package", "power", "W")])
+    probes = pd.concat(
+        [
+            _samples(lambda at_s: at_s * 0 + 9.0, probe="rapl:0", channel="package"),
+            _samples(lambda at_s: at_s * 0 + 1.0, channel="gpu"),
+            _samples(_steps),
+        ]
+    )
+    figures = power_figures([_record(0, [chip, board])], probes, {0: 10.0})
+    assert [(one.meter, one.channel, one.primary) for one in figures] == [
+        ("rapl:0", "package", False),
+        ("ina:0", "gpu", False),
+        ("ina:0", "in", True),
+    ]
+
+
+def test_a_meter_without_samples_is_there_with_the_reason():
+    (figure,) = power_figures([_record(0, [_probe()])], _samples(_steps).iloc[:0], {0: 10.0})
+    assert (figure.mean_w, figure.peak_w, figure.energy_j, figure.samples) == (None, None, None, 0)
+    assert figure.reason == "0 samples lie in the window"
+
+
+def test_an_unknown_unit_or_window_is_a_reason():
+    odd = _record(0, [_probe(channels=[("in", "power", "hp")])])
+    assert power_figures([odd], _samples(_steps), {0: 10.0})[0].reason == "its unit 'hp' is not known"
+    unmarked = _record(0, [_probe()], windows_ns={})
+    (figure,) = power_figures([unmarked], _samples(_steps), {0: 10.0})
+    assert (figure.reason, figure.window_s, figure.mean_w) == ("no steady window was recorded", None, None)
+
+
+def test_without_an_idle_window_there_is_gross_energy_only():
+    record = _record(0, [_probe()], windows_ns={"idle": None, "steady": (2 * S, 12 * S)})
+    (figure,) = power_figures([record], _samples(_steps), {0: 10.0})
+    assert figure.energy_j == pytest.approx(3.0, rel=1e-3)
+    assert (figure.idle_w, figure.net_energy_j, figure.reason) == (None, None, "no idle window was sampled")
+
+
+@pytest.mark.parametrize(
+    "probes", [(), ({},), ({"channels": 3},), ({"channels": [3, {"quantity": "load"}]},)]
+)
+def test_what_is_no_meter_gives_no_figure(probes):
+    assert power_figures([_record(0, probes)], _samples(_steps), {0: 10.0}) is None
+
+
+@pytest.mark.parametrize("rate_hz", [None, "fast", -1.0, float("nan")])
+def test_a_rate_that_is_none_is_not_known(rate_hz):
+    (figure,) = power_figures([_record(0, [_probe(rate_hz=rate_hz)])], _samples(_steps), {0: 10.0})
+    assert figure.rate_hz == 0.0
+    assert figure.energy_j == pytest.approx(3.0, rel=1e-3)
+
+
+def test_reasons_are_said_once():
+    records = [
+        _record(n, probe_reasons={"": "no meter was asked for", "rapl:": "no permission"}) for n in range(3)
+    ]
+    assert power_reason(records) == "no meter was asked for; rapl:: no permission"
+    assert power_reason([_record()]) == ""

@@ -1,0 +1,397 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
+from edgebench.fit.profile import Profile, load_profile
+from edgebench.fit.verdict import exit_code, judge, judge_all, overall
+from tests.fit.summaries import STEADY, meter, summary
+
+
+def profile(**requirement):
+    return Profile.from_record({"name": "mine", "requirements": [{"name": "it", **requirement}]})
+
+
+def verdict(trial, **requirement):
+    (found,) = judge(trial, profile(**requirement))
+    assert found.reason
+    return found
+
+
+def test_the_whole_interval_under_the_limit_passes():
+    found = verdict(summary(), limit=1.5)
+    interval = summary().image_s
+    assert found.verdict == "pass"
+    assert (found.value, found.low, found.high) == (interval.median, interval.low, interval.high)
+    assert found.margin == pytest.approx(0.5)
+    assert (found.trial, found.profile, found.requirement) == ("0123456789abcdef", "mine", "it")
+    assert (found.quantity, found.statistic, found.unit, found.limit) == ("image_s", "median", "s", 1.5)
+
+
+def test_the_whole_interval_over_the_limit_fails_with_a_negative_margin():
+    found = verdict(summary(), limit=0.5)
+    assert (found.verdict, found.margin) == ("fail", pytest.approx(-0.5))
+
+
+def test_a_limit_inside_the_interval_is_inconclusive():
+    found = verdict(summary(), limit=1.001)
+    assert (found.verdict, found.reason) == ("inconclusive", "the limit lies inside the 95 % interval")
+
+
+def test_a_limit_on_the_very_bound():
+    high, low = summary().image_s.high, summary().image_s.low
+    assert verdict(summary(), limit=high).verdict == "pass"
+    assert verdict(summary(), limit=low).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("limit", [0.1, 100.0])
+def test_too_few_sessions_decide_nothing(limit):
+    found = verdict(summary(STEADY[:2]), limit=limit)
+    assert found.verdict == "inconclusive"
+    assert found.reason.startswith("2 sessions are too few")
+    assert found.value is not None and found.low is None
+
+
+def test_infer_s_and_image_s_are_not_mixed():
+    trial = summary(infer_s_values=tuple(tuple(value / 2 for value in one) for one in STEADY))
+    assert verdict(trial, quantity="infer_s", limit=0.7).verdict == "pass"
+    assert verdict(trial, quantity="image_s", limit=0.7).verdict == "fail"
+
+
+def test_a_missing_figure_is_unknown_with_the_reason():
+    found = verdict(summary(()), limit=1.0)
+    assert (found.verdict, found.value, found.margin) == ("unknown", None, None)
+    assert "steady pass" in found.reason
+    assert "called infer" in verdict(summary(infer_s_values=()), quantity="infer_s", limit=1.0).reason
+
+
+def test_units_are_converted():
+    found = verdict(summary(), unit="ms", limit=1500)
+    assert (found.verdict, found.unit) == ("pass", "ms")
+    assert found.value == pytest.approx(1000) and found.margin == pytest.approx(500)
+
+
+def test_a_partial_trial_says_so():
+    trial = summary(status="partial", reason="3 of 5 planned sessions are there")
+    assert verdict(trial, limit=1.5).reason.endswith("3 of 5 planned sessions are there")
+
+
+# Tails and maxima
+
+
+def _many(n, sessions=3, top=1.0):
+    values = [1.0 + 0.0001 * i for i in range(n - 1)] + [top]
+    return tuple(tuple(values[at::sessions]) for at in range(sessions))
+
+
+def test_p90_below_its_n_is_inconclusive():
+    found = verdict(summary(_many(28)), statistic="p90", limit=5.0)
+    assert (found.verdict, found.value) == ("inconclusive", None)
+    assert found.reason == "n too small: p90 takes 29 values at 95 % confidence and there are 28"
+
+
+@pytest.mark.parametrize(("limit", "word"), [(5.0, "pass"), (0.5, "fail"), (1.0026, "inconclusive")])
+def test_p90_from_its_n_on(limit, word):
+    assert verdict(summary(_many(30)), statistic="p90", limit=limit).verdict == word
+
+
+def test_p99_takes_299_passes():
+    assert verdict(summary(_many(298)), statistic="p99", limit=5.0).verdict == "inconclusive"
+    assert verdict(summary(_many(299)), statistic="p99", limit=5.0).verdict == "pass"
+
+
+def test_a_tail_from_too_few_sessions_is_inconclusive():
+    found = verdict(summary(_many(60, sessions=2)), statistic="p90", limit=5.0)
+    assert (found.verdict, found.low) == ("inconclusive", None)
+    assert "2 sessions" in found.reason
+
+
+def test_one_pass_above_it_fails_a_maximum():
+    found = verdict(summary(_many(9, top=2.0)), statistic="max", limit=1.5)
+    assert (found.verdict, found.value, found.margin) == ("fail", 2.0, -0.5)
+    assert found.reason == "the highest of 9 passes misses the limit"
+
+
+def test_a_maximum_passes_only_where_n_speaks_for_all():
+    few = verdict(summary(_many(298)), statistic="max", limit=2.0)
+    assert few.verdict == "inconclusive"
+    assert "298 passes cannot speak for all: a maximum takes 299" in few.reason
+    enough = verdict(summary(_many(299)), statistic="max", limit=2.0)
+    assert enough.verdict == "pass"
+    assert "at most 1 % of passes lie above it" in enough.reason
+    assert verdict(summary(_many(400, sessions=1)), statistic="max", limit=2.0).verdict == "inconclusive"
+
+
+# Power
+
+
+def test_without_a_meter_power_is_unknown_with_the_reason():
+    trial = summary(power_reason="no meter, because /sys/class/powercap is not there")
+    for quantity in ("power_peak_w", "power_mean_w", "energy_j"):
+        found = verdict(trial, quantity=quantity, limit=5)
+        assert (found.verdict, found.reason) == (
+            "unknown",
+            "no meter, because /sys/class/powercap is not there",
+        )
+
+
+def test_a_board_meter_passes_and_fails_a_peak():
+    trial = summary(power=(meter(),))
+    assert verdict(trial, quantity="power_peak_w", limit=5).verdict == "pass"
+    failed = verdict(trial, quantity="power_peak_w", limit=3.5)
+    assert (failed.verdict, failed.margin) == ("fail", -0.5)
+    assert "ina:0 (in)" in failed.reason
+    assert verdict(trial, quantity="power_peak_w", limit=5000, unit="mW").margin == pytest.approx(1000)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"scope": "chip"}, "covers the chip only: it can fail this limit, never pass it"),
+        ({"scope": "module"}, "covers the module only"),
+        ({"scope": ""}, "covers the unknown part only"),
+        ({"rate_hz": 100.0}, "at 100 Hz the highest sample is a lower bound of the peak"),
+        ({"rate_hz": 2.0}, "at 2 Hz"),
+        ({"samples": 298}, "298 samples cannot speak for all"),
+    ],
+)
+def test_a_narrow_or_slow_meter_fails_a_peak_and_never_passes_it(change, said):
+    trial = summary(power=(meter(**change),))
+    found = verdict(trial, quantity="power_peak_w", limit=5)
+    assert found.verdict == "inconclusive"
+    assert said in found.reason
+    assert verdict(trial, quantity="power_peak_w", limit=3).verdict == "fail"
+
+
+def test_any_meter_that_misses_the_limit_fails_it():
+    chip = meter(meter="rapl:", channel="package", scope="chip", primary=False, peak_w=6.0)
+    found = verdict(summary(power=(meter(), chip)), quantity="power_peak_w", limit=5)
+    assert (found.verdict, found.value) == ("fail", 6.0)
+    assert "rapl: (package)" in found.reason
+
+
+def test_a_meter_that_gave_nothing_leaves_it_unknown():
+    silent = meter(
+        peak_w=None,
+        mean_w=None,
+        mean_w_sessions=(),
+        energy_j_sessions=(),
+        reason="0 samples lie in the window",
+    )
+    for quantity in ("power_peak_w", "power_mean_w", "energy_j"):
+        found = verdict(summary(power=(silent,)), quantity=quantity, limit=5)
+        assert (found.verdict, found.reason) == ("unknown", "ina:0 (in): 0 samples lie in the window")
+    averaged = verdict(summary(power=(silent,)), quantity="power_peak_w", limit=5, averaging_s=1)
+    assert averaged.verdict == "unknown"
+
+
+def test_an_averaging_time_lets_a_slow_meter_pass():
+    slow = summary(power=(meter(rate_hz=50.0, samples=500),))
+    assert verdict(slow, quantity="power_peak_w", limit=5).verdict == "inconclusive"
+    assert verdict(slow, quantity="power_peak_w", limit=5, averaging_s=2).verdict == "pass"
+
+
+def test_an_averaged_peak_is_bounded_by_the_mean_and_the_highest_sample():
+    trial = summary(power=(meter(),))
+    # 10 s are ten times the averaging time: some second has at least 10/11 of 3.01 W.
+    found = verdict(trial, quantity="power_peak_w", limit=3.5, averaging_s=1)
+    assert found.verdict == "inconclusive"
+    assert (found.low, found.high) == (pytest.approx(3.01 * 10 / 11), 4.0)
+    assert verdict(trial, quantity="power_peak_w", limit=2.7, averaging_s=1).verdict == "fail"
+    assert verdict(trial, quantity="power_peak_w", limit=2.75, averaging_s=1).verdict == "inconclusive"
+
+
+def test_an_averaging_time_does_not_widen_a_scope_or_a_window():
+    chip = summary(power=(meter(scope="chip"),))
+    assert verdict(chip, quantity="power_peak_w", limit=5, averaging_s=1).verdict == "inconclusive"
+    long = verdict(summary(power=(meter(),)), quantity="power_peak_w", limit=5, averaging_s=20)
+    assert long.verdict == "inconclusive"
+    assert "longer than the steady window of 10 s" in long.reason
+    few = verdict(summary(power=(meter(rate_hz=20.0),)), quantity="power_peak_w", limit=5, averaging_s=1)
+    assert few.verdict == "inconclusive"
+    assert "1 s are 20 sample periods, and it takes 100" in few.reason
+
+
+def test_mean_power_and_energy_come_from_sessions():
+    trial = summary(power=(meter(rate_hz=50.0),))
+    assert verdict(trial, quantity="power_mean_w", limit=3.2).verdict == "pass"
+    assert verdict(trial, quantity="power_mean_w", limit=3.01).verdict == "inconclusive"
+    assert verdict(trial, quantity="power_mean_w", limit=2.5).verdict == "fail"
+    assert verdict(trial, quantity="energy_j", limit=7).verdict == "pass"
+    assert verdict(trial, quantity="energy_j", limit=5).verdict == "fail"
+    two = summary(power=(meter(mean_w_sessions=(3.0, 3.0)),))
+    assert "2 sessions" in verdict(two, quantity="power_mean_w", limit=5).reason
+
+
+def test_mean_power_over_too_short_a_window_passes_nothing():
+    trial = summary(power=(meter(rate_hz=5.0),))
+    found = verdict(trial, quantity="power_mean_w", limit=5)
+    assert found.verdict == "inconclusive"
+    assert "window too short: 50 sample periods" in found.reason
+    long = verdict(summary(power=(meter(),)), quantity="power_mean_w", limit=5, averaging_s=60)
+    assert "longer than the steady window" in long.reason
+    chip = summary(power=(meter(scope="chip"),))
+    assert verdict(chip, quantity="power_mean_w", limit=5).verdict == "inconclusive"
+    assert verdict(chip, quantity="power_mean_w", limit=2).verdict == "fail"
+
+
+# Accuracy, bytes, load, body
+
+
+@pytest.mark.parametrize(("limit", "word"), [(0.9, "pass"), (0.95, "inconclusive"), (0.99, "fail")])
+def test_accuracy_is_at_least(limit, word):
+    found = verdict(summary(accuracy=(950, 1000)), quantity="accuracy", limit=limit)
+    assert found.verdict == word
+    assert found.margin == pytest.approx(0.95 - limit)
+
+
+def test_accuracy_in_per_cent_and_missing():
+    found = verdict(summary(accuracy=(95, 100)), quantity="accuracy", unit="%", limit=80)
+    assert (found.verdict, found.value) == ("pass", pytest.approx(95.0))
+    missing = verdict(summary(), quantity="accuracy", limit=0.5)
+    assert (missing.verdict, missing.reason) == ("unknown", "no images were given")
+
+
+def test_overlapping_crops_are_said():
+    trial = summary(accuracy=(95, 100))
+    overlapping = replace(trial, accuracy=replace(trial.accuracy, overlapping=True))
+    assert "a little too narrow" in verdict(overlapping, quantity="accuracy", limit=0.5).reason
+
+
+def test_memory_load_and_artifact():
+    trial = summary(memory_bytes_values=(100, 102, 101), load_s_values=(0.1, 0.1, 0.1), artifact_bytes=1000)
+    assert verdict(trial, quantity="memory_bytes", limit=200).verdict == "pass"
+    assert verdict(trial, quantity="memory_bytes", statistic="max", limit=101).verdict == "fail"
+    assert verdict(trial, quantity="memory_bytes", statistic="max", limit=200).verdict == "inconclusive"
+    assert verdict(trial, quantity="load_s", limit=0.1).verdict == "pass"
+    assert verdict(trial, quantity="load_s", limit=0.05).verdict == "fail"
+    assert verdict(trial, quantity="artifact_bytes", limit=1, unit="kB").verdict == "pass"
+    assert verdict(trial, quantity="artifact_bytes", limit=999).margin == -1
+    for quantity in ("memory_bytes", "load_s", "artifact_bytes"):
+        assert verdict(summary(), quantity=quantity, limit=1).verdict == "unknown"
+
+
+def test_mass_is_what_was_declared():
+    trial = summary(mass_g=140.0)
+    assert (verdict(trial, quantity="mass_g", limit=150).verdict) == "pass"
+    assert verdict(trial, quantity="mass_g", limit=140).margin == 0
+    assert verdict(trial, quantity="mass_g", limit=0.1, unit="kg").verdict == "fail"
+    unknown = verdict(summary(), quantity="mass_g", limit=150)
+    assert (unknown.verdict, unknown.reason) == ("unknown", "the target's description gives no mass")
+
+
+@pytest.mark.parametrize(
+    ("size", "word", "margin"),
+    [
+        ((80, 10, 70), "pass", 0.0),
+        ((9, 69, 60), "pass", 1.0),
+        ((11, 20, 20), "fail", -1.0),
+        ((71, 80, 10), "fail", -1),
+    ],
+)
+def test_a_body_may_be_turned(size, word, margin):
+    found = verdict(summary(size_mm=tuple(map(float, size))), quantity="size_mm", limit=[10, 70, 80])
+    assert (found.verdict, found.margin) == (word, pytest.approx(margin))
+
+
+def test_a_size_nobody_gave_is_unknown():
+    assert verdict(summary(), quantity="size_mm", limit=[10, 70, 80]).verdict == "unknown"
+
+
+# Trials and profiles as a whole
+
+
+@pytest.mark.parametrize("status", ["failed", "unsupported", "not_run"])
+def test_of_a_trial_without_a_session_nothing_is_known(status):
+    trial = summary(status=status, reason="because of <this>", mass_g=10.0)
+    found = judge(trial, load_profile("disco-realtime"))
+    assert [one.verdict for one in found] == ["unknown"] * 4
+    assert all("because of <this>" in one.reason for one in found)
+    assert all(one.value is None and one.margin is None for one in found)
+
+
+def test_every_trial_meets_every_profile():
+    trials = [summary(), summary(key="f" * 16)]
+    found = judge_all(trials, [load_profile("disco-realtime"), load_profile("disco-arctic")])
+    assert len(found) == 2 * 2 * 4
+    assert [one.profile for one in found[:8]] == ["disco-realtime"] * 4 + ["disco-arctic"] * 4
+    assert judge_all([], []) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "word"),
+    [
+        (["pass", "fail", "unknown", "inconclusive"], "fail"),
+        (["pass", "inconclusive", "unknown"], "unknown"),
+        (["inconclusive", "pass"], "inconclusive"),
+        (["pass", "pass"], "pass"),
+    ],
+)
+def test_the_weakest_word_is_the_profiles(words, word):
+    one = verdict(summary(), limit=1.5)
+    (found,) = overall([replace(one, verdict=each) for each in words])
+    assert (found.trial, found.profile, found.verdict) == (one.trial, "mine", word)
+    assert len(found.verdicts) == len(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "trial", "strict", "code"),
+    [
+        (["pass"], {}, True, EXIT_OK),
+        ([], {}, True, EXIT_OK),
+        (["pass", "inconclusive", "unknown"], {}, False, EXIT_OK),
+        (["pass", "inconclusive"], {}, True, EXIT_UNDECIDED),
+        (["pass", "unknown"], {}, True, EXIT_UNDECIDED),
+        (["unknown", "fail", "pass"], {}, True, EXIT_NOT_MET),
+        (["fail"], {}, False, EXIT_NOT_MET),
+        (["fail"], {"status": "failed"}, True, EXIT_TRIALS_FAILED),
+        (["pass"], {"status": "partial", "failures": ("session 001: crash",)}, False, EXIT_TRIALS_FAILED),
+        (["pass"], {"status": "partial"}, False, EXIT_OK),
+        (["pass"], {"failures": ("session 001: crash",)}, False, EXIT_OK),
+        (["pass"], {"status": "unsupported"}, False, EXIT_OK),
+    ],
+)
+def test_exit_codes(words, trial, strict, code):
+    one = verdict(summary(), limit=1.5)
+    verdicts = [replace(one, verdict=word) for word in words]
+    assert exit_code(verdicts, [summary(), summary(**trial)], strict=strict) == code
+
+
+_SESSIONS = st.lists(
+    st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=12).map(tuple), min_size=1, max_size=5
+).map(tuple)
+_LIMITS = st.floats(1e-4, 1e4)
+_STATISTICS = st.sampled_from(["median", "p90", "p99", "max"])
+
+
+@settings(deadline=None)
+@given(_SESSIONS, _LIMITS, _STATISTICS)
+def test_the_margins_sign_agrees_with_the_verdict(sessions, limit, statistic):
+    found = verdict(summary(sessions), statistic=statistic, limit=limit)
+    if found.verdict == "pass":
+        assert found.margin is not None and found.margin >= 0
+    if found.verdict == "fail":
+        assert found.margin is not None and found.margin < 0
+
+
+@settings(deadline=None)
+@given(_SESSIONS, _LIMITS, st.floats(1.0, 100.0), _STATISTICS)
+def test_widening_a_limit_never_makes_it_harder(sessions, limit, factor, statistic):
+    order = ["fail", "inconclusive", "pass"]
+    tight, wide = (
+        verdict(summary(sessions), statistic=statistic, limit=one).verdict for one in (limit, limit * factor)
+    )
+    assert order.index(wide) >= order.index(tight)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.01, 1.0))
+def test_lowering_what_accuracy_must_reach_never_makes_it_harder(share, limit):
+    order = ["fail", "inconclusive", "pass"]
+    hard = verdict(summary(accuracy=share), quantity="accuracy", limit=limit)
+    easy = verdict(summary(accuracy=share), quantity="accuracy", limit=limit / 2)
+    assert order.index(easy.verdict) >= order.index(hard.verdict)
+    assert hard.verdict != "pass" or hard.margin >= 0
+    assert hard.verdict != "fail" or hard.margin < 0
