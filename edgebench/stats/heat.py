@@ -16,6 +16,8 @@ MIN_VALUES = 8
 MAX_POINTS = 500
 """The slope compares every pair: longer sessions are thinned to this many block medians first."""
 
+Series = Sequence[float] | NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Heat:
@@ -32,7 +34,7 @@ class Heat:
     suspected: bool
 
 
-def heat(at_s: Sequence[float], values: Sequence[float]) -> Heat | None:
+def heat(at_s: Series, values: Series) -> Heat | None:
     """How `values` (any unit, positive) moved with `at_s` (seconds, rising); None below MIN_VALUES.
 
     Raises ValueError when the two differ in length or a value is not finite.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from edgebench.stats.intervals import CONFIDENCE
@@ -40,7 +41,7 @@ def least_n(p: float, confidence: float = CONFIDENCE) -> int:
     return n
 
 
-def percentile_interval(values: Sequence[float], p: float) -> PercentileFigure:
+def percentile_interval(values: Sequence[float] | NDArray[np.float64], p: float) -> PercentileFigure:
     """Percentile `p` (0.9 for p90) with exact bounds from order statistics (scipy's quantile test).
 
     Exact for independent values; values that share a session make it narrower than it should be, which

@@ -24,7 +24,7 @@ def summary(image_s=STEADY, *, power=None, accuracy=None, **changes):
         infer_s=session_interval(image_s) if image_s else None,
         stages_ms={"patchify": 0.1, "infer": 2.0},
         cold={},
-        accuracy=None if accuracy is None else Accuracy(*accuracy, *wilson(*accuracy)),
+        accuracy=None if accuracy is None else _accuracy(*accuracy),
         accuracy_reason="" if accuracy else "no images were given",
         scene_accuracy=None,
         agreement=None,
@@ -38,6 +38,11 @@ def summary(image_s=STEADY, *, power=None, accuracy=None, **changes):
         infer_s_values=image_s,
     )
     return replace(made, **changes)
+
+
+def _accuracy(k, n):
+    low, high = wilson(k, n)
+    return Accuracy(k, n, low, high)
 
 
 def meter(**changes):

@@ -21,11 +21,25 @@ def _rows(label, predicted, session=0, set_name="images"):
 
 
 def _predictions(label, predicted, labelled_as=ABC, classes=ABC):
-    return predictions_of(_rows(label, predicted), "images", [0], labelled_as, classes)
+    found = predictions_of(_rows(label, predicted), "images", [0], labelled_as, classes)
+    assert found is not None
+    return found
+
+
+def _accuracy(predictions, *, overlapping=False):
+    found = accuracy_of(predictions, ABC, overlapping=overlapping)
+    assert found is not None
+    return found
+
+
+def _agreement(this, fp32):
+    found = agreement_of(this, fp32)
+    assert found is not None
+    return found
 
 
 def test_k_of_n_and_the_confusion():
-    found = accuracy_of(_predictions([0, 1, 2, 2], [0, 1, 1, 2]), ABC, overlapping=True)
+    found = _accuracy(_predictions([0, 1, 2, 2], [0, 1, 1, 2]), overlapping=True)
     assert (found.k, found.n) == (3, 4)
     assert found.confusion == ((1, 0, 0), (0, 1, 0), (0, 1, 1))
     assert found.low < 0.75 < found.high
@@ -33,14 +47,14 @@ def test_k_of_n_and_the_confusion():
 
 
 def test_labels_are_matched_by_name():
-    found = accuracy_of(_predictions([0, 1], [2, 0], labelled_as=("c", "a")), ABC, overlapping=False)
+    found = _accuracy(_predictions([0, 1], [2, 0], labelled_as=("c", "a")))
     assert (found.k, found.n) == (2, 2)
 
 
 def test_an_image_without_a_label_does_not_count_and_one_without_a_prediction_is_wrong():
-    found = accuracy_of(_predictions([0, -1, 1], [0, 1, -1]), ABC, overlapping=False)
+    found = _accuracy(_predictions([0, -1, 1], [0, 1, -1]))
     assert (found.k, found.n) == (1, 2)
-    assert sum(map(sum, found.confusion)) == 1
+    assert sum(sum(row) for row in found.confusion) == 1
 
 
 @pytest.mark.parametrize(
@@ -76,27 +90,25 @@ def test_the_last_finished_session_speaks_and_each_image_once():
         ]
     )
     found = predictions_of(rows, "images", [0, 1], ABC, ABC)
-    assert found.predicted.tolist() == [0, 1]
+    assert found is not None and found.predicted.tolist() == [0, 1]
     assert predictions_of(rows, "scene", [0, 1], ABC, ABC) is None
     assert predictions_of(rows, "images", [], ABC, ABC) is None
 
 
 def test_agreement_and_the_paired_test():
     this, fp32 = _predictions([0, 1, 2, 0], [0, 1, 0, 0]), _predictions([0, 1, 2, 0], [0, 2, 2, 1])
-    found = agreement_of(this, fp32)
+    found = _agreement(this, fp32)
     assert (found.k, found.n, found.only_this_right, found.only_fp32_right) == (1, 4, 2, 1)
     assert found.mcnemar_p == mcnemar(2, 1)
 
 
 def test_agreement_without_labels_has_no_test():
-    found = agreement_of(_predictions([-1, -1], [0, 1]), _predictions([-1, -1], [0, 0]))
+    found = _agreement(_predictions([-1, -1], [0, 1]), _predictions([-1, -1], [0, 0]))
     assert (found.k, found.n, found.mcnemar_p) == (1, 2, None)
 
 
 def test_agreement_is_over_the_images_that_both_saw():
-    found = agreement_of(_predictions([0, 1, 2], [0, 1, 2]), _predictions([0], [0]))
+    found = _agreement(_predictions([0, 1, 2], [0, 1, 2]), _predictions([0], [0]))
     assert (found.k, found.n) == (1, 1)
-    empty = _predictions([0], [0])
-    assert (
-        agreement_of(empty, predictions_of(_rows([0], [0]).assign(index=5), "images", [0], ABC, ABC)) is None
-    )
+    elsewhere = predictions_of(_rows([0], [0]).assign(index=5), "images", [0], ABC, ABC)
+    assert elsewhere is not None and agreement_of(elsewhere, _predictions([0], [0])) is None

@@ -48,15 +48,21 @@ def _samples(values, n=0, probe="ina:0", channel="in", rate_hz=100.0):
     )
 
 
+def _figures(records, probes, images):
+    found = power_figures(records, probes, images)
+    assert found is not None
+    return found
+
+
 def _steps(at_s):
     return np.where(at_s < 2, 1.0, 3.0)
 
 
 def test_means_over_sessions_and_the_highest_peak():
     probes = pd.concat([_samples(_steps), _samples(lambda at_s: _steps(at_s) * 1.1, n=1)])
-    (figure,) = power_figures([_record(0, [_probe()]), _record(1, [_probe()])], probes, {0: 5.0, 1: 5.0})
+    (figure,) = _figures([_record(0, [_probe()]), _record(1, [_probe()])], probes, {0: 5.0, 1: 5.0})
     assert figure.mean_w == pytest.approx(3.15, rel=1e-3)
-    assert figure.mean_w_sessions == (pytest.approx(3.0, rel=1e-3), pytest.approx(3.3, rel=1e-3))
+    assert figure.mean_w_sessions == pytest.approx((3.0, 3.3), rel=1e-3)
     assert figure.peak_w == pytest.approx(3.3)
     assert figure.idle_w == pytest.approx(1.05, rel=1e-2)
     assert figure.energy_j == pytest.approx(6.3, rel=1e-3)
@@ -74,7 +80,7 @@ def test_means_over_sessions_and_the_highest_peak():
     ],
 )
 def test_units_and_counters(channel, values):
-    (figure,) = power_figures([_record(0, [_probe(channels=[channel])])], _samples(values), {0: 10.0})
+    (figure,) = _figures([_record(0, [_probe(channels=[channel])])], _samples(values), {0: 10.0})
     assert figure.mean_w == pytest.approx(3.0, rel=2e-3)
     assert figure.idle_w == pytest.approx(1.0, rel=2e-2)
     assert figure.energy_j == pytest.approx(3.0, rel=2e-3)
@@ -86,7 +92,7 @@ def test_a_counter_that_runs_back_is_left_out_there():
         return np.where(at_s > 6, joules - 18.0, joules)
 
     record = _record(0, [_probe(channels=[("in", "energy", "J")])])
-    (figure,) = power_figures([record], _samples(counter), {0: 10.0})
+    (figure,) = _figures([record], _samples(counter), {0: 10.0})
     assert figure.mean_w == pytest.approx(3.0)
     assert figure.peak_w == pytest.approx(3.0)
 
@@ -103,7 +109,7 @@ def test_the_widest_scope_is_primary_and_of_its_rails_the_one_that_carries_most(
             _samples(_steps),
         ]
     )
-    figures = power_figures([_record(0, [chip, board])], probes, {0: 10.0})
+    figures = _figures([_record(0, [chip, board])], probes, {0: 10.0})
     assert [(one.meter, one.channel, one.primary) for one in figures] == [
         ("rapl:0", "package", False),
         ("ina:0", "gpu", False),
@@ -112,22 +118,22 @@ def test_the_widest_scope_is_primary_and_of_its_rails_the_one_that_carries_most(
 
 
 def test_a_meter_without_samples_is_there_with_the_reason():
-    (figure,) = power_figures([_record(0, [_probe()])], _samples(_steps).iloc[:0], {0: 10.0})
+    (figure,) = _figures([_record(0, [_probe()])], _samples(_steps).iloc[:0], {0: 10.0})
     assert (figure.mean_w, figure.peak_w, figure.energy_j, figure.samples) == (None, None, None, 0)
     assert figure.reason == "0 samples lie in the window"
 
 
 def test_an_unknown_unit_or_window_is_a_reason():
     odd = _record(0, [_probe(channels=[("in", "power", "hp")])])
-    assert power_figures([odd], _samples(_steps), {0: 10.0})[0].reason == "its unit 'hp' is not known"
+    assert _figures([odd], _samples(_steps), {0: 10.0})[0].reason == "its unit 'hp' is not known"
     unmarked = _record(0, [_probe()], windows_ns={})
-    (figure,) = power_figures([unmarked], _samples(_steps), {0: 10.0})
+    (figure,) = _figures([unmarked], _samples(_steps), {0: 10.0})
     assert (figure.reason, figure.window_s, figure.mean_w) == ("no steady window was recorded", None, None)
 
 
 def test_without_an_idle_window_there_is_gross_energy_only():
     record = _record(0, [_probe()], windows_ns={"idle": None, "steady": (2 * S, 12 * S)})
-    (figure,) = power_figures([record], _samples(_steps), {0: 10.0})
+    (figure,) = _figures([record], _samples(_steps), {0: 10.0})
     assert figure.energy_j == pytest.approx(3.0, rel=1e-3)
     assert (figure.idle_w, figure.net_energy_j, figure.reason) == (None, None, "no idle window was sampled")
 
@@ -141,7 +147,7 @@ def test_what_is_no_meter_gives_no_figure(probes):
 
 @pytest.mark.parametrize("rate_hz", [None, "fast", -1.0, float("nan")])
 def test_a_rate_that_is_none_is_not_known(rate_hz):
-    (figure,) = power_figures([_record(0, [_probe(rate_hz=rate_hz)])], _samples(_steps), {0: 10.0})
+    (figure,) = _figures([_record(0, [_probe(rate_hz=rate_hz)])], _samples(_steps), {0: 10.0})
     assert figure.rate_hz == 0.0
     assert figure.energy_j == pytest.approx(3.0, rel=1e-3)
 

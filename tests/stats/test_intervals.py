@@ -17,7 +17,7 @@ def test_bounds_are_students_t():
     medians = [1.0, 1.1, 1.3, 0.9, 1.2]
     interval = session_interval([[value] for value in medians])
     low, high = stats.t.interval(0.95, 4, loc=np.mean(medians), scale=stats.sem(medians))
-    assert (interval.low, interval.high) == (pytest.approx(low), pytest.approx(high))
+    assert (interval.low, interval.high) == pytest.approx((low, high))
 
 
 def test_equal_sessions_give_no_width():

@@ -37,9 +37,10 @@ def test_at_the_least_n_the_maximum_is_the_upper_bound():
 
 def test_each_bound_holds_at_its_confidence():
     rng = np.random.default_rng(1)
-    draws = [percentile_interval(rng.uniform(size=120), 0.9) for _ in range(500)]
-    assert 0.92 <= np.mean([figure.high >= 0.9 for figure in draws]) <= 1.0
-    assert 0.92 <= np.mean([figure.low <= 0.9 for figure in draws]) <= 1.0
+    draws = [percentile_interval(rng.uniform(size=120), 0.9) for _ in range(400)]
+    # Each bound holds at 95 % or a little more; 400 draws have a standard deviation of 1.1 points.
+    assert 0.91 <= np.mean([figure.high is not None and figure.high >= 0.9 for figure in draws]) < 0.995
+    assert 0.91 <= np.mean([figure.low is not None and figure.low <= 0.9 for figure in draws]) < 0.995
 
 
 def test_nan_is_refused():

@@ -9,7 +9,7 @@ def test_wilson_agrees_with_the_published_formula():
     k, n, z = 638, 734, 1.959963984540054
     centre = (k + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * (k * (n - k) / n + z * z / 4) ** 0.5
-    assert wilson(k, n) == (pytest.approx(centre - half), pytest.approx(centre + half))
+    assert wilson(k, n) == pytest.approx((centre - half, centre + half))
 
 
 @settings(deadline=None)
