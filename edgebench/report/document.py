@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from edgebench.fit.types import Accuracy, Agreement, Interval, PowerFigure, TrialSummary, Verdict
+from edgebench.report.plain import SCHEMA_VERSION, as_json, clean
 from edgebench.store.load import Results
 
-SCHEMA_VERSION = 1
+__all__ = ["SCHEMA_VERSION", "as_json", "clean", "document", "reasons"]
 
 
 def document(
@@ -31,26 +30,6 @@ def document(
         }
     )
     return made
-
-
-def as_json(document: Mapping[str, Any]) -> str:
-    """The document as text, ending with a newline; characters outside ASCII are escaped."""
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
-
-
-def clean(value: Any) -> Any:
-    """A value as JSON can carry it: numbers that are not finite become null, numpy's become Python's."""
-    if isinstance(value, Mapping):
-        return {str(key): clean(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [clean(item) for item in value]
-    if hasattr(value, "tolist"):  # a numpy scalar or array, without importing numpy for it
-        return clean(value.tolist())
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return str(value)
 
 
 def _experiment(results: Results) -> dict[str, Any]:

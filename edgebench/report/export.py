@@ -8,8 +8,9 @@ from edgebench.atomic import write_atomically
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.judgement import Judged
 from edgebench.report import html
-from edgebench.report.document import as_json, document
+from edgebench.report.document import document
 from edgebench.report.markdown import export_markdown
+from edgebench.report.plain import as_json
 from edgebench.report.spreadsheet import export_csv
 
 FORMS = (".html", ".json", ".md", ".csv")

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from edgebench.fit.types import Verdict
+from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.fit.verdict import WORDS, Overall, Word, overall
 from edgebench.report import words
 
-Word = Literal["pass", "fail", "inconclusive", "unknown"]
-
 LATENCY = ("image_s", "infer_s")
-WORDS: tuple[Word, ...] = ("fail", "unknown", "inconclusive", "pass")
-"""From what settles most to what settles least: the first one found is the whole profile's."""
-
-
-def overall(verdicts: Sequence[Verdict]) -> Word:
-    """One word for a trial against a profile: the weakest of its requirements' verdicts."""
-    found = {verdict.verdict for verdict in verdicts}
-    return next((word for word in WORDS if word in found), "unknown")
 
 
 def profiles(verdicts: Sequence[Verdict]) -> list[str]:
@@ -27,12 +18,9 @@ def profiles(verdicts: Sequence[Verdict]) -> list[str]:
     return list(dict.fromkeys(verdict.profile for verdict in verdicts))
 
 
-def by_trial_and_profile(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], list[Verdict]]:
-    """The verdicts of each trial against each profile, in order."""
-    found: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        found.setdefault((verdict.trial, verdict.profile), []).append(verdict)
-    return found
+def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:
+    """Each trial against each profile as a whole, by both."""
+    return {(one.trial, one.profile): one for one in overall(verdicts)}
 
 
 @dataclass(frozen=True)
@@ -45,7 +33,7 @@ class Shared:
         profiles: the profiles that state this very requirement, in order.
         trials: keys of the trials with this verdict.
         of: how many trials were judged against it.
-        reasons: the different reasons, commonest first.
+        reason: what the reasons of all these trials have in common, else the commonest.
         margins: least and greatest margin, where there are any.
         unit: of the margins.
     """
@@ -55,7 +43,7 @@ class Shared:
     profiles: tuple[str, ...]
     trials: tuple[str, ...]
     of: int
-    reasons: tuple[str, ...]
+    reason: str
     margins: tuple[float, float] | None
     unit: str
 
@@ -65,14 +53,10 @@ class Shared:
         everyone = {1: "the one trial", 2: "both trials"}.get(self.of, f"all {self.of} trials")
         which = everyone if count == self.of else f"{count} of {self.of} trials"
         text = f"{self.requirement}: {self.word} for {which}"
-        if len(self.reasons) == 1:
-            return f"{text}: {self.reasons[0]}"
         if self.margins is not None:
             low, high = (words.signed(margin) for margin in self.margins)
             text += f", margin {low}{self.unit}" + (f" to {high}{self.unit}" if low != high else "")
-        elif self.reasons:
-            text += f": {self.reasons[0]} (and {words.counted(len(self.reasons) - 1, 'other reason')})"
-        return text
+        return f"{text}: {self.reason}" if self.reason else text
 
 
 def shared(verdicts: Sequence[Verdict]) -> list[Shared]:
@@ -92,11 +76,6 @@ def shared(verdicts: Sequence[Verdict]) -> list[Shared]:
 
 
 def _shared(requirement: str, word: Word, group: Sequence[Verdict], of: int) -> Shared:
-    reasons: dict[str, int] = {}
-    for verdict in group:
-        if verdict.reason:
-            text = words.plain(verdict.reason)
-            reasons[text] = reasons.get(text, 0) + 1
     margins = [verdict.margin for verdict in group if verdict.margin is not None]
     return Shared(
         requirement=requirement,
@@ -104,7 +83,25 @@ def _shared(requirement: str, word: Word, group: Sequence[Verdict], of: int) -> 
         profiles=tuple(dict.fromkeys(verdict.profile for verdict in group)),
         trials=tuple(dict.fromkeys(verdict.trial for verdict in group)),
         of=of,
-        reasons=tuple(sorted(reasons, key=lambda reason: -reasons[reason])),
+        reason=_in_common([words.plain(verdict.reason) for verdict in group if verdict.reason]),
         margins=(min(margins), max(margins)) if margins else None,
         unit=words.unit(group[0]),
     )
+
+
+def _in_common(reasons: Sequence[str]) -> str:
+    """The clauses, apart by semicolons, that all reasons hold; the commonest reason where there is none."""
+    counts = Counter(reasons)
+    if len(counts) < 2:
+        return next(iter(counts), "")
+    first, *others = (reason.split("; ") for reason in counts)
+    same = [clause for clause in first if all(clause in other for other in others)]
+    if same:
+        return "; ".join(same)
+    return f"{counts.most_common(1)[0][0]} (and {words.counted(len(counts) - 1, 'other reason')})"
+
+
+def of_measured(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary]) -> list[Verdict]:
+    """The verdicts on trials that have a session; the others have one reason for every requirement."""
+    measured = {one.key for one in summaries if one.status in ("done", "partial")}
+    return [verdict for verdict in verdicts if verdict.trial in measured]

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from edgebench.report import words
-from edgebench.report.document import SCHEMA_VERSION, as_json, clean
-from edgebench.report.terminal import cell, line, new_table
+from edgebench.report.console import cell, line, new_table
+from edgebench.report.plain import SCHEMA_VERSION, as_json, clean
 
 _LEVELS = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
@@ -85,7 +85,8 @@ def print_profiles(console: Console, profiles: Sequence[Mapping[str, Any]], *, a
         line(console, str(profile.get("name", "")), "bold")
         if profile.get("title"):
             line(console, str(profile["title"]), indent=4)
-        line(console, "; ".join(map(requirement, profile.get("requirements", ()))), indent=4)
+        for one in profile.get("requirements", ()):
+            line(console, requirement(one), indent=4)
     if not profiles:
         line(console, "There are none.")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.fit.verdict import WORDS
 from edgebench.report import judged, tables, words
 from edgebench.report.environment import command_line, environment, golden
 from edgebench.store.load import Results
@@ -22,7 +23,7 @@ def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequenc
         "title": _title(results, summaries),
         "subtitle": _subtitle(results, summaries),
         "contents": _CONTENTS,
-        "words": judged.WORDS,
+        "words": WORDS,
         "cards": _cards(results, summaries, verdicts),
         "failures": _failures(summaries, names),
         "glance": tables.glance(summaries, verdicts),
@@ -86,16 +87,16 @@ def _cards(
     results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
 ) -> list[dict[str, Any]]:
     names = tables.trial_names(summaries)
-    found = judged.by_trial_and_profile(verdicts)
+    found = judged.wholes(verdicts)
     titles = {
         str(record.get("name")): str(record.get("title") or "") for record in results.experiment.profiles
     }
     cards = []
     for profile in judged.profiles(verdicts):
         by_word: dict[str, list[str]] = {word: [] for word in ("pass", "fail", "inconclusive", "unknown")}
-        for (trial, name), group in found.items():
+        for (trial, name), whole in found.items():
             if name == profile:
-                by_word[judged.overall(group)].append(names.get(trial, words.plain(trial, 16)))
+                by_word[whole.verdict].append(names.get(trial, words.plain(trial, 16)))
         title = titles.get(profile, "")
         cards.append(
             {
@@ -104,7 +105,9 @@ def _cards(
                 "counts": [(len(who), word) for word, who in by_word.items() if who],
                 "lines": [
                     one.sentence()
-                    for one in judged.shared([one for one in verdicts if one.profile == profile])
+                    for one in judged.shared(
+                        [one for one in judged.of_measured(verdicts, summaries) if one.profile == profile]
+                    )
                 ],
             }
         )

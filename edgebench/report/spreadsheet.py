@@ -9,7 +9,7 @@ from typing import Any
 
 from edgebench.fit.types import TrialSummary, Verdict
 from edgebench.report import judged, words
-from edgebench.report.document import clean
+from edgebench.report.plain import clean
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -17,14 +17,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
     """One row a trial; full precision; a column of the overall verdict for every profile."""
     profiles = judged.profiles(verdicts)
-    found = judged.by_trial_and_profile(verdicts)
+    found = judged.wholes(verdicts)
     stages = list(dict.fromkeys(stage for one in summaries for stage in one.stages_ms))
     rows = [
         _row(one, stages)
         | {
-            f"verdict:{profile}": judged.overall(found[one.key, profile])
-            if (one.key, profile) in found
-            else None
+            f"verdict:{profile}": found[one.key, profile].verdict if (one.key, profile) in found else None
             for profile in profiles
         }
         for one in summaries

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from edgebench.fit.types import Interval, TrialSummary, Verdict
+from edgebench.fit.verdict import Overall
 from edgebench.report import judged, words
 from edgebench.report.document import reasons
 
@@ -42,6 +43,7 @@ def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict
     """One table a profile; trials that share a verdict, its figures and its reason share a row."""
     names = trial_names(summaries)
     tables = []
+    measured = {verdict.trial for verdict in judged.of_measured(verdicts, summaries)}
     for profile in judged.profiles(verdicts):
         groups: dict[tuple[str, ...], list[str]] = {}
         order: dict[str, int] = {}
@@ -50,7 +52,7 @@ def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict
                 continue
             requirement, bound = words.required(verdict)
             order.setdefault(requirement, len(order))
-            cells = (
+            cells: tuple[str, ...] = (
                 requirement,
                 bound,
                 words.value(verdict),
@@ -59,11 +61,16 @@ def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict
                 verdict.verdict,
                 words.plain(verdict.reason),
             )
-            groups.setdefault(cells, []).append(names.get(verdict.trial, words.plain(verdict.trial, 16)))
+            if verdict.trial not in measured:
+                cells = ("every one", *[words.MISSING] * 4, verdict.verdict, words.plain(verdict.reason))
+            who = groups.setdefault(cells, [])
+            name = names.get(verdict.trial, words.plain(verdict.trial, 16))
+            if name not in who:
+                who.append(name)
         judged_trials = len({verdict.trial for verdict in verdicts if verdict.profile == profile})
         rows = [
             (_who(who, judged_trials), *cells)
-            for cells, who in sorted(groups.items(), key=lambda item: order[item[0][0]])
+            for cells, who in sorted(groups.items(), key=lambda item: order.get(item[0][0], len(order)))
         ]
         tables.append(
             Table(
@@ -88,7 +95,7 @@ def glance(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Ta
     """Trial by profile: the verdict on all of a profile's requirements together."""
     names = trial_names(summaries)
     profiles = judged.profiles(verdicts)
-    found = judged.by_trial_and_profile(verdicts)
+    found = judged.wholes(verdicts)
     return Table(
         "all requirements together",
         (Column("trial"), *(Column(words.plain(profile, 80), verdict=True) for profile in profiles)),
@@ -96,14 +103,22 @@ def glance(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Ta
             (
                 names[one.key],
                 *(
-                    judged.overall(found[one.key, profile]) if (one.key, profile) in found else words.MISSING
+                    _as_a_whole(found[one.key, profile]) if (one.key, profile) in found else words.MISSING
                     for profile in profiles
                 ),
             )
             for one in summaries
         ),
-        caption="each profile as a whole: a requirement without a figure leaves it unknown",
+        caption="each profile as a whole, where a requirement without a figure leaves it unknown; "
+        "below it the latency alone, with its margin",
     )
+
+
+def _as_a_whole(whole: Overall) -> str:
+    """The verdict on all requirements, then a line for each that is about latency."""
+    latencies = [one for one in whole.verdicts if one.quantity in judged.LATENCY]
+    lines = [f"{words.plain(one.quantity, 40)} {one.verdict} {words.margin(one)}" for one in latencies]
+    return "\n".join([whole.verdict, *lines])
 
 
 def without_empty(table: Table) -> Table:

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
-from typing import IO
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.fit.verdict import Overall
 from edgebench.report import judged, words
+from edgebench.report.console import cell, line, make_console, new_table
+
+__all__ = ["by_target", "cell", "line", "make_console", "new_table", "print_result"]
 
 STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "unknown": "magenta"}
 _NARROW = 72  # columns below which a table of figures would have to cut them
-
-_ASCII = str.maketrans(
-    {"±": "+-", "≤": "<=", "≥": ">=", "…": "...", "·": "-", "×": "x", "–": "-", "\ufffd": "?"}
-)
-
-
-def make_console(file: IO[str] | None = None) -> Console:
-    """A console on stdout that obeys NO_COLOR, TERM=dumb and COLUMNS, and reads no markup in its text."""
-    return Console(file=file or sys.stdout, markup=False, emoji=False, highlight=False, soft_wrap=False)
 
 
 def print_result(
@@ -39,14 +30,14 @@ def print_result(
         figures: whether the table of figures is printed too, or the verdicts alone.
     """
     if not summaries:
-        _line(console, "There are no trials in this result.")
+        line(console, "There are no trials in this result.")
         return
     names = words.labels(summaries)
     for target, group in by_target(summaries).items():
         if figures:
             _figures(console, target, group, names)
         if verdicts:
-            _verdicts(console, target, group, verdicts, names)
+            _verdicts(console, target, group, verdicts, names, figures=figures)
 
 
 def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]]:
@@ -55,41 +46,6 @@ def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]
     for summary in summaries:
         found.setdefault(summary.target, []).append(summary)
     return found
-
-
-def cell(console: Console, text: str, style: str = "") -> Text:
-    """Text for this console: no markup, no control characters, plain ASCII where it takes nothing else."""
-    cleaned = "\n".join(words.plain(line, 2000) for line in text.split("\n"))
-    if console.options.ascii_only:
-        cleaned = cleaned.translate(_ASCII).encode("ascii", "replace").decode("ascii")
-    return Text(cleaned, style=style, overflow="fold")
-
-
-def line(console: Console, text: str, style: str = "", indent: int = 0) -> None:
-    """One paragraph, wrapped to the console, its continuation lines indented."""
-    width = max(8, console.width - indent)
-    wrapped = cell(console, text, style).wrap(console, width, overflow="fold")
-    for number, part in enumerate(wrapped):
-        part.rstrip()
-        console.print(Text(" " * (indent if number else max(0, indent - 2))) + part)
-
-
-_line = line
-
-
-def new_table(console: Console, columns: Sequence[tuple[str, bool]]) -> Table:
-    """A plain table; each column a heading and whether it holds figures (right-aligned, never folded)."""
-    style = box.ASCII if console.options.ascii_only else box.SIMPLE_HEAD
-    table = Table(box=style, pad_edge=False, show_edge=False, header_style="bold")
-    for heading, is_figure in columns:
-        table.add_column(
-            cell(console, heading),
-            justify="right" if is_figure else "left",
-            no_wrap=is_figure,
-            overflow="fold",
-            vertical="top",
-        )
-    return table
 
 
 def _figures(console: Console, target: str, group: Sequence[TrialSummary], names: dict[str, str]) -> None:
@@ -134,7 +90,7 @@ def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
             ).append(label)
         if summary.accuracy is None and summary.image_s is not None:
             told.setdefault(f"no accuracy: {summary.accuracy_reason}", []).append(label)
-        if summary.image_s is not None and summary.image_s.low is None:
+        if summary.image_s is not None and summary.image_s.low is None and not summary.warnings:
             told.setdefault(
                 f"no interval from {words.counted(summary.image_s.sessions, 'session')}", []
             ).append(label)
@@ -154,13 +110,17 @@ def _verdicts(
     group: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     names: dict[str, str],
+    *,
+    figures: bool,
 ) -> None:
     keys = {summary.key for summary in group}
     ours = [verdict for verdict in verdicts if verdict.trial in keys]
-    found = judged.by_trial_and_profile(ours)
+    found = judged.wholes(ours)
     profiles = judged.profiles(ours)
     latencies = {verdict.quantity for verdict in ours if verdict.quantity in judged.LATENCY}
-    what = f"; below it {latencies.copy().pop()} alone, with its margin" if len(latencies) == 1 else ""
+    units = {verdict.unit for verdict in ours if verdict.quantity in judged.LATENCY}
+    alike = len(latencies) == 1 and len(units) == 1
+    what = f"; below it {min(latencies)} alone, margin in {min(units)}" if alike else ""
     line(console, f"{target}: verdicts on the whole profile{what}", "bold")
     room = max(1, (console.width - 14) // 22)
     for start in range(0, len(profiles), room):
@@ -169,28 +129,30 @@ def _verdicts(
         for summary in group:
             cells = [cell(console, names[summary.key])]
             cells += [
-                _verdict_cell(console, found.get((summary.key, profile), []), len(latencies) > 1)
-                for profile in some
+                _verdict_cell(console, found.get((summary.key, profile)), named=not alike) for profile in some
             ]
             table.add_row(*cells)
         console.print(table)
-    for one in judged.shared(ours):
+    if not figures:
+        for note in _notes(group, names):
+            line(console, note, indent=2)
+    for one in judged.shared(judged.of_measured(ours, group)):
         if one.word != "pass":
             line(console, one.sentence(), indent=2)
     console.print()
 
 
-def _verdict_cell(console: Console, verdicts: Sequence[Verdict], named: bool) -> Text:
-    if not verdicts:
+def _verdict_cell(console: Console, whole: Overall | None, *, named: bool) -> Text:
+    if whole is None:
         return cell(console, words.MISSING)
-    word = judged.overall(verdicts)
-    text = cell(console, word, STYLES[word])
-    for verdict in verdicts:
+    text = cell(console, whole.verdict, STYLES[whole.verdict])
+    for verdict in whole.verdicts:
         if verdict.quantity in judged.LATENCY:
             text.append("\n")
             if named:
                 text.append(cell(console, f"{verdict.quantity} "))
             text.append(cell(console, verdict.verdict, STYLES[verdict.verdict]))
             if verdict.margin is not None:
-                text.append(cell(console, f" {words.margin(verdict)}"))
+                margin = words.margin(verdict) if named else words.signed(verdict.margin)
+                text.append(cell(console, f" {margin}"))
     return text

@@ -196,11 +196,13 @@ def value(verdict: Verdict) -> str:
 
 
 def span(verdict: Verdict) -> str:
-    """The interval that was judged: `0.227 to 0.235 s`."""
-    if verdict.low is None or verdict.high is None:
-        return MISSING
-    places = max(_decimals(verdict.low), _decimals(verdict.high))
-    return f"{verdict.low:.{places}f} to {verdict.high:.{places}f}{unit(verdict)}"
+    """The interval that was judged: `0.227 to 0.235 s`; one that is open has one end."""
+    ends = [end for end in (verdict.low, verdict.high) if end is not None]
+    places = max((_decimals(end) for end in ends), default=0)
+    low, high = (None if end is None else f"{end:.{places}f}" for end in (verdict.low, verdict.high))
+    if low and high:
+        return f"{low} to {high}{unit(verdict)}"
+    return f"from {low}{unit(verdict)}" if low else f"up to {high}{unit(verdict)}" if high else MISSING
 
 
 def margin(verdict: Verdict) -> str:

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from tests import made
+
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "01-first-look.ipynb"
+
+
+def execute(result: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("EDGEBENCH_RESULTS", str(result))
+    # Nothing of the user's: the kernel is then the interpreter that runs the tests.
+    monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
+    for kind in ("CONFIG", "DATA", "RUNTIME"):
+        monkeypatch.setenv(f"JUPYTER_{kind}_DIR", str(folder / "jupyter" / kind.lower()))
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("import sys; sys.executable"))
+    client = NotebookClient(
+        notebook, kernel_name="python3", timeout=120, resources={"metadata": {"path": str(folder)}}
+    )
+    done = client.execute()
+    assert repr(sys.executable) in said(done)
+    return done
+
+
+def said(notebook: Any) -> str:
+    texts = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            texts.append(output.get("text") or output.get("data", {}).get("text/plain", ""))
+    return "\n".join(texts)
+
+
+def pictures(notebook: Any) -> int:
+    return sum(
+        "image/png" in output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ())
+    )
+
+
+def test_it_runs_on_a_whole_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = made.made_experiment(
+        tmp_path, variants=made.NINE, unsupported=[made.NINE[0]], crashed_once=[made.NINE[1]]
+    )
+    done = execute(result, tmp_path, monkeypatch)
+    text = said(done)
+    assert "made: 9 trials, 3 sessions of 3 passes" in text
+    assert "4 x 5 patches" in text
+    assert pictures(done) == 3
+    for expected in ("image_s", "accuracy", "patchify_ms", "infer_ms", "cold_load_s", "order"):
+        assert expected in text
+
+
+def test_it_runs_where_figures_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = made.made_experiment(tmp_path, sessions=1, images=0, not_run=[made.QUARTER[0]])
+    done = execute(result, tmp_path, monkeypatch)
+    assert "3 trials, 1 sessions" in said(done)
+    assert pictures(done) == 3
+
+
+def test_it_is_kept_without_outputs() -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert code
+    assert all(not cell.outputs and cell.execution_count is None for cell in code)

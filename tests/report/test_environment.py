@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import shlex
+import subprocess
+
+import pytest
+
+from edgebench.fit.judgement import Judged
+from edgebench.report.environment import command_line, environment, flat
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("edgebench", "run", "--device", "cpu"),
+        ("edgebench", "run", "--name", "it's $HOME; rm -rf *", "--set", "a=b c", ""),
+        ("edgebench", "--scene", "a\nb\t\x1b[31m'\\ \u202eé.png"),
+    ],
+)
+def test_the_command_is_what_a_shell_takes(command: tuple[str, ...]) -> None:
+    line = command_line(command)
+    assert "\x1b" not in line and "\n" not in line and "\u202e" not in line
+    script = f"printf '%s\\0' {line}"
+    said = subprocess.run(
+        ["bash", "-c", script], stdout=subprocess.PIPE, check=True, env={"LC_ALL": "C.UTF-8"}
+    )
+    assert said.stdout.decode().split("\0")[:-1] == list(command)
+
+
+def test_ordinary_commands_are_quoted_as_usual() -> None:
+    assert command_line(("edgebench", "run", "a b")) == shlex.join(("edgebench", "run", "a b"))
+
+
+def test_facts_are_flat_readable_and_bounded() -> None:
+    facts = dict(flat({"memory_bytes": 24_000_000_000, "a": {"b": [1, 2]}, "c": None, "d": True, "e": []}))
+    assert facts == {"memory_bytes": "24.0 GB", "a.b": "1, 2", "c": "not known", "d": "yes", "e": "none"}
+    many = list(flat({str(number): number for number in range(1000)}))
+    assert len(many) == 81
+    nested: dict[str, object] = {}
+    for _ in range(100):
+        nested = {"x": nested}
+    assert len(list(flat(nested))) == 1
+
+
+def test_host_target_and_settings_are_there(whole: Judged) -> None:
+    groups = {facts.title: dict(facts.rows) for facts in environment(whole.results)}
+    assert groups["Host"]["kernel"] == "6.1.0"
+    assert groups["Target cpu"]["runtime.runtime"] == "ai-edge-litert"
+    assert groups["Target cpu"]["device.governor"] == "not known"
+    assert groups["Experiment"]["sessions"] == "3 (flag)"

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from edgebench.errors import StoredResultError, UsageError
+from edgebench.fit.judgement import Judged
+from edgebench.report.export import export
+from edgebench.report.markdown import escape, export_markdown
+from edgebench.report.spreadsheet import export_csv
+from tests.report import samples
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("a.html", "<!DOCTYPE html>"),
+        ("a.json", "{"),
+        ("a.MD", "# 9 trials of mobilenet\\_v1 on cpu"),
+        ("a.csv", "key,"),
+    ],
+)
+def test_the_name_says_the_form(whole: Judged, tmp_path: Path, name: str, start: str) -> None:
+    path = export(whole, tmp_path / "new folder" / name)
+    assert path.read_text().startswith(start)
+    if name.endswith("json"):
+        assert json.loads(path.read_text())["schema_version"] == 1
+
+
+def test_a_name_that_does_not_say_is_refused_before_anything_is_written(
+    whole: Judged, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="in which form") as caught:
+        export(whole, tmp_path / "report.pdf")
+    assert ".html" in caught.value.fix
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written_is_said(whole: Judged, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoredResultError, match="cannot be written"):
+        export(whole, tmp_path / "file" / "report.csv")
+
+
+def test_csv_has_a_row_a_trial_and_keeps_every_digit(whole: Judged) -> None:
+    rows = list(csv.DictReader(io.StringIO(export_csv(whole.summaries, whole.verdicts))))
+    assert len(rows) == 9
+    for row, summary in zip(rows, whole.summaries, strict=True):
+        assert summary.image_s
+        assert float(row["image_s_median"]) == summary.image_s.median
+        assert row["verdict:disco-realtime"] == "unknown"
+        assert row["mean_w"] == ""
+
+
+def test_csv_cells_are_no_formulas_and_missing_ones_empty() -> None:
+    failed = samples.without_figures(0.25, "int8", "failed", "=cmd|' /C calc'!A0", target="@SUM(A1)")
+    [row] = csv.DictReader(
+        io.StringIO(
+            export_csv(
+                [
+                    failed,
+                ],
+                [],
+            )
+        )
+    )
+    assert row["reason"].startswith("'=")
+    assert row["target"].startswith("'@")
+    assert row["image_s_median"] == "" and row["memory_bytes"] == ""
+    assert export_csv([], []) == "key\n"
+
+
+def test_markdown_holds_the_tables_and_no_markup_from_outside(whole: Judged, hostile: Judged) -> None:
+    text = export_markdown(whole.results, whole.summaries, whole.verdicts)
+    assert "| 0.25 fp32 | image\\_s median | ≤ 4.42 s |" in text
+    assert "## infer\\_s: the runtime alone" in text
+    assert "edgebench run --device cpu --quick" in text
+    bad = export_markdown(hostile.results, hostile.summaries, hostile.verdicts)
+    assert "<script>" not in bad.split("```")[0]
+    for line in bad.splitlines():
+        if line.startswith("|") and "---" not in line:
+            cells = line.replace("\\|", "").strip("|").split("|")
+            assert len(cells) in (3, 4, 5, 6, 7, 8, 9), line
+    assert escape("a|b*c_<d>\n[e](f)") == "a\\|b\\*c\\_&lt;d&gt; \\[e\\]\\(f\\)"
+
+
+def test_a_fence_is_longer_than_any_in_the_command(whole: Judged) -> None:
+    record = whole.results.experiment.model_copy(update={"command": ("edgebench", "```")})
+    results = type(whole.results)(whole.results.path, record)
+    text = export_markdown(results, whole.summaries, [replace(one) for one in whole.verdicts])
+    assert "``````sh" in text

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.container import BarContainer, ErrorbarContainer
+from matplotlib.figure import Figure
+
+from edgebench.fit.types import TrialSummary
+from edgebench.report import drawing, figures
+from tests.report import samples
+
+HOSTILE = "$\\frac{1}$ <b>&_x 漢字"
+
+
+def points(axes: Axes) -> dict[str, list[tuple[float, float]]]:
+    """What is drawn, by the legend's names: (x, y) of every marker."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for container in axes.containers:
+        assert isinstance(container, ErrorbarContainer)
+        line = container.lines[0]
+        assert line is not None
+        places = np.column_stack(line.get_data()).tolist()
+        found.setdefault(str(container.get_label()), []).extend((x, y) for x, y in places)
+    return found
+
+
+def heights(axes: Axes) -> list[tuple[float, float]]:
+    """Both ends of every upright bar of an interval."""
+    ends = []
+    for container in axes.containers:
+        assert isinstance(container, ErrorbarContainer)
+        for bars in container.lines[2]:
+            for (x0, y0), (x1, y1) in bars.get_segments():
+                if x0 == x1:
+                    ends.append((float(y0), float(y1)))
+    return ends
+
+
+def texts(figure: Figure) -> set[str]:
+    return {text.get_text() for axes in figure.axes for text in axes.texts} | {
+        text.get_text() for legend in figure.legends for text in legend.get_texts()
+    }
+
+
+def test_image_s_by_depth_shows_every_trial_at_its_depth() -> None:
+    summaries = samples.nine()
+    figure = figures.image_s_by_depth(summaries, samples.LIMITS)
+    [axes] = figure.axes
+    drawn = points(axes)
+    assert set(drawn) == {"fp32", "fp16", "int8"}
+    for precision, places in drawn.items():
+        expected = [one.image_s.median for one in summaries if one.precision == precision and one.image_s]
+        assert [y for _, y in places] == expected
+        assert [round(x) for x, _ in places] == [0, 1, 2]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0.25", "0.5", "1.0"]
+    first = summaries[0].image_s
+    assert first and any(ends == pytest.approx((first.low, first.high)) for ends in heights(axes))
+    assert "seconds" in axes.get_ylabel()
+    assert axes.get_yscale() == "log"
+
+
+def test_only_limits_near_the_figures_are_drawn() -> None:
+    figure = figures.image_s_by_depth(samples.nine(), samples.LIMITS)
+    [axes] = figure.axes
+    lines = [line for line in axes.lines if line.get_gid() == "limit"]
+    assert [line.get_ydata()[0] for line in lines] == [4.42]  # type: ignore[index]
+    assert "disco-realtime: 4.42 s" in texts(figure)
+    assert axes.get_ylim()[1] > 4.42
+
+
+def test_an_interval_that_is_missing_draws_no_bar() -> None:
+    one = samples.summary(image_s=samples.interval(0.5, sessions=2))
+    [axes] = figures.image_s_by_depth([one], {}).axes
+    assert heights(axes) == [(0.5, 0.5)]
+    assert axes.get_yscale() == "linear"
+
+
+def test_accuracy_against_latency_shows_both_intervals() -> None:
+    one = samples.summary()
+    assert one.image_s and one.accuracy
+    [axes] = figures.accuracy_against_latency([one, samples.summary(0.5, accuracy=None)]).axes
+    drawn = points(axes)
+    assert list(drawn) == ["int8"]
+    assert drawn["int8"][0] == pytest.approx((one.image_s.median, 95.4))
+    [ends] = heights(axes)
+    assert ends == pytest.approx((100 * one.accuracy.low, 100 * one.accuracy.high))
+    assert "%" in axes.get_ylabel()
+    assert "seconds" in axes.get_xlabel()
+
+
+def test_stages_add_up_to_the_patch() -> None:
+    summaries = samples.nine()
+    figure = figures.stages(summaries)
+    [axes] = figure.axes
+    bars = [container for container in axes.containers if isinstance(container, BarContainer)]
+    assert [bar.get_label() for bar in bars] == ["patchify", "preprocess", "infer"]
+    for row, one in enumerate(summaries):
+        assert [bar.patches[row].get_width() for bar in bars] == pytest.approx(list(one.stages_ms.values()))
+        last = bars[-1].patches[row]
+        assert last.get_x() + last.get_width() == pytest.approx(sum(one.stages_ms.values()))
+    assert "milliseconds" in axes.get_xlabel()
+
+
+def test_a_panel_a_target_and_one_legend() -> None:
+    summaries = [
+        replace(one, target=target, key=f"{number:08x}{place:08x}")
+        for number, target in enumerate(("cpu", "ncs2", "coral"))
+        for place, one in enumerate(samples.nine())
+    ]
+    for figure in (
+        figures.image_s_by_depth(summaries, {}),
+        figures.accuracy_against_latency(summaries),
+        figures.stages(summaries),
+    ):
+        assert [axes.get_title(loc="left") for axes in figure.axes] == ["cpu", "ncs2", "coral"]
+        assert len(figure.legends) == 1
+        assert len(figure.legends[0].get_texts()) == 3
+
+
+@pytest.mark.parametrize("summaries", [[], [samples.without_figures(0.25, "int8", "failed", "it crashed")]])
+def test_nothing_to_draw_is_drawn_as_nothing(summaries: list[TrialSummary]) -> None:
+    for figure in (
+        figures.image_s_by_depth(summaries, samples.LIMITS),
+        figures.accuracy_against_latency(summaries),
+        figures.stages(summaries),
+    ):
+        assert drawing.as_svg(figure).startswith(b"<?xml")
+        assert not any(axes.containers for axes in figure.axes)
+
+
+def test_names_from_outside_are_drawn_as_text() -> None:
+    summaries = [
+        samples.summary(target=HOSTILE, precision="_" + HOSTILE, stages_ms={HOSTILE: 1.0, "_infer": 2.0}),
+        samples.summary(target="other", precision="int8"),
+    ]
+    for figure in (
+        figures.image_s_by_depth(summaries, {HOSTILE: 0.3}),
+        figures.accuracy_against_latency(summaries),
+        figures.stages(summaries),
+    ):
+        assert drawing.as_svg(figure)
+        assert figure.axes[0].get_title(loc="left") == "$\\frac{1}$ <b>&_x ??"
+    assert " _infer" in texts(figures.stages(summaries))
+
+
+def test_equal_data_give_equal_bytes_without_a_date() -> None:
+    first, second = (
+        drawing.as_svg(figures.image_s_by_depth(samples.nine(), samples.LIMITS)) for _ in range(2)
+    )
+    assert first == second
+    assert b"dc:date" not in first
+
+
+def test_the_users_matplotlib_settings_neither_show_nor_change() -> None:
+    import matplotlib
+
+    plain = drawing.as_svg(figures.stages(samples.nine()))
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red"}):
+        assert drawing.as_svg(figures.stages(samples.nine())) == plain
+        assert matplotlib.rcParams["font.size"] == 30
+
+
+def test_precisions_keep_their_colours() -> None:
+    assert drawing.colours(["int8"])["int8"] == drawing.colours(["fp32", "fp16", "int8", "w4"])["int8"]
+    assert len(set(drawing.markers(["fp32", "fp16", "int8"]).values())) == 3

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from edgebench.errors import StoredResultError
+from edgebench.fit.judgement import Judged
+from edgebench.fit.types import Verdict
+from edgebench.report.html import render, write_report
+from edgebench.report.page import texts
+from edgebench.store.load import load
+from tests import made
+from tests.report import samples
+
+ALLOWED = {
+    "html", "head", "meta", "title", "style", "body", "header", "main", "footer", "nav", "section",
+    "h1", "h2", "h3", "p", "a", "ul", "li", "strong", "span", "br",
+    "table", "caption", "thead", "tbody", "tr", "th", "td",
+    "div", "figure", "figcaption", "img", "details", "summary", "pre", "dl", "dt", "dd",
+}  # fmt: skip
+VOID = {"meta", "img", "br"}
+
+
+class Page(HTMLParser):
+    """The elements of a page, its text, and whether every element is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.said: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.said.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.said).split())
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def rendered(judged: Judged) -> str:
+    return render(judged.results, judged.summaries, judged.verdicts)
+
+
+@pytest.fixture(scope="module")
+def whole_text(whole: Judged) -> str:
+    return rendered(whole)
+
+
+@pytest.fixture(scope="module")
+def hostile_text(hostile: Judged) -> str:
+    return rendered(hostile)
+
+
+@pytest.mark.parametrize("name", ["whole", "hostile", "bare", "nothing"])
+def test_it_needs_nothing_from_outside(name: str, request: pytest.FixtureRequest) -> None:
+    text = rendered(request.getfixturevalue(name))
+    page = Page(text)
+    assert {tag for tag, _ in page.elements} <= ALLOWED
+    for tag, attributes in page.elements:
+        assert not any(attribute.startswith("on") for attribute in attributes), tag
+        for attribute in ("src", "href", "srcset", "action", "data", "poster", "background"):
+            value = attributes.get(attribute) or ""
+            assert value == "" or value.startswith(("#", "data:image/")), (tag, attribute)
+        assert "style" not in attributes
+    style = text[text.index("<style>") : text.index("</style>")]
+    assert not re.search(r"url\s*\(|@import|expression|://", style)
+    for data in re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", text):
+        drawn = base64.b64decode(data).decode()
+        assert not re.search(r"<script|<foreignObject|@import|href=\"(?!#|data:image/)", drawn)
+        assert not re.search(r"url\((?!#)", drawn)
+
+
+def test_text_from_outside_stays_text(hostile_text: str) -> None:
+    assert "<script" not in hostile_text
+    assert "<b>" not in hostile_text
+    assert "\u202e" not in hostile_text.replace("\\u202e", "")
+    said = Page(hostile_text).text
+    for place in ("greenland", "A processor", "governor", "6.1.0", "ai-edge-litert", "keras float32"):
+        assert f"{place}<script>alert(1)</script>" in said, place
+
+
+def test_a_summarys_and_a_verdicts_texts_are_escaped_too(whole: Judged) -> None:
+    bad = made.HOSTILE
+    summaries = [
+        replace(
+            samples.summary(),
+            key=whole.summaries[0].key,
+            target=bad,
+            variant=f"{bad}-0.25-int8",
+            precision=bad,
+            reason=bad,
+            status="partial",
+            warnings=(bad,),
+            failures=(bad,),
+            power_reason=bad,
+            stages_ms={bad: 1.0},
+            accuracy=replace(samples.accuracy(952), class_names=(bad,) * 5),
+        )
+    ]
+    verdicts = [
+        replace(verdict, profile=bad, requirement=bad, quantity=bad, statistic=bad, unit=bad, reason=bad)
+        for verdict in samples.verdicts(summaries, ("disco-realtime",))
+    ]
+    text = render(whole.results, summaries, verdicts)
+    assert "<script" not in text
+    assert {tag for tag, _ in Page(text).elements} <= ALLOWED
+
+
+def test_pictures_have_words_beside_them(whole_text: str) -> None:
+    page = Page(whole_text)
+    images = page.all("img")
+    assert len(images) == 4
+    assert all(len(image["alt"] or "") > 40 for image in images)
+    assert len(page.all("figcaption")) == 4
+    assert "from 0." in (images[0]["alt"] or "")
+
+
+def test_it_says_what_a_reader_needs(whole: Judged, whole_text: str) -> None:
+    said = Page(whole_text).text
+    assert "9 trials of mobilenet_v1 on cpu" in said
+    for name in ("disco-realtime", "disco-arctic", "disco-greenland"):
+        assert name in said
+    assert "≤ 71.7375 s" in said
+    first = whole.summaries[0]
+    assert first.image_s and first.accuracy
+    assert f"{first.accuracy.k}/{first.accuracy.n}" in said
+    assert f"{first.image_s.low:.3f}"[:5] in said
+    assert "crops that share pixels" in said
+    assert "no meter was asked for" in said
+    assert "governor: unknown" in said
+    assert "edgebench run --device cpu --quick" in said
+    assert "Student's t on the medians of the sessions" in said
+    assert "40 images" in said
+    assert "131 MB" in said
+    assert said.count("label \\ predicted") == 9
+
+
+def test_image_s_and_infer_s_never_share_a_table(whole_text: str) -> None:
+    for table in re.findall(r"<table>.*?</table>", whole_text, re.DOTALL):
+        assert not ("image_s" in table and "infer_s" in table)
+
+
+def test_verdicts_that_trials_share_share_a_row(whole_text: str) -> None:
+    assert Page(whole_text).text.count("all 9 trials power_peak_w max") == 3
+
+
+def test_trials_of_every_kind_have_their_reason(hostile_text: str) -> None:
+    said = Page(hostile_text).text
+    for expected in (
+        "unsupported: it needs 12 MB and the device has 8 MB",
+        "SIGSEGV",
+        "not run",
+        "rapl:package",
+        "covers the chip only",
+    ):
+        assert expected in said, expected
+
+
+def test_little_or_nothing_measured_is_still_a_page(bare: Judged, nothing: Judged) -> None:
+    said = Page(rendered(bare)).text
+    assert "no images were given" in said
+    assert "There is no figure of accuracy against latency" in said
+    assert "inconclusive" in said
+    said = Page(rendered(nothing)).text
+    assert "There is no figure of image_s: no trial has been measured." in said
+    assert "There is no picture of the scene" in said
+    assert "No trial is shown to meet every requirement: 3 of 3 cannot be decided." in said
+
+
+def test_no_profile_no_verdict(whole: Judged) -> None:
+    said = Page(render(whole.results, whole.summaries, [])).text
+    assert "No profile was asked for, so nothing was judged." in said
+
+
+def test_the_headline_says_who_passes(whole: Judged) -> None:
+    def headline(verdicts: list[Verdict]) -> str:
+        return str(texts(whole.results, whole.summaries, verdicts)["cards"][0]["headline"])
+
+    only_latency = [verdict for verdict in whole.verdicts if verdict.quantity == "image_s"]
+    assert headline(only_latency) == "Every requirement is met by every trial."
+    failing = [replace(verdict, verdict="fail", margin=-1.0) for verdict in only_latency]
+    assert headline(failing) == "No trial meets every requirement."
+    first = whole.summaries[0].key
+    mixed = [old if old.trial == first else new for old, new in zip(only_latency, failing, strict=True)]
+    assert headline(mixed) == "Every requirement is met by 0.25 fp32."
+    assert headline(whole.verdicts) == (
+        "No trial is shown to meet every requirement: 9 of 9 cannot be decided."
+    )
+
+
+def test_the_same_result_gives_the_same_bytes(whole: Judged, whole_text: str) -> None:
+    again = load(whole.results.path)
+    assert render(again, whole.summaries, whole.verdicts) == whole_text
+
+
+def test_it_appears_whole_or_not_at_all(whole: Judged, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    assert write_report(whole.results, whole.summaries, whole.verdicts, path) == path
+    assert path.read_text().endswith("</html>\n")
+    assert list(tmp_path.iterdir()) == [path]
+    blocked = tmp_path / "a file"
+    blocked.write_text("")
+    with pytest.raises(StoredResultError, match="cannot be written"):
+        write_report(whole.results, whole.summaries, whole.verdicts, blocked / "report.html")

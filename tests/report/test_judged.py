@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from edgebench.fit.types import Verdict
+from edgebench.report import judged
+from tests.report import samples
+
+
+def power(trial: str, margin: float, reason: str) -> Verdict:
+    return Verdict(
+        trial,
+        "p",
+        "power",
+        "power_peak_w",
+        "max",
+        5.0,
+        "W",
+        5 - margin,
+        None,
+        None,
+        "inconclusive",
+        margin,
+        reason,
+    )
+
+
+def test_what_all_trials_share_is_said_once() -> None:
+    summaries = samples.nine()
+    groups = judged.shared(samples.verdicts(summaries, ("disco-realtime",)))
+    sentences = [group.sentence() for group in groups]
+    assert "power_peak_w max ≤ 5 W: unknown for all 9 trials: no meter was asked for" in sentences
+    assert len(groups) == 4
+
+
+def test_the_verdicts_of_one_requirement_are_counted_apart() -> None:
+    summaries = samples.nine()
+    summaries[7] = replace(summaries[7], image_s=samples.interval(5.1))
+    groups = judged.shared([samples.latency(one, "disco-realtime") for one in summaries])
+    assert [(group.word, len(group.trials), group.of) for group in groups] == [("fail", 1, 9), ("pass", 8, 9)]
+    assert (
+        groups[0].sentence().startswith("image_s median ≤ 4.42 s: fail for 1 of 9 trials, margin -0.680 s: ")
+    )
+
+
+def test_reasons_that_differ_are_cut_to_what_they_share() -> None:
+    several = [
+        power("a", 1.5, "the meter covers the chip; 90 samples are too few"),
+        power("b", 1.7, "the meter covers the chip; 130 samples are too few"),
+    ]
+    [group] = judged.shared(several)
+    assert group.sentence() == (
+        "power_peak_w max ≤ 5 W: inconclusive for both trials, margin +1.50 W to +1.70 W: "
+        "the meter covers the chip"
+    )
+    [group] = judged.shared([power("a", 1.5, "one"), power("b", 1.5, "another")])
+    assert group.reason == "one (and 1 other reason)"
+
+
+def test_trials_without_a_session_are_left_to_their_own_reason() -> None:
+    summaries = samples.nine()
+    summaries[0] = samples.without_figures(0.25, "fp32", "failed", "it crashed", key=summaries[0].key)
+    kept = judged.of_measured(samples.verdicts(summaries), summaries)
+    assert {verdict.trial for verdict in kept} == {one.key for one in summaries[1:]}

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+
+import pytest
+
+from edgebench.fit.judgement import Judged
+from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.report.terminal import make_console, print_result
+from tests.report import samples
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "TTY_COMPATIBLE", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def printed(summaries: list[TrialSummary], verdicts: list[Verdict], *, figures: bool = True) -> str:
+    file = io.StringIO()
+    print_result(make_console(file), summaries, verdicts, figures=figures)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_nothing_is_wider_than_the_console(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    summaries = samples.nine()
+    summaries[7] = replace(
+        summaries[7], image_s=samples.interval(12345.678, sessions=2), warnings=("x" * 300,)
+    )
+    summaries[8] = samples.without_figures(1.0, "int8", "failed", "the worker was killed " * 9)
+    summaries += [samples.summary(target="a board with a very long name " * 3, key="e" * 16)]
+    text = printed(summaries, samples.verdicts(summaries))
+    assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_no_figure_is_cut_or_folded(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = printed(samples.nine(), samples.verdicts(samples.nine()))
+    for figure in (
+        "0.230 ±0.004",
+        "0.140 ±0.002",
+        "954/1000",
+        "99.6 %",
+        "61.2 MB",
+        "+4.19",
+        "+71.51",
+        "+269.77",
+    ):
+        assert figure in text
+    assert "…" not in text
+
+
+def test_it_says_what_the_verdicts_are_and_shared_reasons_once() -> None:
+    text = printed(samples.nine(), samples.verdicts(samples.nine()))
+    assert text.count("no meter was asked for") == 1
+    assert "power_peak_w max ≤ 5 W: unknown for all 9 trials" in text
+    row = re.search(r"^0\.25 int8 +unknown +unknown +unknown *\n +pass \+4\.19 ", text, re.MULTILINE)
+    assert row
+
+
+def test_a_failed_latency_has_a_negative_margin() -> None:
+    summaries = [samples.summary(1.0, "fp16", image_s=samples.interval(5.1))]
+    text = printed(summaries, samples.verdicts(summaries, ("disco-realtime",)))
+    assert re.search(r"fail -0\.680", text)
+
+
+def test_missing_figures_and_their_reasons() -> None:
+    summaries = [
+        samples.without_figures(0.25, "fp32", "unsupported", "it needs 12 MB"),
+        samples.without_figures(0.25, "fp16", "failed", "killed by SIGSEGV"),
+        samples.summary(accuracy=None, accuracy_reason="the images are of other classes", agreement=None),
+    ]
+    text = printed(summaries, [])
+    assert "0.25 fp32: unsupported: it needs 12 MB" in text
+    assert "0.25 fp16: failed: killed by SIGSEGV" in text
+    assert "no accuracy: the images are of other classes" in text
+    assert "verdicts" not in text
+
+
+def test_verdicts_alone_still_say_what_was_not_measured() -> None:
+    summaries = [samples.without_figures(0.25, "fp16", "failed", "killed by SIGSEGV"), samples.summary()]
+    text = printed(summaries, samples.verdicts(summaries), figures=False)
+    assert "infer_s" not in text
+    assert "0.25 fp16: failed: killed by SIGSEGV" in text
+
+
+def test_nothing_at_all() -> None:
+    assert printed([], []) == "There are no trials in this result.\n"
+
+
+def test_targets_are_grouped() -> None:
+    summaries = [*samples.nine(), *(replace(one, target="ncs2", key=one.key[::-1]) for one in samples.nine())]
+    text = printed(summaries, samples.verdicts(summaries))
+    assert text.index("cpu: mobilenet_v1") < text.index("cpu: verdicts") < text.index("ncs2: mobilenet_v1")
+
+
+def test_outside_text_is_shown_as_it_is_and_moves_no_cursor(hostile: Judged) -> None:
+    text = printed(hostile.summaries, hostile.verdicts)
+    assert "[red]x[/red]" in text
+    assert "\u202e" not in text
+    escapes = [samples.summary(target="a\x1b[2Jb\x07", warnings=("[bold]w\x9b31m",))]
+    text = printed(escapes, samples.verdicts(escapes))
+    assert "\x1b" not in text and "\x07" not in text and "\x9b" not in text
+    assert "[bold]w" in text
+
+
+def test_colour_only_where_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    summaries = [samples.summary(image_s=samples.interval(5.1))]
+    verdicts = samples.verdicts(summaries)
+    without = printed(summaries, verdicts)
+    assert "\x1b" not in without
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    coloured = printed(summaries, verdicts)
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == without
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", printed(summaries, verdicts))
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert "\x1b" not in printed(summaries, verdicts)
+
+
+def test_a_terminal_that_takes_ascii_alone() -> None:
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    summaries = [samples.summary(target="Grönland")]
+    print_result(make_console(file), summaries, samples.verdicts(summaries))
+    file.flush()
+    text = file.buffer.getvalue().decode("ascii")
+    assert "0.230 +-0.004" in text
+    assert "image_s" in text and "<= 5 W" in text

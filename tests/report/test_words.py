@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgebench.fit.types import Interval
+from edgebench.report import words
+from tests.report import samples
+
+
+@pytest.mark.parametrize(
+    ("median", "half", "text"),
+    [
+        (0.231, 0.004, "0.231 ±0.004"),
+        (0.2312, 0.00004, "0.23120 ±0.00004"),
+        (2.4129, 0.05, "2.41 ±0.05"),
+        (123.4, 7.1, "123 ±8"),
+        (12.0, 0.0, "12.0 ±0.0"),
+    ],
+)
+def test_an_interval_reads_as_median_and_half_width(median: float, half: float, text: str) -> None:
+    assert words.interval(Interval(median, median - half, median + half, 3, 9)) == text
+
+
+def test_an_interval_that_is_missing_is_never_a_zero() -> None:
+    assert words.interval(None) == words.MISSING
+    assert words.interval(Interval(0.5, None, None, 2, 6)) == "0.500"
+
+
+@given(st.floats(1e-4, 1e4), st.floats(1e-9, 1e3))
+def test_rounding_never_narrows_an_interval(median: float, half: float) -> None:
+    text = words.interval(Interval(median, median - half, median + half, 3, 9))
+    shown = float(text.split("±")[1])
+    assert shown >= half * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(None, "-"), (812, "812 B"), (812_000, "812 kB"), (61_234_567, "61.2 MB"), (3_460_000_000, "3.46 GB")],
+)
+def test_sizes_are_decimal(count: int | None, text: str) -> None:
+    assert words.size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(4.19, "+4.19"), (-0.21, "-0.210"), (269.77, "+269.77"), (0.0, "+0.00")]
+)
+def test_a_margin_has_a_sign(value: float, text: str) -> None:
+    assert words.signed(value) == text
+
+
+def test_what_is_not_a_number_is_not_shown_as_one() -> None:
+    assert words.number(math.nan) == words.MISSING
+    assert words.signed(math.inf) == words.MISSING
+
+
+def test_control_and_direction_characters_are_not_passed_on() -> None:
+    assert words.plain("a\x1b[31mb\u202ec\nd") == "a\ufffd[31mb\ufffdc d"
+    assert words.plain("x" * 1000, 10) == "x" * 9 + "…"
+
+
+def test_labels_tell_trials_apart_only_by_what_differs() -> None:
+    assert list(words.labels(samples.nine()).values())[:3] == ["0.25 fp32", "0.25 fp16", "0.25 int8"]
+    one, other = samples.summary(), samples.summary(batch=8, key="f" * 16)
+    assert set(words.labels([one, other]).values()) == {"0.25 int8 b1", "0.25 int8 b8"}
+    twins = [samples.summary(key="a" * 16), samples.summary(key="b" * 16)]
+    assert len(set(words.labels(twins).values())) == 2
+
+
+def test_requirements_read_as_formulas() -> None:
+    texts = {words.limit(verdict) for verdict in samples.verdicts([samples.summary()], ("disco-realtime",))}
+    assert texts == {
+        "image_s median ≤ 4.42 s",
+        "power_peak_w max ≤ 5 W",
+        "mass_g ≤ 150 g",
+        "size_mm ≤ 10 x 70 x 80 mm",
+    }
+
+
+def test_an_open_interval_shows_the_end_that_it_has() -> None:
+    from dataclasses import replace
+
+    verdict = samples.latency(samples.summary(), "disco-realtime")
+    assert words.span(replace(verdict, low=1.0, high=2.0)) == "1.00 to 2.00 s"
+    assert words.span(replace(verdict, low=1.0, high=None)) == "from 1.00 s"
+    assert words.span(replace(verdict, low=None, high=2.0)) == "up to 2.00 s"
+    assert words.span(replace(verdict, low=None, high=None)) == words.MISSING
