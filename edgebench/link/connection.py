@@ -79,6 +79,9 @@ class Connection:
 
     def send(self, message: Message, payload: Buffer = b"") -> int:
         """Send a request and return its id; LinkLost when the agent is gone."""
+        if self._closed:
+            # The descriptor's number may be somebody else's by now.
+            raise LinkLost("the connection is closed", self.tail())
         self._id += 1
         try:
             for piece in encode({**message, "id": self._id}, payload):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from edgebench.errors import UsageError
 
@@ -27,15 +27,14 @@ class Timeouts:
 
     @classmethod
     def from_environment(cls) -> Timeouts:
-        """The defaults, none of them above `$EDGEBENCH_STAGE_TIMEOUT_S` where that is set."""
+        """The defaults, with `$EDGEBENCH_STAGE_TIMEOUT_S` for each stage of a session where that is set."""
         text = os.environ.get(ENVIRONMENT)
         if not text:
             return cls()
         try:
-            most = float(text)
+            limit = float(text)
         except ValueError:
-            most = 0.0
-        if not 0.0 < most < float("inf"):
+            limit = 0.0
+        if not 0.0 < limit < float("inf"):
             raise UsageError(f"{ENVIRONMENT}={text!r} is not a time", fix="give seconds above 0, such as 120")
-        default = cls()
-        return cls(**{field.name: min(most, getattr(default, field.name)) for field in fields(cls)})
+        return cls(load=limit, golden=limit, scene=limit, measure=limit, predict=limit)

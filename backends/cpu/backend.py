@@ -1,0 +1,53 @@
+"""The processor by LiteRT: MobileNet as .tflite, on the machine that the harness runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from edgebench.agent.facts import board_facts
+from edgebench.contract import BackendOptions, Finding, Json, PrepareRequest, Progress, Target
+from edgebench.errors import UnsupportedError
+from edgebench.link.agent_backend import AgentBackend
+from edgebench.models import prepare
+from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache
+
+from .checks import board_findings, runtime_findings
+
+
+class CpuOptions(BackendOptions):
+    """`--set` of the processor."""
+
+    threads: int = Field(default=1, ge=1, le=1024)
+    kernels: Literal["xnnpack", "reference"] = "xnnpack"
+
+
+class CpuBackend(AgentBackend):
+    """Takes every variant, at any static batch."""
+
+    name = "cpu"
+    description = "this machine's processor, by LiteRT"
+    precisions = ("fp32", "fp16", "int8")
+    options_model = CpuOptions
+
+    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
+        """What decides the .tflite: weights, conversion recipe, calibration, batch."""
+        return prepare.prepare_inputs(request)
+
+    def prepare(
+        self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress
+    ) -> list[Artifact | UnsupportedError]:
+        """Convert with TensorFlow, in processes of its own, what the cache does not hold."""
+        return prepare.prepare_tflite(requests, cache, progress)
+
+    def check(self, target: Target) -> list[Finding]:
+        """Packages, and the state of the machine."""
+        return runtime_findings(target) + board_findings(board_facts())
+
+    def runner_files(self) -> tuple[Path, ...]:
+        """The runner alone."""
+        return (Path(__file__).with_name("runner.py"),)

@@ -1,0 +1,104 @@
+"""Frames: whole through any cut, and garbage, truncation and oversize named for what they are."""
+
+import os
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgebench.agent import frames
+from edgebench.agent.frames import Decoder, Frame, FrameStream, ProtocolError, encode
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=10,
+)
+MESSAGES = st.dictionaries(st.text(max_size=8), JSON, max_size=5)
+
+
+def joined(message, payload=b""):
+    return b"".join(bytes(piece) for piece in encode(message, payload))
+
+
+@given(st.lists(st.tuples(MESSAGES, st.binary(max_size=300)), max_size=4), st.data())
+def test_frames_survive_any_cut(sent, data):
+    stream = b"".join(joined(message, payload) for message, payload in sent)
+    decoder = Decoder()
+    arrived = []
+    while stream:
+        size = data.draw(st.integers(1, len(stream)))
+        arrived += decoder.feed(stream[:size])
+        stream = stream[size:]
+    decoder.end()
+    assert arrived == [Frame(message, payload) for message, payload in sent]
+
+
+@given(MESSAGES, st.binary(max_size=50), st.data())
+def test_a_stream_that_ends_inside_a_frame_says_so(message, payload, data):
+    whole = joined(message, payload)
+    decoder = Decoder()
+    assert decoder.feed(whole[: data.draw(st.integers(1, len(whole) - 1))]) == []
+    with pytest.raises(ProtocolError, match="ended inside a frame"):
+        decoder.end()
+
+
+@given(st.binary(min_size=1, max_size=64).filter(lambda data: not frames.MAGIC.startswith(data[:4])))
+def test_garbage_is_named_at_its_first_bytes(garbage):
+    with pytest.raises(ProtocolError, match="not a frame"):
+        Decoder().feed(garbage)
+
+
+def head(version=frames.VERSION, zero=0, text=2, payload=0):
+    return struct.pack(">4sHHIQ", frames.MAGIC, version, zero, text, payload)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (head(version=9), "version 9"),
+        (head(zero=1), "version 1"),
+        (head(text=frames.MAX_JSON_BYTES + 1), "over the bounds"),
+        (head(payload=frames.MAX_PAYLOAD_BYTES + 1), "over the bounds"),
+        (head(text=2) + b"[]", "not an object"),
+        (head(text=2) + b"{]", "not JSON"),
+        (head(text=2) + b"\xff\xfe", "not JSON"),
+        (head(text=60000) + b"[" * 60000, "not JSON"),
+    ],
+)
+def test_a_wrong_header_or_message_is_refused(data, said):
+    with pytest.raises(ProtocolError, match=said):
+        Decoder().feed(data)
+
+
+def test_what_is_sent_is_bounded_too(monkeypatch):
+    monkeypatch.setattr(frames, "MAX_PAYLOAD_BYTES", 10)
+    monkeypatch.setattr(frames, "MAX_JSON_BYTES", 20)
+    with pytest.raises(ProtocolError, match="payload of 11 bytes"):
+        encode({}, bytes(11))
+    with pytest.raises(ProtocolError, match="message of"):
+        encode({"text": "x" * 20})
+    with pytest.raises(ValueError, match="Out of range"):
+        encode({"x": float("nan")})
+
+
+def test_a_blocking_stream_reads_frames_then_the_end():
+    read_end, write_end = os.pipe()
+    stream = FrameStream(read_end, write_end)
+    stream.write({"a": 1}, memoryview(b"abc"))
+    stream.write({"b": 2})
+    assert stream.read() == Frame({"a": 1}, b"abc")
+    assert stream.read() == Frame({"b": 2}, b"")
+    os.close(write_end)
+    assert stream.read() is None
+    os.close(read_end)
+
+
+def test_a_blocking_stream_names_a_truncated_frame():
+    read_end, write_end = os.pipe()
+    os.write(write_end, joined({"a": 1})[:-1])
+    os.close(write_end)
+    with pytest.raises(ProtocolError, match="ended inside a frame"):
+        FrameStream(read_end, read_end).read()
+    os.close(read_end)

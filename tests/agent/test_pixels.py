@@ -1,0 +1,91 @@
+"""Patchify and preprocess: exact to the last bit, for every pixel value."""
+
+import numpy as np
+import pytest
+
+from edgebench.agent.pixels import preprocessing, table_for, windows
+
+
+def spec(dtype, scale=None, zero_point=None, layout="NHWC", divisor=127.5, offset=-1.0):
+    return {
+        "dtype": dtype,
+        "layout": layout,
+        "divisor": divisor,
+        "offset": offset,
+        "scale": scale,
+        "zero_point": zero_point,
+    }
+
+
+@pytest.fixture
+def patches():
+    made = np.random.default_rng(3).integers(0, 256, (2, 16, 16, 3), np.uint8)
+    made[0].reshape(-1)[:256] = np.arange(256)
+    return made
+
+
+def test_windows_go_row_by_row_and_leave_the_rest():
+    scene = np.arange(7 * 9 * 3, dtype=np.uint8).reshape(7, 9, 3)
+    cut = windows(scene, 3)
+    assert len(cut) == 6
+    assert all(np.shares_memory(one, scene) for one in cut)
+    np.testing.assert_array_equal(cut[4], scene[3:6, 3:6])
+
+
+def test_float32_is_numpys_own_divide_then_add(patches):
+    target = np.empty(patches.shape, np.float32)
+    preprocessing(spec("float32"), patches, target)()
+    expected = patches.astype(np.float32) / np.float32(127.5) + np.float32(-1.0)
+    np.testing.assert_array_equal(target, expected)
+    assert target.min() == -1.0
+    assert target.max() == 1.0
+
+
+@pytest.mark.parametrize("scale", [1 / 127.5, 0.007843137718737125])
+def test_int8_of_the_shipped_models_is_the_pixel_less_128(patches, scale):
+    target = np.empty(patches.shape, np.int8)
+    preprocessing(spec("int8", scale, -1), patches, target)()
+    np.testing.assert_array_equal(target, patches.astype(np.int16) - 128)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale", "zero_point"), [("int8", 0.02, 3), ("uint8", 0.01, 120), ("int8", 0.001, 0)]
+)
+def test_any_other_affine_rounds_and_saturates(patches, dtype, scale, zero_point):
+    target = np.empty(patches.shape, dtype)
+    preprocessing(spec(dtype, scale, zero_point), patches, target)()
+    limits = np.iinfo(dtype)
+    for pixel, found in zip(patches.reshape(-1)[:256], target.reshape(-1)[:256], strict=True):
+        due = round((float(pixel) / 127.5 - 1.0) / scale) + zero_point
+        assert found == min(max(due, limits.min), limits.max)
+
+
+def test_uint8_that_needs_no_change_is_copied(patches):
+    target = np.empty(patches.shape, np.uint8)
+    preprocessing(spec("uint8", 1.0, 0, divisor=1.0, offset=0.0), patches, target)()
+    np.testing.assert_array_equal(target, patches)
+
+
+def test_float16_rounds_the_float32_result(patches):
+    target = np.empty(patches.shape, np.float16)
+    preprocessing(spec("float16"), patches, target)()
+    expected = (patches.astype(np.float32) / np.float32(127.5) - np.float32(1)).astype(np.float16)
+    np.testing.assert_array_equal(target, expected)
+
+
+def test_channels_first(patches):
+    target = np.empty((2, 3, 16, 16), np.float32)
+    preprocessing(spec("float32", layout="NCHW"), patches, target)()
+    expected = (patches.astype(np.float32) / np.float32(127.5) - np.float32(1)).transpose(0, 3, 1, 2)
+    np.testing.assert_array_equal(target, expected)
+
+
+def test_an_input_that_does_not_fit_is_refused(patches):
+    with pytest.raises(ValueError, match="do not fit"):
+        preprocessing(spec("float32"), patches, np.empty((2, 8, 8, 3), np.float32))
+    with pytest.raises(ValueError, match="the artifact says float32"):
+        preprocessing(spec("float32"), patches, np.empty(patches.shape, np.int8))
+    with pytest.raises(ValueError, match="no preprocessing"):
+        table_for("int8", 127.5, -1.0, None, None)
+    with pytest.raises(ValueError, match="no preprocessing"):
+        table_for("int8", 127.5, -1.0, 0.0, 0)

@@ -1,0 +1,53 @@
+"""The end of a warm-up: pyperf's rule on made series."""
+
+import random
+
+import pytest
+
+from edgebench.agent.steady import HALF, is_steady, quantile
+
+
+def noisy(level, count=2 * HALF, spread=0.01, seed=1):
+    source = random.Random(seed)
+    half = [level * (1 + spread * source.uniform(-1, 1)) for _ in range(count // 2)]
+    return half + half[::-1]
+
+
+def test_equal_halves_are_steady():
+    assert is_steady(noisy(1e6))
+    assert is_steady([5.0] * 2 * HALF)
+
+
+def test_too_few_values_never_are():
+    assert not is_steady([5.0] * (2 * HALF - 1))
+
+
+def test_only_the_recent_values_count():
+    assert is_steady([9e9] * 50 + noisy(1e6))
+
+
+def test_a_slow_first_value_is_not_steady():
+    values = noisy(1e6)
+    assert not is_steady([values[0] * 2, *values[1:]])
+
+
+@pytest.mark.parametrize("factor", [0.85, 1.15])
+def test_a_level_that_moves_is_not_steady(factor):
+    assert not is_steady(noisy(1e6)[:HALF] + noisy(1e6 * factor)[:HALF])
+
+
+def test_a_spread_that_shrinks_is_not_steady():
+    wide, narrow = noisy(1e6, spread=0.04), noisy(1e6, spread=0.01)
+    assert not is_steady(wide[:HALF] + narrow[:HALF])
+
+
+def test_a_lower_quarter_that_moves_is_not_steady():
+    # Equal means and medians, another first quartile: only the quartiles tell.
+    older = [100.0] * 20
+    newer = [90.0] * 6 + [100.0] * 11 + [120.0] * 3
+    assert not is_steady(older + newer)
+
+
+def test_quantiles_interpolate():
+    assert quantile([1.0, 2.0, 3.0, 4.0], 0.25) == 1.75
+    assert quantile([7.0], 0.75) == 7.0

@@ -1,0 +1,75 @@
+"""What the tests of sessions stand on: toy artifacts, a small scene, and devices that are closed again."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from edgebench import registry
+from edgebench.contract import ImageSet, Launch, MeasurePlan, PrepareRequest, Scene, SessionSettings
+from edgebench.link.agent_device import AgentDevice
+from edgebench.link.local import LocalLink
+from edgebench.link.timeouts import Timeouts
+from edgebench.link.zipapp import agent_file
+from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache, sha256_file
+from edgebench.models.variant import Variant
+
+ROWS, COLUMNS = 3, 4
+
+
+def silent(text):
+    """A progress that nobody watches."""
+
+
+@dataclass
+class Rig:
+    cache: Cache
+    scene: Scene
+    images: ImageSet
+
+    def options(self, **chosen):
+        return registry.backend("toy").options_model(**chosen).model_dump()
+
+    def artifact(self, precision="fp32", batch=1, depth=1.0) -> Artifact:
+        request = PrepareRequest(Variant(depth, precision), batch, {})
+        [made] = registry.backend("toy").prepare([request], self.cache, silent)
+        assert isinstance(made, Artifact)
+        return made
+
+    def device(self, runner: Path | None = None, python=None, folder=None, **timeouts) -> AgentDevice:
+        files = (runner,) if runner else registry.backend("toy").runner_files()
+        agent, _ = agent_file(self.cache)
+        return AgentDevice(LocalLink(agent, python, folder), files, Timeouts(**timeouts))
+
+    def settings(self, batch=1, meters=(), idle_s=0.0, launch=None, **chosen) -> SessionSettings:
+        return SessionSettings(batch, self.options(**chosen), launch or Launch(), meters, idle_s)
+
+    def plan(self, passes=2, **more) -> MeasurePlan:
+        return MeasurePlan(self.scene, passes, **more)
+
+
+def stored(cache: Cache, array: np.ndarray) -> tuple[Path, str]:
+    held = io.BytesIO()
+    np.save(held, array)
+    return cache.add_bytes(held.getvalue(), ".npy")
+
+
+def make_rig(folder: Path) -> Rig:
+    cache = Cache(folder)
+    source = np.random.default_rng(11)
+    # Cells of one colour each, so that patches differ; a border that no patch covers.
+    cells = source.integers(0, 256, (ROWS, COLUMNS, 3), np.uint8)
+    pixels = np.zeros((ROWS * 224 + 10, COLUMNS * 224 + 3, 3), np.uint8)
+    pixels[: ROWS * 224, : COLUMNS * 224] = cells.repeat(224, 0).repeat(224, 1)
+    path, digest = stored(cache, pixels)
+    scene = Scene(path, digest, pixels.shape[0], pixels.shape[1])
+    patches = np.stack(
+        [pixels[r * 224 :][:224, c * 224 :][:, :224] for r in range(ROWS) for c in range(COLUMNS)]
+    )
+    images_path, images_digest = stored(cache, patches)
+    assert sha256_file(images_path) == images_digest
+    return Rig(cache, scene, ImageSet("patches", images_path, images_digest, len(patches), None, ()))

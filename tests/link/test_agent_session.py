@@ -1,0 +1,229 @@
+"""A whole session over the local link, on the toy: what is measured, what is known, what is left behind."""
+
+import itertools
+import os
+
+import numpy as np
+import psutil
+import pytest
+
+from edgebench.agent.timed import STAGES
+from edgebench.contract import Launch
+from edgebench.errors import SessionError
+
+PATCHES = 12
+
+
+def agent_of(device):
+    return psutil.Process(device._connection._process.pid)
+
+
+@pytest.fixture(scope="module")
+def measured(rig, device):
+    """One session from end to end: the golden scores, the passes, the predictions, the facts."""
+    with device.session(rig.artifact("int8"), rig.settings()) as session:
+        golden = session.golden()
+        passes = list(session.measure(rig.plan(passes=3)))
+        predicted = session.predict(rig.images)
+        before = session.facts()
+    return golden, passes, predicted, before, session.facts()
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+@pytest.mark.parametrize(("depth", "batch"), [(1.0, 1), (0.25, 4)])
+def test_golden_scores_are_the_artifacts(rig, device, precision, depth, batch):
+    artifact = rig.artifact(precision, batch, depth)
+    with device.session(artifact, rig.settings(batch)) as session:
+        scores = session.golden()
+    assert scores.dtype == np.float32
+    reference = np.array(artifact.golden.scores)
+    assert np.abs(scores - reference).max() <= artifact.golden.tolerance
+    np.testing.assert_array_equal(scores.argmax(1), reference.argmax(1))
+
+
+def test_passes_come_in_order(measured):
+    passes = measured[1]
+    assert [one.phase for one in passes] == ["first", "warmup", "steady", "steady", "steady"]
+    assert [one.index for one in passes] == [0, 1, 2, 3, 4]
+    for earlier, later in itertools.pairwise(passes):
+        assert earlier.end_ns < later.start_ns
+
+
+def test_every_batch_is_stamped(measured):
+    for one in measured[1]:
+        assert one.stages == STAGES
+        assert one.stamps_ns.dtype == np.int64
+        assert one.stamps_ns.shape[1:] == (3, 2)
+        assert (np.diff(one.stamps_ns.reshape(-1)) >= 0).all()
+        assert one.start_ns <= one.stamps_ns.min()
+        assert one.stamps_ns.max() <= one.end_ns
+        if one.phase != "warmup":
+            assert len(one.stamps_ns) == PATCHES
+
+
+def test_scores_are_of_the_scenes_patches_row_by_row(measured):
+    _, passes, predicted, _, _ = measured
+    assert predicted.shape == (PATCHES, 5)
+    assert len(np.unique(predicted, axis=0)) > 1
+    for one in passes:
+        if one.phase == "warmup":
+            assert one.scores is None
+        else:
+            np.testing.assert_array_equal(one.scores, predicted)
+
+
+def test_facts(measured):
+    _, passes, _, facts, after = measured
+    assert all(facts["cold"][name] > 0 for name in ("import_s", "load_s", "first_inference_s"))
+    assert facts["cold"]["first_pass_s"] == passes[0].image_ns / 1e9
+    warm = next(one for one in passes if one.phase == "warmup")
+    assert facts["warmup"]["batches"] == len(warm.stamps_ns)
+    assert isinstance(facts["warmup"]["steady"], bool)
+    assert facts["memory"]["peak_bytes"] >= facts["memory"]["after_load_bytes"] > 1 << 20
+    assert facts["runtime"]["name"] == "toy"
+    assert facts["probes"] == []
+    assert facts["probe_reasons"] == {"": "no meter was asked for"}
+    steady = [one for one in passes if one.phase == "steady"]
+    assert facts["windows_ns"] == {"idle": None, "steady": (steady[0].start_ns, steady[-1].end_ns)}
+    assert "toy: loading" in facts["stderr_tail"]
+    assert after == facts
+
+
+def test_clocks_of_one_machine_agree_within_the_bound(measured):
+    for edge in ("start", "end"):
+        match = measured[3]["clock"][edge]
+        assert abs(match["offset_ns"]) <= match["bound_ns"]
+
+
+def test_each_session_is_a_fresh_process_and_leaves_none(rig, device):
+    agent = agent_of(device)
+    seen = []
+    for _ in range(2):
+        with device.session(rig.artifact(), rig.settings()):
+            [worker] = agent.children()
+            seen.append(worker)
+        assert not worker.is_running()
+    assert seen[0] != seen[1]
+    assert agent.children(recursive=True) == []
+
+
+def test_closing_the_device_ends_the_agent_twice_over(rig):
+    opened = rig.device()
+    agent = agent_of(opened)
+    with pytest.raises(ZeroDivisionError), opened.session(rig.artifact(), rig.settings()):
+        [worker] = agent.children()
+        opened.close()
+        opened.close()
+        raise ZeroDivisionError
+    assert not agent.is_running()
+    assert not psutil.wait_procs([worker], timeout=20)[1]
+
+
+@pytest.mark.parametrize("batch", [5, 12, 13])
+def test_a_padded_batch_changes_no_score(rig, device, measured, batch):
+    with device.session(rig.artifact("int8", batch), rig.settings(batch)) as session:
+        one = next(session.measure(rig.plan()))
+        np.testing.assert_array_equal(one.scores, measured[2])
+        assert len(one.stamps_ns) == -(-PATCHES // batch)
+        assert one.batch == batch
+
+
+def test_a_queue_gives_the_same_scores_with_overlapping_inferences(rig, device):
+    artifact = rig.artifact("fp32")
+    with device.session(artifact, rig.settings(delay_us=2000)) as session:
+        alone = next(session.measure(rig.plan()))
+    with device.session(artifact, rig.settings(delay_us=2000, queue=3)) as session:
+        queued = next(session.measure(rig.plan()))
+    np.testing.assert_array_equal(queued.scores, alone.scores)
+    infer = queued.stamps_ns[:, 2]
+    assert (infer[1:, 0] < infer[:-1, 1]).any()
+    assert (alone.stamps_ns[1:, 2, 0] > alone.stamps_ns[:-1, 2, 1]).all()
+
+
+def test_a_measurement_closed_early_leaves_the_session_whole(rig, device):
+    with device.session(rig.artifact(), rig.settings()) as session:
+        passes = session.measure(rig.plan())
+        next(passes)
+        passes.close()
+        assert session.facts()["windows_ns"]["steady"] is None
+        assert session.predict(rig.images).shape == (PATCHES, 5)
+
+
+def test_no_cap_means_no_warmup_pass(rig, device):
+    with device.session(rig.artifact(), rig.settings()) as session:
+        passes = list(session.measure(rig.plan(warmup_cap=0)))
+    assert [(one.index, one.phase) for one in passes] == [(0, "first"), (1, "steady"), (2, "steady")]
+    assert session.facts()["warmup"] == {"batches": 0, "steady": False}
+
+
+def test_the_cap_ends_a_warmup(rig, device):
+    with device.session(rig.artifact(batch=5), rig.settings(5)) as session:
+        warm = list(session.measure(rig.plan(warmup_cap=13)))[1]
+    assert warm.phase == "warmup"
+    assert len(warm.stamps_ns) == 13
+    assert session.facts()["warmup"] == {"batches": 13, "steady": False}
+
+
+# --- how a worker is launched ---
+
+TELLING = """
+import os, sys
+import numpy as np
+class Model:
+    input_shape = {shape}
+    input_dtype = "float32"
+    def describe(self):
+        return dict(mark=os.environ.get("EDGEBENCH_MARK"), cores=sorted(os.sched_getaffinity(0)),
+                    nice=os.nice(0), stdin=os.read(0, 1).decode())
+    def infer(self, slot):
+        return np.zeros((1, 5), np.float32)
+def load(path, options):
+    print("printed by the runner")
+    return Model()
+"""
+
+
+def telling(tmp_path, shape=(1, 224, 224, 3)):
+    runner = tmp_path / "telling.py"
+    runner.write_text(TELLING.replace("{shape}", repr(shape)))
+    return runner
+
+
+def test_a_worker_is_launched_as_specified(rig, tmp_path):
+    core = min(os.sched_getaffinity(0))
+    launch = Launch(env={"EDGEBENCH_MARK": "here"}, prefix=("nice", "-n", "3"), affinity=(core,))
+    opened = rig.device(telling(tmp_path))
+    try:
+        with opened.session(rig.artifact(), rig.settings(launch=launch)) as session:
+            told = session.facts()["runtime"]
+    finally:
+        opened.close()
+    assert (told["mark"], told["cores"], told["nice"]) == ("here", [core], os.nice(0) + 3)
+    assert told["stdin"] == ""
+    assert "printed by the runner" in session.facts()["stderr_tail"]
+
+
+@pytest.mark.parametrize(
+    ("launch", "said"),
+    [
+        (Launch(python="/no/such/python"), "/no/such/python"),
+        (Launch(prefix=("/no/such/prefix",)), "/no/such/prefix"),
+        (Launch(affinity=(4095,)), "exit code"),
+    ],
+)
+def test_a_worker_that_cannot_be_launched(rig, device, launch, said):
+    with pytest.raises(SessionError) as caught, device.session(rig.artifact(), rig.settings(launch=launch)):
+        pass
+    assert said in caught.value.why
+    assert caught.value.stage in {"start", "load"}
+
+
+def test_a_runtime_with_another_input_fails_to_load(rig, tmp_path):
+    opened = rig.device(telling(tmp_path, (1, 96, 96, 3)))
+    try:
+        with pytest.raises(SessionError, match="loading the artifact") as caught:
+            opened.session(rig.artifact(), rig.settings()).__enter__()
+    finally:
+        opened.close()
+    assert caught.value.status == "load_failed"
+    assert "do not fit" in caught.value.why
