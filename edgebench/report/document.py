@@ -76,7 +76,7 @@ def reasons(summary: TrialSummary) -> dict[str, str]:
         if figure is None:
             found[name] = unmeasured
         elif figure.low is None or figure.high is None:
-            found[f"{name}.interval"] = f"{figure.sessions} session(s) are too few for an interval"
+            found[f"{name}.interval"] = f"too few sessions for an interval: {figure.sessions}"
     if summary.accuracy is None:
         found["accuracy"] = summary.accuracy_reason or unmeasured
     if summary.scene_accuracy is None:

@@ -117,7 +117,11 @@ def glance(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Ta
 def _as_a_whole(whole: Overall) -> str:
     """The verdict on all requirements, then a line for each that is about latency."""
     latencies = [one for one in whole.verdicts if one.quantity in judged.LATENCY]
-    lines = [f"{words.plain(one.quantity, 40)} {one.verdict} {words.margin(one)}" for one in latencies]
+    lines = [
+        f"{words.plain(one.quantity, 40)} {one.verdict}"
+        + (f" {words.margin(one)}" if one.margin is not None else "")
+        for one in latencies
+    ]
     return "\n".join([whole.verdict, *lines])
 
 

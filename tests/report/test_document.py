@@ -82,7 +82,7 @@ def test_numbers_that_json_lacks_become_null_and_numpys_become_pythons() -> None
 def test_one_session_says_why_it_has_no_interval(bare: Judged) -> None:
     trial = made(bare)["trials"][0]  # type: ignore[index]
     assert trial["image_s"]["low"] is None
-    assert "too few" in trial["reasons"]["image_s.interval"]
+    assert "too few sessions" in trial["reasons"]["image_s.interval"]
 
 
 def test_every_missing_figure_has_a_reason() -> None:
