@@ -1,0 +1,91 @@
+"""Trained weights as files: the shipped ones by depth multiplier, and how such a file is read and written.
+
+A weights file is an .npz of float16 arrays named `<layer>/<variable>` as in Keras, such as `conv1/kernel`.
+The archive is not compressed and bears no dates: equal weights make equal files, so a file's hash stands
+for what is in it.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench.errors import InputError, UnsupportedError
+from edgebench.models.cache import sha256_file
+from edgebench.models.variant import DEPTH_MULTIPLIERS, FAMILY
+
+FOLDER = Path(__file__).parent / "weights"
+_MAX_BYTES = 256 * 1024 * 1024
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the date in every member of the archive, so that hashes stay equal
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A weights file, the SHA-256 of its bytes, and how many parameters it holds."""
+
+    path: Path
+    sha256: str
+    parameters: int
+
+
+@lru_cache
+def shipped_weights(depth_multiplier: float, family: str = FAMILY) -> Weights:
+    """The trained weights that come with the package; UnsupportedError where there are none."""
+    if family != FAMILY or depth_multiplier not in DEPTH_MULTIPLIERS:
+        raise UnsupportedError(
+            f"there are no trained weights for {family} at depth multiplier {depth_multiplier}",
+            why=f"{FAMILY} is shipped at {', '.join(str(depth) for depth in DEPTH_MULTIPLIERS)}",
+        )
+    path = FOLDER / f"{family}-{depth_multiplier}.npz"
+    return Weights(path, sha256_file(path), count_parameters(path))
+
+
+def count_parameters(path: Path) -> int:
+    """How many numbers a weights file holds, trainable or not; reads the headers alone."""
+    total = 0
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            with archive.open(name) as member:
+                version = np.lib.format.read_magic(member)
+                if version == (1, 0):
+                    shape, _, _ = np.lib.format.read_array_header_1_0(member)
+                else:
+                    shape, _, _ = np.lib.format.read_array_header_2_0(member)
+                total += int(np.prod(shape, dtype=np.int64))
+    return total
+
+
+def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
+    """The arrays of a weights file by name, as float32; InputError when it is not such a file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(info.file_size for info in archive.infolist()) > _MAX_BYTES:
+                raise ValueError("it unpacks to more than 256 MB")
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: np.asarray(stored[name], np.float32) for name in stored.files}
+        if not all(np.isfinite(array).all() for array in arrays.values()):
+            raise ValueError("it holds numbers that are not finite")
+    except (OSError, ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"{path} cannot be read as weights",
+            why=(str(error) or type(error).__name__).splitlines()[0],
+            fix="use a file that `edgebench models train` wrote",
+        ) from error
+    return arrays
+
+
+def write_weights(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Store arrays as float16; ValueError where a number is too large for it."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            if not np.isfinite(array).all() or np.abs(array).max(initial=0) > np.finfo(np.float16).max:
+                raise ValueError(f"the weights of {name} do not fit into float16")
+            with archive.open(zipfile.ZipInfo(f"{name}.npy", _EPOCH), "w") as member:
+                np.lib.format.write_array(member, array.astype(np.float16), allow_pickle=False)
