@@ -111,6 +111,7 @@ def run(
     from edgebench.plan.build import build
     from edgebench.plan.config import resolve_from_machine
     from edgebench.store.experiment import require_writable
+    from edgebench.store.layout import check_name
 
     flags = {
         "device": device,
@@ -132,6 +133,8 @@ def run(
     profiles = read_profiles(resolved.config.profile)
     observer = SilentObserver() if quiet else StderrObserver(stderr(), verbose=verbose)
     cache = Cache()
+    if resolved.config.name is not None:
+        check_name(resolved.config.name)
     if not dry_run:
         require_writable(resolved.config.output_dir)
     built = build(resolved.config, cache, observer.note)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -22,6 +22,7 @@ MAX_REQUIREMENTS = 100
 class Profile(Strict):
     """A named set of requirements, with where they come from."""
 
+    schema_version: Literal[1] = 1
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
     title: str = Field(default="", max_length=200)
     description: str = Field(default="", max_length=4000)

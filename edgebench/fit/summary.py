@@ -174,7 +174,7 @@ def _status(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) 
         also = f", {len(failed)} failed" if failed else ""
         return "partial", f"{ok} of {planned} planned sessions are there{also}"
     if failed:
-        what = failed[-1].failure.what if failed[-1].failure else failed[-1].status
+        what = _cause(failed[-1])
         return "failed", f"no session ended well, {len(failed)} failed; the last: {what}"
     return "not_run", "it was interrupted in its first session" if records else "no session has run"
 
@@ -183,9 +183,16 @@ def _failure(record: SessionRecord) -> str:
     failure = record.failure
     if failure is None:
         return f"session {record.n:03}: {record.status}"
-    signal = f" ({failure.signal})" if failure.signal and failure.signal not in failure.what else ""
-    why = f": {failure.why}" if failure.why else ""
-    return f"session {record.n:03}: {record.status} in {failure.stage}: {failure.what}{signal}{why}"
+    return f"session {record.n:03}: {record.status} in {failure.stage}: {_cause(record)}"
+
+
+def _cause(record: SessionRecord) -> str:
+    """What ended a session, with the signal and the reason where they are known."""
+    failure = record.failure
+    if failure is None:
+        return record.status
+    said = f"{failure.what}: {failure.why}" if failure.why else failure.what
+    return said if not failure.signal or failure.signal in said else f"{said} ({failure.signal})"
 
 
 def _with_agreement(

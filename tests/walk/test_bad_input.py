@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 PROFILE = (
-    'schema_version = 1\nname = "p"\ntitle = "t"\n[[requirement]]\nname = "latency"\n'
+    'schema_version = 1\nname = "p"\ntitle = "t"\n[[requirements]]\nname = "latency"\n'
     'quantity = "image_s"\nstatistic = "median"\nunit = "s"\n'
 )
 
@@ -26,7 +26,7 @@ PROFILE = (
         (["--device", "toy", "--scene", "tiny.png"], 1, "tiny.png"),
         (["--device", "toy", "--images", "empty"], 1, "empty"),
         (["--device", "toy", "--images", "broken"], 1, "bad.png"),
-        (["--device", "toy", "--name", "../out"], 1, "../out"),
+        (["--device", "toy", "--name", "../out"], 2, "../out"),
         ([], 2, "--device"),
     ],
 )
@@ -62,7 +62,7 @@ def test_a_profile_without_a_sound_limit(place, limit):
     [
         (lambda folder: (folder / "experiment.json").write_text("{"), "experiment.json"),
         (lambda folder: (folder / "experiment.json").write_text('{"schema_version": 99}'), "newer"),
-        (lambda folder: (folder / "experiment.json").unlink(), "result"),
+        (lambda folder: (folder / "experiment.json").unlink(), "nothing was measured"),
     ],
 )
 def test_a_truncated_or_foreign_result_folder(measured, tmp_path, damage, says):

@@ -73,7 +73,7 @@ def test_another_profile_needs_no_new_measurement(measured):
     place, _ = measured
     strict = place.folder / "strict.toml"
     strict.write_text(
-        'schema_version = 1\nname = "strict"\ntitle = "never"\n[[requirement]]\nname = "latency"\n'
+        'schema_version = 1\nname = "strict"\ntitle = "never"\n[[requirements]]\nname = "latency"\n'
         'quantity = "image_s"\nstatistic = "median"\nlimit = 1e-9\nunit = "s"\n'
     )
     done = place.run("fit", "latest", "--profile", "strict.toml", "--json")
