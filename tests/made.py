@@ -108,7 +108,7 @@ def made_experiment(
     image_labels = rng.integers(0, len(image_classes), images)
     trials = tuple(
         TrialRecord(
-            key=key_of(variant, target, batch),
+            key=key_of(variant, named[target], batch),
             target=target,
             variant=variant,
             depth_multiplier=Variant.parse(variant).depth_multiplier,

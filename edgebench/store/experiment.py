@@ -84,9 +84,9 @@ class ExperimentStore:
             try:
                 remove_leftovers(path)
                 for trial in record.trials:
-                    folder = layout.inside(layout.trial_folder(path, trial.key), path)
-                    remove_leftovers(folder)
-                    remove_leftovers(folder / layout.SESSIONS_FOLDER)
+                    folder = layout.trial_folder(path, trial.key)
+                    for one in (folder, folder / layout.SESSIONS_FOLDER):
+                        remove_leftovers(layout.inside(one, path))
             except BaseException:
                 lock.release()
                 raise
@@ -111,8 +111,12 @@ class ExperimentStore:
         StoredResultError when there is a session of that number, or when the disk refuses.
         """
         folder = layout.session_folder(self.path, self._known(record.trial), record.n)
-        # Whatever is written can be read: numbers that are none would come back as missing ones.
-        SessionRecord.model_validate_json(data := record.model_dump_json(indent=1).encode())
+        frames = {name: getattr(tables, name) for name in layout.TABLES} | tables.extra
+        for name in frames:
+            if not layout.is_table_name(name):
+                raise ValueError(f"not the name of a table: {name[:100]!r}")
+        # Whatever is written can be read: a number that is none would come back as a missing one.
+        SessionRecord.model_validate_json(record.model_dump_json())
         if folder.exists():
             raise StoredResultError(
                 f"there is a session {record.n} of trial {record.trial} already",
@@ -121,15 +125,13 @@ class ExperimentStore:
         with told_in_words(folder):
             folder.parent.mkdir(parents=True, exist_ok=True)
             with new_folder(folder) as temporary:
-                for name in layout.TABLES:
-                    frame = getattr(tables, name)
-                    if frame is not None:
-                        write_table(temporary / f"{name}.parquet", frame, name)
-                for name, frame in tables.extra.items():
-                    if not layout.is_table_name(name) or name in layout.TABLES:
-                        raise ValueError(f"not a name for another table: {name!r}")
-                    write_table(temporary / f"{name}.parquet", frame, name)
-                write_file(temporary / layout.SESSION_FILE, data)
+                hashes = {
+                    name: write_table(temporary / f"{name}.parquet", frame, name)
+                    for name, frame in frames.items()
+                    if frame is not None
+                }
+                whole = record.model_copy(update={"tables": hashes})
+                write_file(temporary / layout.SESSION_FILE, whole.model_dump_json(indent=1).encode())
         return folder
 
     def write_trial(self, key: str, summary: Mapping[str, Any]) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,11 +29,19 @@ _READERS = 4
 
 @dataclass(frozen=True)
 class Source:
-    """One session's file: the number of its trial among the keys, the session's number, the path."""
+    """One session's file.
+
+    Attributes:
+        trial: the number of its trial among the keys.
+        session: the session's number.
+        path: the file, which is absent when the session had nothing to put in it.
+        sha256: of its bytes, as the session's record has it; None where the record knows of no such file.
+    """
 
     trial: int
     session: int
     path: Path
+    sha256: str | None = None
 
 
 def read_frame(
@@ -46,7 +55,7 @@ def read_frame(
 
     Args:
         name: passes, batches, probes, predictions, or the name of a further table.
-        sources: the files, each of which may be absent.
+        sources: the files.
         keys: the trials' keys, all of which are categories of `trial`.
         root: the experiment's folder, which no link may leave.
         columns: of the table, when not all are wanted; StoredResultError when a file lacks one.
@@ -83,16 +92,20 @@ def empty_table(name: str, columns: Sequence[str] | None = None) -> pa.Table:
 
 def _read(source: Source, name: str, root: Path, columns: Sequence[str] | None) -> pa.Table | None:
     path = source.path
-    if regular_file(path, root) is None:
-        return None
+    size = regular_file(path, root)
+    if size is None:
+        if source.sha256 is None:
+            return None
+        raise _damaged(path, "the file is missing")
+    if size > MAX_BYTES:
+        raise _damaged(path, f"it is larger than {MAX_BYTES} bytes")
     try:
-        with path.open("rb") as file:
-            # At once: the files are small, and nothing can change between the check and the reading.
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise _damaged(path, f"it is larger than {MAX_BYTES} bytes")
-        # A page's checksum tells a flipped bit from a figure.
-        with pq.ParquetFile(pa.py_buffer(data), page_checksum_verification=True) as parquet:
+        # At once: the files are small, and nothing changes between the checks and the reading.
+        data = path.read_bytes()
+        # Parquet's own checksums leave out headers, where a flipped bit can change a figure unnoticed.
+        if source.sha256 is not None and hashlib.sha256(data).hexdigest() != source.sha256:
+            raise _damaged(path, "it is not what was written: the SHA-256 in session.json differs")
+        with pq.ParquetFile(pa.py_buffer(data)) as parquet:
             schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
             fault = _fault(name, schema) or (f"it promises {rows} rows" if rows > MAX_ROWS else "")
             if fault:
@@ -100,9 +113,11 @@ def _read(source: Source, name: str, root: Path, columns: Sequence[str] | None) 
             lacking = [column for column in columns or () if column not in schema.names]
             if lacking:
                 raise StoredResultError(f"{path} has no column {lacking[0][:60]!r}")
-            return parquet.read(columns=None if columns is None else list(columns), use_threads=False)
+            table = parquet.read(columns=None if columns is None else list(columns), use_threads=False)
+        table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise _damaged(path, str(error).partition("\n")[0][:200]) from error
+    return table
 
 
 @lru_cache(maxsize=64)  # thousands of files have the same few schemas

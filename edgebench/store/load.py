@@ -100,7 +100,12 @@ class Results:
             raise ValueError(f"not the name of a table: {name[:100]!r}")
         keys = [trial.key for trial in self.experiment.trials]
         sources = [
-            Source(at, record.n, layout.session_folder(self.path, key, record.n) / f"{name}.parquet")
+            Source(
+                at,
+                record.n,
+                layout.session_folder(self.path, key, record.n) / f"{name}.parquet",
+                record.tables.get(name),
+            )
             for at, key in enumerate(keys)
             for record in self._records[key]
         ]

@@ -159,6 +159,7 @@ class SessionRecord(_Record):
     probe_reasons: dict[str, str] = {}  # meter -> why it gave nothing; "" -> why no meter at all
     windows_ns: dict[str, tuple[int, int] | None] = {}  # idle, steady
     predicted: dict[str, int] = {}  # how many predictions of `scene` and `images` lie beside it
+    tables: dict[str, str] = {}  # table -> SHA-256 of its Parquet file; the store fills it in
     workers: tuple[dict[str, Any], ...] = ({"worker": 0},)
     warnings: tuple[str, ...] = ()
 

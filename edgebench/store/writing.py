@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import tempfile
@@ -11,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from edgebench.errors import StoredResultError
@@ -46,19 +48,15 @@ def write_file(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def write_table(path: Path, frame: pd.DataFrame, name: str) -> None:
-    """Write a new Parquet file with a checksum a page, and flush it to the disk."""
+def write_table(path: Path, frame: pd.DataFrame, name: str) -> str:
+    """Write a new Parquet file and flush it to the disk; returns the hex SHA-256 of its bytes."""
     table = to_arrow(frame, name)
-    with path.open("xb") as file:
-        pq.write_table(
-            table,
-            file,
-            compression="zstd",
-            use_dictionary=[column for column in table.column_names if column in DICTIONARY_COLUMNS],
-            write_page_checksum=True,
-        )
-        file.flush()
-        os.fsync(file.fileno())
+    sink = pa.BufferOutputStream()
+    dictionaries = [column for column in table.column_names if column in DICTIONARY_COLUMNS]
+    pq.write_table(table, sink, compression="zstd", use_dictionary=dictionaries)
+    data = sink.getvalue().to_pybytes()
+    write_file(path, data)
+    return hashlib.sha256(data).hexdigest()
 
 
 def replace_file(path: Path, data: bytes) -> None:

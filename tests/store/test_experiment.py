@@ -1,0 +1,319 @@
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edgebench.errors import StoredResultError, UsageError
+from edgebench.store.experiment import ExperimentStore, is_finished, missing_sessions, require_writable
+from edgebench.store.load import load
+from edgebench.store.records import ExperimentRecord, SessionRecord, SessionTables
+from tests.made import QUARTER, key_of, made_experiment
+
+KEY = key_of(QUARTER[0])
+
+
+@pytest.fixture
+def record(made: Path) -> ExperimentRecord:
+    return load(made).experiment
+
+
+def session(n: int, key: str = KEY, status: str = "ok") -> SessionRecord:
+    return SessionRecord.model_validate(
+        {
+            "trial": key,
+            "n": n,
+            "round": n,
+            "status": status,
+            "started_utc": "2025-03-01T12:00:00Z",
+            "duration_s": 1.5,
+        }
+    )
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_unnamed_experiment_is_named_by_its_time(tmp_path, record):
+    record = record.model_copy(update={"name": "cpu & <b>"})
+    for expected in ("20250301-120000-cpu-b-", "20250301-120000-cpu-b--2"):
+        with ExperimentStore.create(tmp_path / "a" / "b", None, record, b"jpeg") as store:
+            assert store.path == tmp_path / "a" / "b" / expected
+            assert load(store.path).experiment == record
+            assert load(store.path).scene_jpeg == b"jpeg"
+
+
+def test_a_named_experiment_is_never_overwritten(tmp_path, record):
+    ExperimentStore.create(tmp_path, "mine", record).close()
+    before = snapshot(tmp_path)
+    with pytest.raises(StoredResultError, match="already") as caught:
+        ExperimentStore.create(tmp_path, "mine", record.model_copy(update={"seed": 99}))
+    assert "--resume" in caught.value.fix
+    assert snapshot(tmp_path) == before
+
+
+def test_a_folder_of_something_else_is_not_taken(tmp_path, record):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(StoredResultError):
+        ExperimentStore.create(tmp_path, "mine", record)
+    assert os.listdir(tmp_path / "mine") == ["thesis.txt"]
+
+
+def test_a_name_is_free_again_when_its_run_died_before_its_plan(tmp_path, record):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / ".lock").touch()
+    (folder / ".writing-experiment").write_text("{")
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        assert not list(store.path.glob(".writing-*"))
+        assert load(store.path).experiment == record
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".",
+        "..",
+        "../evil",
+        "a/b",
+        "/etc/x",
+        ".hidden",
+        "a\x00b",
+        "a b",
+        "é",
+        "x" * 81,
+        "latest",
+        "a\n",
+        "~",
+    ],
+)
+def test_names_never_become_paths_unchecked(tmp_path, record, name):
+    with pytest.raises(UsageError) as caught:
+        ExperimentStore.create(tmp_path / "results", name, record)
+    assert caught.value.fix
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_session_is_written_whole_and_read_back(tmp_path, record, made):
+    tables = SessionTables(passes=load(made).table("passes").drop(columns=["trial", "session"]))
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        assert store.next_n(KEY) == 0
+        folder = store.write_session(session(0), tables)
+        assert sorted(os.listdir(folder)) == ["passes.parquet", "session.json"]
+        assert folder == store.path / "trials" / KEY / "sessions" / "000"
+        store.write_session(session(1, status="crash"), SessionTables())
+        assert [(one.n, one.status) for one in store.finished(KEY)] == [(0, "ok"), (1, "crash")]
+        assert store.next_n(KEY) == 2
+        assert not list(store.path.rglob(".writing-*"))
+
+
+def test_a_session_is_never_overwritten(tmp_path, record):
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        store.write_session(session(0), SessionTables())
+        before = snapshot(tmp_path)
+        with pytest.raises(StoredResultError, match="already"):
+            store.write_session(session(0, status="error"), SessionTables())
+        assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("key", ["f" * 16, "../../etc", "", "F" * 16])
+def test_a_session_of_no_trial_is_refused(tmp_path, record, key):
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        with pytest.raises(ValueError, match="not a trial"):
+            store.finished(key)
+        with pytest.raises(ValueError, match="not a trial"):
+            store.write_session(session(0, key=key), SessionTables())
+
+
+def test_a_table_with_other_columns_is_refused_and_leaves_nothing(tmp_path, record, made):
+    wrong = load(made).table("probes")  # with trial and session in front
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        with pytest.raises(ValueError, match="columns of probes"):
+            store.write_session(session(0), SessionTables(probes=wrong))
+        with pytest.raises(ValueError, match="name of a table"):
+            store.write_session(session(0), SessionTables(extra={"../evil": wrong}))
+        assert store.next_n(KEY) == 0
+        assert os.listdir(store.path / "trials" / KEY / "sessions") == []
+
+
+def test_further_tables_are_kept(tmp_path, record, made):
+    more = load(made).table("passes", ["worker", "patches"])[["worker", "patches"]]
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        store.write_session(session(0), SessionTables(extra={"windows": more}))
+        read = load(store.path).table("windows")
+    assert read["patches"].tolist() == more["patches"].tolist()
+
+
+def test_a_trial_is_derived_and_may_be_replaced(tmp_path, record):
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        store.write_trial(KEY, {"status": "partial"})
+        path = store.write_trial(KEY, {"status": "done"})
+        assert json.loads(path.read_text()) == {"schema_version": 1, "status": "done"}
+        with pytest.raises(ValueError, match="JSON"):
+            store.write_trial(KEY, {"image_s": float("nan")})
+        assert json.loads(path.read_text())["status"] == "done"
+
+
+def test_what_a_killed_writer_left_is_removed_when_it_is_opened(tmp_path):
+    path = made_experiment(tmp_path, sessions=1)
+    sound = snapshot(path)
+    sessions = path / "trials" / KEY / "sessions"
+    (sessions / ".writing-1").mkdir()
+    (sessions / ".writing-1" / "passes.parquet").write_bytes(b"PAR1 and half a file")
+    (path / "trials" / KEY / ".writing-2").write_text("{")
+    (path / ".writing-3").write_text("{")
+    with ExperimentStore.open(path) as store:
+        assert not list(path.rglob(".writing-*"))
+        assert store.next_n(KEY) == 1
+    assert snapshot(path) == sound
+
+
+def test_a_second_writer_is_told_who_holds_the_lock(tmp_path, record):
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        for attempt in (
+            lambda: ExperimentStore.open(store.path),
+            lambda: ExperimentStore.create(tmp_path, "mine", record),
+        ):
+            with pytest.raises(StoredResultError) as caught:
+                attempt()
+            assert caught.value.fix
+        with pytest.raises(StoredResultError, match="another EdgeBench") as caught:
+            ExperimentStore.open(store.path)
+        assert str(os.getpid()) in caught.value.why
+    ExperimentStore.open(store.path).close()
+
+
+def test_a_writer_in_another_process_is_kept_out(tmp_path, record):
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from edgebench.errors import StoredResultError\n"
+        "from edgebench.store.experiment import ExperimentStore\n"
+        "try:\n"
+        "    ExperimentStore.open(Path(sys.argv[1]))\n"
+        "except StoredResultError as error:\n"
+        "    sys.exit(str(error))\n"
+    )
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        second = subprocess.run(
+            [sys.executable, "-c", code, str(store.path)], capture_output=True, text=True, timeout=60
+        )
+        assert second.returncode == 1
+        assert f"process {os.getpid()}" in second.stderr
+
+
+@pytest.mark.parametrize("note", ["", "{", "[]", '{"pid": "x", "host": 1}', "x" * 100_000])
+def test_a_strange_note_of_the_holder_is_no_matter(tmp_path, record, note):
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        (store.path / ".lock-holder.json").write_text(note)
+        with pytest.raises(StoredResultError, match="another EdgeBench") as caught:
+            ExperimentStore.open(store.path)
+        assert caught.value.why == ""
+
+
+def test_closing_twice_is_harmless(tmp_path, record):
+    store = ExperimentStore.create(tmp_path, "mine", record)
+    store.close()
+    store.close()
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path, record):
+    (tmp_path / "file").write_text("")
+    for attempt in (
+        lambda: ExperimentStore.create(tmp_path / "file" / "results", "mine", record),
+        lambda: require_writable(tmp_path / "file"),
+    ):
+        with pytest.raises(StoredResultError, match="cannot be written") as caught:
+            attempt()
+        assert caught.value.why
+        assert "--output-dir" in caught.value.fix
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+def test_a_read_only_folder_is_said_with_the_fix(tmp_path, record, monkeypatch, number):
+    path = made_experiment(tmp_path, sessions=1)
+
+    def refuse(*arguments, **options):
+        raise OSError(number, os.strerror(number))
+
+    real = os.open
+    monkeypatch.setattr(
+        os,
+        "open",
+        lambda file, flags, *rest, **more: (
+            real(file, flags, *rest, **more) if not flags & (os.O_WRONLY | os.O_RDWR) else refuse()
+        ),
+    )
+    for attempt in (
+        lambda: ExperimentStore.create(tmp_path, "other", record),
+        lambda: ExperimentStore.open(path),
+        lambda: require_writable(tmp_path),
+    ):
+        with pytest.raises(StoredResultError, match="cannot be written") as caught:
+            attempt()
+        assert "permissions" in caught.value.fix
+
+
+def test_a_writable_folder_is_made_and_left_empty(tmp_path):
+    require_writable(tmp_path / "a" / "b")
+    assert os.listdir(tmp_path / "a" / "b") == []
+
+
+@pytest.mark.parametrize("nth", range(4))
+def test_a_full_disk_loses_only_the_session_in_hand(tmp_path, monkeypatch, nth):
+    """The disk is full at the nth file that is flushed; what was there stays, and the next try works."""
+    path = made_experiment(tmp_path, sessions=1)
+    frames = load(path)
+    tables = SessionTables(
+        passes=frames.passes.drop(columns=["trial", "session"]),
+        batches=frames.batches.drop(columns=["trial", "session"]),
+        predictions=frames.predictions.drop(columns=["trial", "session"]),
+    )
+    sound = snapshot(path)
+    calls = 0
+    real = os.fsync
+
+    def full(handle):
+        nonlocal calls
+        calls += 1
+        if calls == nth + 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(handle)
+
+    with ExperimentStore.open(path) as store:
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(StoredResultError, match="cannot be written") as caught:
+            store.write_session(session(1), tables)
+        assert "make room" in caught.value.fix
+        assert "--resume" in caught.value.fix
+        assert [one.n for one in store.finished(KEY)] == [0]
+        monkeypatch.undo()
+        written = {name: data for name, data in snapshot(path).items() if "lock" not in name}
+        assert written == {name: data for name, data in sound.items() if "lock" not in name}
+        store.write_session(session(1), tables)
+    assert len(load(path).session_records(KEY)) == 2
+
+
+def test_what_is_missing_is_counted_in_ok_sessions(made, tmp_path):
+    record = load(made).experiment
+    assert missing_sessions(made, record) == {key_of(QUARTER[1]): 1, key_of(QUARTER[2]): 3}
+    assert not is_finished(made, record)
+    finished = made_experiment(tmp_path, unsupported=[QUARTER[2]])
+    assert is_finished(finished, load(finished).experiment)
+
+
+def test_a_damaged_session_is_named_and_its_number_not_used_again(tmp_path):
+    path = made_experiment(tmp_path, sessions=2)
+    (path / "trials" / KEY / "sessions" / "001" / "session.json").write_text("{")
+    with ExperimentStore.open(path) as store:
+        assert [one.n for one in store.finished(KEY)] == [0]
+        assert len(store.finished(KEY)) == 1
+        assert len(store.warnings) == 1
+        assert "session 1" in store.warnings[0]
+        assert store.next_n(KEY) == 2

@@ -1,0 +1,212 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import edgebench
+from edgebench.store.experiment import ExperimentStore
+from edgebench.store.load import Results
+from edgebench.store.records import (
+    BATCH_COLUMNS,
+    PASS_COLUMNS,
+    PREDICTION_COLUMNS,
+    PROBE_COLUMNS,
+    SessionTables,
+)
+from tests.made import QUARTER, key_of, made_experiment
+
+OK, ONCE, FAILED = (key_of(variant) for variant in QUARTER)
+FRAMES = ("trials", "sessions", "passes", "batches", "probes", "predictions")
+
+
+@pytest.fixture(scope="module")
+def results(made: Path) -> Results:
+    return edgebench.load(made)
+
+
+def test_a_path_may_be_a_text(made):
+    assert edgebench.load(str(made)).experiment.name == "made"
+
+
+def test_trials_are_the_plan_with_what_came_of_it(results):
+    trials = results.trials.set_index("key")
+    assert list(trials.index) == [trial.key for trial in results.experiment.trials]
+    assert trials["sessions_ok"].tolist() == [3, 2, 0, 0]
+    assert trials["sessions_failed"].tolist() == [0, 1, 3, 0]
+    assert trials["sessions_interrupted"].tolist() == [0, 0, 0, 0]
+    assert trials["status"].tolist() == ["planned"] * 3 + ["unsupported"]
+    assert trials.loc[OK, "artifact_bytes"] == 1_000_000
+    assert pd.isna(trials["artifact_bytes"].iloc[3])
+    assert trials.loc[OK, "device"] == "cpu"
+
+
+def test_sessions_are_flat_and_missing_figures_missing(results):
+    sessions = results.sessions
+    assert list(sessions.columns[:4]) == ["trial", "session", "round", "status"]
+    assert len(sessions) == 9
+    crashed = sessions[sessions["status"] == "crash"]
+    assert crashed["session"].tolist() == [1, 0, 1, 2]
+    assert crashed["failure_signal"].unique().tolist() == ["SIGSEGV"]
+    for column in ("cold_load_s", "warmup_batches", "memory_peak_bytes", "golden_max_abs_diff", "harness_s"):
+        assert crashed[column].isna().all()
+        assert sessions[sessions["status"] == "ok"][column].notna().all()
+    assert sessions["started_utc"].dt.tz is not None
+    assert str(sessions["memory_peak_bytes"].dtype) == "Int64"
+    assert str(sessions["warmup_steady"].dtype) == "boolean"
+
+
+def test_session_records_are_in_order(results):
+    assert [(one.n, one.status) for one in results.session_records(ONCE)] == [
+        (0, "ok"),
+        (1, "crash"),
+        (2, "ok"),
+    ]
+    with pytest.raises(ValueError, match="not a trial"):
+        results.session_records("../..")
+
+
+def test_every_table_has_trial_and_session_in_front(results):
+    for name, columns in (
+        ("passes", PASS_COLUMNS),
+        ("batches", BATCH_COLUMNS),
+        ("probes", PROBE_COLUMNS),
+        ("predictions", PREDICTION_COLUMNS),
+    ):
+        frame = getattr(results, name)
+        assert tuple(frame.columns[: len(columns) + 2]) == ("trial", "session", *columns)
+        assert frame["trial"].cat.categories.tolist() == [trial.key for trial in results.experiment.trials]
+        counts = frame.groupby(["trial", "session"], observed=True).size()
+        assert list(counts.index) == [(OK, 0), (OK, 1), (OK, 2), (ONCE, 0), (ONCE, 2)]
+
+
+def test_rows_are_those_of_each_file(results, made):
+    for (key, n), rows in results.batches.groupby(["trial", "session"], observed=True):
+        path = made / "trials" / str(key) / "sessions" / f"{n:03}" / "batches.parquet"
+        expected = pd.read_parquet(path)
+        found = rows.drop(columns=["trial", "session"]).reset_index(drop=True)
+        pd.testing.assert_frame_equal(found, expected)
+
+
+def test_the_figures_are_those_that_were_made(results):
+    steady = results.passes[results.passes["phase"] == "steady"]
+    medians = steady.groupby("trial", observed=True)["image_ns"].median() / 1e9
+    assert medians[OK] == pytest.approx(0.29, rel=0.05)
+    assert medians[ONCE] == pytest.approx(0.31, rel=0.05)
+    assert (steady["infer_ns"] < steady["image_ns"]).all()
+
+
+def test_dtypes(results):
+    types = {name: str(kind) for name, kind in results.passes.dtypes.items()}
+    assert types["trial"] == types["phase"] == "category"
+    assert types["session"] == types["pass"] == types["patches"] == "int32"
+    assert types["image_ns"] == types["infer_ns"] == types["patchify_ns"] == "int64"
+    assert str(results.probes["value"].dtype) == "float64"
+    assert results.predictions["scores"].iloc[0].dtype == np.float32
+
+
+def test_some_columns_of_a_table(results):
+    few = results.table("predictions", ["set", "predicted"])
+    assert list(few.columns) == ["trial", "session", "set", "predicted"]
+    assert few["predicted"].tolist() == results.predictions["predicted"].tolist()
+
+
+def test_frames_are_read_once(results):
+    assert results.passes is results.passes
+    assert results.sessions is results.sessions
+
+
+def test_what_needs_no_table_opens_none(made, monkeypatch):
+    def refuse(*arguments, **options):
+        raise AssertionError("a Parquet file was opened")
+
+    monkeypatch.setattr(pq, "ParquetFile", refuse)
+    results = edgebench.load(made)
+    assert len(results.sessions) == 9
+    assert len(results.trials) == 4
+    assert results.warnings == []
+    assert results.scene_jpeg is not None
+    with pytest.raises(AssertionError):
+        _ = results.passes
+
+
+def test_loading_reads_the_experiment_alone(made, monkeypatch):
+    opened = []
+    real = Path.open
+
+    def note(self, *arguments, **options):
+        opened.append(self.name)
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", note)
+    edgebench.load(made)
+    assert opened == ["experiment.json"]
+
+
+def test_nothing_measured_gives_the_same_columns_and_types(results, tmp_path):
+    path = made_experiment(tmp_path, not_run=QUARTER)
+    empty = edgebench.load(path)
+    stages = {"patchify", "preprocess", "infer"}
+    for name in FRAMES:
+        full, none = getattr(results, name), getattr(empty, name)
+        expected = [one for one in full.columns if one == "infer_ns" or one.split("_")[0] not in stages]
+        assert list(none.columns) == expected
+        assert len(none) == (3 if name == "trials" else 0)
+        for column in expected:
+            if isinstance(full[column].dtype, pd.CategoricalDtype):
+                assert none[column].cat.categories.dtype == full[column].cat.categories.dtype
+            else:
+                assert none[column].dtype == full[column].dtype, (name, column)
+
+
+def test_trials_without_a_stage_have_it_missing_and_whole_numbers_stay_whole(tmp_path):
+    path = made_experiment(tmp_path, sessions=1)
+    exact = 2**53 + 1  # not a float64
+    with ExperimentStore.open(path) as store:
+        frame = store_frame(path).assign(decode_ns=np.int64(exact))
+        record = store.finished(OK)[0].model_copy(update={"n": 1})
+        store.write_session(record, SessionTables(passes=frame))
+    passes = edgebench.load(path).passes
+    assert str(passes["decode_ns"].dtype) == "Int64"
+    assert passes["decode_ns"].dropna().unique().tolist() == [exact]
+    assert passes["decode_ns"].isna().sum() == len(passes) - len(frame)
+    assert list(passes.columns[-3:]) == ["patchify_ns", "preprocess_ns", "decode_ns"]
+
+
+def store_frame(path: Path) -> pd.DataFrame:
+    frame = edgebench.load(path).passes
+    return frame[(frame["trial"] == OK)].drop(columns=["trial", "session"]).reset_index(drop=True)
+
+
+def test_a_killed_writers_leftovers_do_not_show(tmp_path):
+    path = made_experiment(tmp_path, sessions=1)
+    leftover = path / "trials" / OK / "sessions" / ".writing-x"
+    leftover.mkdir()
+    (leftover / "session.json").write_text("{")
+    results = edgebench.load(path)
+    assert len(results.session_records(OK)) == 1
+    assert results.warnings == []
+
+
+def test_a_run_that_goes_on_does_not_change_what_was_loaded(tmp_path):
+    path = made_experiment(tmp_path, sessions=1)
+    results = edgebench.load(path)
+    assert len(results.sessions) == 3
+    with ExperimentStore.open(path) as store:
+        record = store.finished(OK)[0].model_copy(update={"n": 1})
+        store.write_session(record, SessionTables(passes=store_frame(path)))
+    assert results.passes["session"].unique().tolist() == [0]
+    assert len(edgebench.load(path).sessions) == 4
+
+
+def test_importing_edgebench_stays_light():
+    code = (
+        "import sys, edgebench; "
+        "heavy = {'numpy', 'pandas', 'pyarrow', 'pydantic', 'filelock'} & set(sys.modules); "
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

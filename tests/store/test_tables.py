@@ -1,0 +1,187 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgebench.contract import Channel, Pass, ProbeChunk, ProbeInfo
+from edgebench.errors import SessionError
+from edgebench.store import tables
+from edgebench.store.records import BATCH_COLUMNS, PASS_COLUMNS, PREDICTION_COLUMNS, PROBE_COLUMNS
+
+STAGES = ("patchify", "preprocess", "infer")
+
+
+def one_pass(index=0, phase="first", batches=3, batch=2, patches=5, start=1000, **changes) -> Pass:
+    """A pass whose stages take 10, 20 and 30 ns a batch, with 5 ns between batches."""
+    edges = start + np.arange(batches)[:, None] * 65 + np.array([0, 10, 30, 60])
+    stamps = np.stack([edges[:, :-1], edges[:, 1:]], axis=2).astype(np.int64)
+    given = {
+        "index": index,
+        "phase": phase,
+        "start_ns": start,
+        "end_ns": int(stamps[-1, -1, 1]) + 2,
+        "stages": STAGES,
+        "stamps_ns": stamps,
+        "scores": None if phase == "warmup" else np.eye(5, dtype=np.float32)[np.arange(patches) % 5],
+        "batch": batch,
+    }
+    return Pass(**(given | changes))
+
+
+@pytest.mark.parametrize(
+    ("intervals", "covered"),
+    [
+        ([], 0),
+        ([(5, 9)], 4),
+        ([(0, 10), (10, 20)], 20),
+        ([(0, 10), (30, 40)], 20),
+        ([(0, 10), (5, 15)], 15),
+        ([(0, 100), (10, 20), (30, 40)], 100),
+        ([(30, 40), (0, 10), (5, 35)], 40),
+        ([(7, 7)], 0),
+    ],
+)
+def test_union_counts_each_moment_once(intervals, covered):
+    assert tables.union_ns(np.array(intervals, dtype=np.int64).reshape(-1, 2)) == covered
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=12))
+def test_union_is_the_number_of_covered_nanoseconds(pairs):
+    intervals = [(start, start + length) for start, length in pairs]
+    covered = {moment for start, end in intervals for moment in range(start, end)}
+    assert tables.union_ns(np.array(intervals, dtype=np.int64).reshape(-1, 2)) == len(covered)
+
+
+def test_a_pass_and_its_batches():
+    passes, batches = tables.pass_rows([one_pass()], worker=2)
+    assert list(passes.columns) == [*PASS_COLUMNS, "patchify_ns", "preprocess_ns"]
+    row = passes.iloc[0].to_dict()
+    assert row == {
+        "worker": 2,
+        "pass": 0,
+        "phase": "first",
+        "start_ns": 1000,
+        "end_ns": 1192,
+        "image_ns": 192,
+        "infer_ns": 90,
+        "patches": 5,
+        "patchify_ns": 30,
+        "preprocess_ns": 60,
+    }
+    assert list(batches.columns[:6]) == list(BATCH_COLUMNS)
+    assert list(batches["first_patch"]) == [0, 2, 4]
+    assert list(batches["patches"]) == [2, 2, 1]  # the last is padded
+    assert list(batches["infer_start_ns"]) == [1030, 1095, 1160]
+    assert list(batches["infer_end_ns"] - batches["infer_start_ns"]) == [30, 30, 30]
+
+
+def test_overlapping_inferences_count_once():
+    stamps = one_pass().stamps_ns.copy()
+    stamps[:, 2] = [(1030, 1100), (1060, 1150), (1070, 1090)]
+    passes, _ = tables.pass_rows([one_pass(stamps_ns=stamps)])
+    assert passes["infer_ns"][0] == 120
+
+
+def test_warm_up_goes_round_the_scene():
+    passes, batches = tables.pass_rows([one_pass(), one_pass(1, "warmup", batches=4)])
+    assert list(passes["phase"]) == ["first", "warmup"]
+    warm = batches[batches["phase"] == "warmup"]
+    assert list(warm["batch"]) == [0, 1, 2, 3]
+    assert list(warm["first_patch"]) == [0, 2, 4, 0]
+    assert list(warm["patches"]) == [2, 2, 1, 2]
+    assert passes["patches"][1] == 7
+
+
+def test_a_device_without_an_infer_stage_has_no_infer_ns():
+    passes, _ = tables.pass_rows([one_pass(stages=("patchify", "preprocess", "classify"))])
+    assert passes["infer_ns"].isna().all()
+    assert passes["classify_ns"][0] == 90
+
+
+def test_no_passes_are_no_rows():
+    passes, batches = tables.pass_rows([])
+    assert list(passes.columns) == list(PASS_COLUMNS)
+    assert list(batches.columns) == list(BATCH_COLUMNS)
+    assert len(passes) == len(batches) == 0
+
+
+def backwards() -> np.ndarray:
+    stamps = one_pass().stamps_ns.copy()
+    stamps[1, 2] = (2000, 1999)
+    return stamps
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"end_ns": 999},
+        {"stamps_ns": np.zeros((3, 2, 2), np.int64)},
+        {"stamps_ns": backwards()},
+        {"batch": 4},
+        {"batch": 0},
+    ],
+)
+def test_stamps_that_cannot_be_are_refused(changes):
+    with pytest.raises(SessionError) as caught:
+        tables.pass_rows([one_pass(**changes)])
+    assert caught.value.status == "protocol_error"
+    assert caught.value.why
+
+
+INFO = ProbeInfo(
+    "fake", "0", 50.0, "1 mW", "board", (Channel("vdd", "power", "W"), Channel("t", "temperature", "C"))
+)
+
+
+def test_samples_become_one_row_a_channel():
+    stamps = np.array([10, 20], np.int64)
+    chunk = ProbeChunk("fake:0", stamps, {"vdd": np.array([1.5, 2.5]), "t": np.array([40.0, 41.0])})
+    rows = tables.probe_rows([chunk, chunk], [INFO])
+    assert list(rows.columns) == list(PROBE_COLUMNS)
+    assert len(rows) == 8
+    assert rows[rows["channel"] == "t"]["unit"].unique().tolist() == ["C"]
+    assert rows[rows["channel"] == "vdd"]["value"].tolist() == [1.5, 2.5, 1.5, 2.5]
+    assert rows["t_ns"].dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        ProbeChunk("fake:1", np.array([1]), {"vdd": np.array([1.0])}),
+        ProbeChunk("fake:0", np.array([1]), {"other": np.array([1.0])}),
+        ProbeChunk("fake:0", np.array([1, 2]), {"vdd": np.array([1.0])}),
+    ],
+)
+def test_samples_that_were_not_announced_are_refused(chunk):
+    with pytest.raises(SessionError):
+        tables.probe_rows([chunk], [INFO])
+
+
+def test_no_samples_are_no_rows():
+    assert list(tables.probe_rows([], [INFO]).columns) == list(PROBE_COLUMNS)
+
+
+def test_predictions_take_the_highest_score():
+    scores = np.array([[0.1, 0.9], [0.8, 0.2], [np.nan, 1.0]], np.float32)
+    rows = tables.prediction_rows("images", scores, [1, 1, 0])
+    assert list(rows.columns) == list(PREDICTION_COLUMNS)
+    assert rows["predicted"].tolist() == [1, 0, -1]  # a score that is no number decides nothing
+    assert rows["label"].tolist() == [1, 1, 0]
+    np.testing.assert_array_equal(np.stack(rows["scores"][:2].to_list()), scores[:2])
+
+
+def test_unlabelled_predictions_say_so():
+    rows = tables.prediction_rows("scene", np.ones((2, 3), np.float32), None)
+    assert rows["label"].tolist() == [-1, -1]
+
+
+def test_labels_are_as_many_as_scores():
+    with pytest.raises(ValueError, match="1 labels for 2 scores"):
+        tables.prediction_rows("scene", np.ones((2, 3), np.float32), [0])
+
+
+def test_no_predictions_are_no_rows():
+    rows = tables.prediction_rows("scene", np.ones((0, 3), np.float32), [])
+    assert len(tables.concat([rows, rows])) == 0
+    assert isinstance(rows, pd.DataFrame)
