@@ -1,0 +1,22 @@
+"""Predictions of an artifact on this machine: `python -m edgebench.models.scoring`, for `evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgebench.models import litert
+from edgebench.models.processes import Job, Report, serve
+
+
+def predict(job: Job, report: Report) -> dict[str, Any]:
+    """The class with the highest score for every patch of `images`, a .npy, by the .tflite at `path`."""
+    report(f"evaluating {job['what']}")
+    images = np.load(job["images"], mmap_mode="r")
+    return {"predicted": litert.score(Path(job["path"]), images).argmax(1).tolist()}
+
+
+if __name__ == "__main__":
+    serve(predict)
