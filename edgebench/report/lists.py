@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
@@ -134,50 +134,48 @@ def requirement(record: Mapping[str, Any]) -> str:
     )
 
 
-def print_variants(console: Console, rows: Sequence[Any], *, as_json: bool = False) -> None:
-    """Print variants with what is known of them; paths stand on lines of their own, whole.
+def print_variants(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
+    """Print variants with their size and accuracy; paths stand on lines of their own, whole.
 
     Args:
         console: where to print.
-        rows: mappings or dataclasses; `variant` names the row, other scalar fields become columns.
+        rows: one a variant: `variant`, `parameters`, `artifact` {path, size_bytes, ...} or None where it is
+            not prepared, `evaluation` {k, n, low, high, agree_k, agree_n, ...} or None, and perhaps `reason`.
         as_json: print the rows as they are instead.
     """
-    plain_rows: list[dict[str, Any]] = [
-        asdict(row) if is_dataclass(row) and not isinstance(row, type) else dict(row) for row in rows
-    ]
     if as_json:
-        _print_json(console, {"variants": plain_rows})
+        _print_json(console, {"variants": [dict(row) for row in rows]})
         return
-    names = [
-        name
-        for name in dict.fromkeys(name for row in plain_rows for name in row)
-        if name not in ("path", "reason", "sha256")
-        and any(row.get(name) not in (None, "") for row in plain_rows)
-        and not any(isinstance(row.get(name), Mapping | list | tuple) for row in plain_rows)
-    ]
-    table = new_table(console, [(_heading(name), place > 0) for place, name in enumerate(names)])
-    for row in plain_rows:
-        table.add_row(*(cell(console, _variant_cell(name, row.get(name))) for name in names))
+    headings = ("variant", "parameters", "file", "right of n", "as fp32")
+    table = new_table(console, [(heading, place > 0) for place, heading in enumerate(headings)])
+    for row in rows:
+        table.add_row(*(cell(console, text) for text in _variant_cells(row)))
     console.print(table)
-    for row in plain_rows:
-        if row.get("path"):
-            console.print(cell(console, f"{row.get('variant', '')}: {row['path']}"), soft_wrap=True)
-        if row.get("reason"):
-            line(console, f"{row.get('variant', '')}: {row['reason']}", indent=2)
+    if any((row.get("evaluation") or {}).get("overlapping") for row in rows):
+        line(console, words.OVERLAP_NOTE)
+    for row in rows:
+        artifact = row.get("artifact")
+        if artifact:
+            # A path that is wrapped cannot be copied.
+            text = cell(console, f"{row.get('variant')}: {artifact.get('path')}")
+            console.print(text, soft_wrap=True)
+        elif row.get("reason"):
+            line(console, f"{row.get('variant')}: {row['reason']}", indent=2)
+    if rows and not any(row.get("artifact") or row.get("reason") for row in rows):
+        line(console, "None is prepared yet: `edgebench run` does it, or `edgebench models prepare`.")
 
 
-def _heading(name: str) -> str:
-    return name.removesuffix("_bytes").replace("_", " ")
-
-
-def _variant_cell(name: str, value: Any) -> str:
-    if value is None:
-        return words.MISSING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return words.size(value) if name.endswith("_bytes") else f"{value:,}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    artifact, tested = row.get("artifact") or {}, row.get("evaluation") or {}
+    parameters = row.get("parameters")
+    agree_k, agree_n = tested.get("agree_k"), tested.get("agree_n")
+    return (
+        str(row.get("variant", "")),
+        words.MISSING if parameters is None else f"{parameters:,}",
+        words.size(artifact.get("size_bytes")),
+        f"{tested['k']}/{tested['n']}" if tested else words.MISSING,
+        words.percent(agree_k / agree_n) if agree_n and agree_k is not None else words.MISSING,
+    )
 
 
 def _print_json(console: Console, value: Mapping[str, Any]) -> None:

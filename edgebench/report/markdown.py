@@ -11,7 +11,7 @@ from edgebench.report.tables import Table
 from edgebench.store.load import Results
 
 _SPECIAL = str.maketrans(
-    {char: f"\\{char}" for char in "\\`*_{}[]()#+!|~$@"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+    {char: f"\\{char}" for char in "\\`*_{}[]()#|~$@"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 )
 
 

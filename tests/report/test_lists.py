@@ -85,26 +85,36 @@ def test_profiles_with_their_limits() -> None:
 
 def test_variants_with_whole_paths() -> None:
     path = "/home/somebody/.cache/edgebench/objects/" + "ab" * 40 + ".tflite"
+    tested = {
+        "k": 952,
+        "n": 1000,
+        "low": 0.937,
+        "high": 0.9636,
+        "agree_k": 996,
+        "agree_n": 1000,
+        "overlapping": True,
+    }
     rows = [
         {
             "variant": "mobilenet_v1-0.25-int8",
             "parameters": 219829,
-            "size_bytes": 340_000,
-            "path": path,
-            "k": None,
+            "artifact": {"path": path, "size_bytes": 340_000},
+            "evaluation": tested,
         },
-        {
-            "variant": "mobilenet_v1-0.25-fp32",
-            "parameters": 219829,
-            "size_bytes": None,
-            "path": None,
-            "k": None,
-        },
+        {"variant": "mobilenet_v1-1.0-fp32", "parameters": 3233989, "artifact": None, "evaluation": None},
     ]
     text = said(lists.print_variants, rows)
     assert f"mobilenet_v1-0.25-int8: {path}\n" in text
-    assert "219,829" in text and "340 kB" in text
+    first = next(line for line in text.splitlines() if line.startswith("mobilenet_v1-0.25-int8 "))
+    assert " ".join(first.split()) == "mobilenet_v1-0.25-int8 219,829 340 kB 952/1000 99.6 %"
+    second = next(line for line in text.splitlines() if line.startswith("mobilenet_v1-1.0-fp32 "))
+    assert second.split()[1:] == ["3,233,989", "-", "-", "-"]
+    assert "share pixels" in text
     assert json.loads(said(lists.print_variants, rows, as_json=True))["variants"] == rows
+    none = said(lists.print_variants, [rows[1]])
+    assert "None is prepared yet" in none
+    refused = said(lists.print_variants, [rows[1] | {"reason": "it does not fit"}])
+    assert "mobilenet_v1-1.0-fp32: it does not fit" in refused
 
 
 def test_listing_needs_no_heavy_library() -> None:
