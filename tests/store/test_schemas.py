@@ -1,0 +1,202 @@
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pyarrow.parquet as pq
+import pytest
+
+import edgebench
+from edgebench.fit.summary import summarise, trial_json
+from edgebench.fit.types import Accuracy, Agreement, Interval, PowerFigure, TrialSummary, Verdict
+from edgebench.fit.verdict import judge_all
+from edgebench.report.document import document
+from edgebench.store.experiment import ExperimentStore
+from edgebench.store.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column
+from edgebench.store.records import ExperimentRecord, SessionRecord
+from edgebench.store.schemas import NAMES, schema
+from tests.made import NINE, QUARTER, key_of, made_experiment
+
+DOCUMENTS = ("experiment", "session", "trial", "result")
+
+
+def validator(name: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(schema(name))
+
+
+def objects(part: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every described field in a schema, by its path."""
+    if isinstance(part, dict):
+        for name, field in part.get("properties", {}).items():
+            yield f"{path}/{name}", field
+        for name, value in part.items():
+            yield from objects(value, f"{path}/{name}" if name != "properties" else path)
+    elif isinstance(part, list):
+        for value in part:
+            yield from objects(value, path)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_each_schema_is_one(name):
+    jsonschema.Draft202012Validator.check_schema(schema(name))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_field_has_type_description_and_source(name):
+    described = list(objects(schema(name)))
+    assert len(described) > 20
+    for path, field in described:
+        assert field.get("description"), path
+        assert field.get("x-source"), path
+        if path.endswith(("_s", "_w", "_j", "_ms", "_g", "_mm", "_ns", "_hz", "_bytes")):
+            assert field.get("x-unit") or "Unit:" in field["description"] or "windows_ns" in path, path
+
+
+def test_there_is_no_other_schema():
+    with pytest.raises(ValueError, match="there is no schema"):
+        schema("../records")
+
+
+@pytest.mark.parametrize(("name", "model"), [("experiment", ExperimentRecord), ("session", SessionRecord)])
+def test_records_and_schemas_have_the_same_fields(name, model):
+    described, written = schema(name), model.model_json_schema()
+    assert set(described["properties"]) == set(written["properties"])
+    assert set(written["required"]) <= set(described["required"])
+    parts = {part["title"]: part for part in written.get("$defs", {}).values()}
+    nested = {
+        "SceneRecord": lambda: described["properties"]["scene"],
+        "ImagesRecord": lambda: described["properties"]["images"],
+        "TargetRecord": lambda: described["properties"]["targets"]["items"],
+        "TrialRecord": lambda: described["properties"]["trials"]["items"],
+        "GoldenCheck": lambda: described["properties"]["golden"],
+        "Failure": lambda: described["properties"]["failure"],
+    }
+    assert set(parts) <= set(nested)
+    for title, part in parts.items():
+        assert set(nested[title]()["properties"]) == set(part["properties"]), title
+        assert set(part.get("required", ())) <= set(nested[title]()["required"])
+    if name == "session":
+        statuses = written["properties"]["status"]["enum"]
+        assert described["properties"]["status"]["enum"] == statuses
+
+
+@pytest.mark.parametrize(
+    ("definition", "type_"),
+    [("interval", Interval), ("accuracy", Accuracy), ("agreement", Agreement), ("power", PowerFigure)],
+)
+def test_figures_and_schemas_have_the_same_fields(definition, type_):
+    for name in ("trial", "result"):
+        described = schema(name)["$defs"][definition]
+        assert set(described["properties"]) == {field.name for field in fields(type_)}
+        assert set(described["required"]) == set(described["properties"])
+
+
+def test_summaries_and_verdicts_have_the_same_fields():
+    summary = {field.name for field in fields(TrialSummary)}
+    assert set(schema("trial")["properties"]) == summary | {"schema_version"}
+    verdict = schema("result")["properties"]["verdicts"]["items"]
+    assert set(verdict["properties"]) == {field.name for field in fields(Verdict)}
+
+
+def test_what_is_written_is_valid(made):
+    validator("experiment").validate(json.loads((made / "experiment.json").read_text()))
+    sessions = list(made.glob("trials/*/sessions/*/session.json"))
+    assert len(sessions) == 9
+    for path in sessions:
+        validator("session").validate(json.loads(path.read_text()))
+
+
+def test_an_experiment_without_images_is_valid(tmp_path):
+    path = made_experiment(tmp_path, images=0, sessions=1)
+    record = json.loads((path / "experiment.json").read_text())
+    assert record["images"] is None
+    validator("experiment").validate(record)
+
+
+def close(part: Any) -> Any:
+    """The schema with every described object closed, so that a field without a description shows."""
+    if isinstance(part, dict):
+        part = {name: close(value) for name, value in part.items()}
+        if part.get("properties") and "additionalProperties" not in part:
+            part["additionalProperties"] = False
+        return part
+    return [close(value) for value in part] if isinstance(part, list) else part
+
+
+def test_trials_and_the_document_are_valid(made, tmp_path):
+    from edgebench.fit.profile import shipped_profiles
+
+    for path in (made, made_experiment(tmp_path, variants=NINE, mass_g=140, size_mm=(10, 60, 70))):
+        results = edgebench.load(path)
+        summaries = summarise(results)
+        for summary in summaries:
+            plain = json.loads(json.dumps(trial_json(summary), allow_nan=False))
+            jsonschema.Draft202012Validator(close(schema("trial"))).validate(plain)
+        written = document(results, summaries, judge_all(summaries, shipped_profiles()))
+        plain = json.loads(json.dumps(written, allow_nan=False))
+        assert plain["trials"]
+        assert plain["verdicts"]
+        jsonschema.Draft202012Validator(close(schema("result"))).validate(plain)
+
+
+def test_the_trial_file_is_valid(tmp_path):
+    path = made_experiment(tmp_path)
+    with ExperimentStore.open(path) as store:
+        for summary in summarise(edgebench.load(path)):
+            file = store.write_trial(summary.key, trial_json(summary))
+            validator("trial").validate(json.loads(file.read_text()))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"schema_version": 2}, {"status": "splendid"}, {"surplus": 1}, {"n": -1}, {"tables": 1}],
+)
+def test_the_schema_refuses_what_the_reader_refuses(made, change):
+    path = made / "trials" / key_of(QUARTER[0]) / "sessions" / "000" / "session.json"
+    record = json.loads(path.read_text()) | change
+    with pytest.raises(ValueError, match="validation error"):
+        SessionRecord.model_validate(record)
+    assert not validator("session").is_valid(record)
+
+
+def test_the_tables_are_as_described(made):
+    described = schema("tables")["tables"]
+    assert set(described) == set(TABLE_COLUMNS)
+    for name, table in described.items():
+        assert tuple(table["columns"]) == TABLE_COLUMNS[name]
+        file = next(made.glob(f"trials/*/sessions/000/{name}.parquet"))
+        for field in pq.read_schema(file):
+            if field.name in table["columns"]:
+                column = table["columns"][field.name]
+                assert column["dtype"] == type_name(field.type), field.name
+                assert column["description"]
+                assert COLUMN_TYPES[field.name].equals(field.type)
+                if field.name.endswith("_ns"):
+                    assert column["unit"] == "ns"
+            else:
+                assert is_stage_column(name, field.name)
+                assert table["stage_columns"]
+
+
+def type_name(type_: Any) -> str:
+    text = str(type_)
+    if text.startswith("dictionary"):
+        return "dictionary<string>"
+    return "list<float>" if text.startswith("list") else text
+
+
+def test_the_package_does_not_import_jsonschema():
+    code = (
+        "import sys, edgebench.store.load, edgebench.store.schemas, edgebench.store.experiment; "
+        "sys.exit('jsonschema' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_every_name_is_shipped():
+    folder = Path(edgebench.__file__).parent / "store" / "schemas"
+    assert {path.name for path in folder.iterdir()} == {f"{name}.schema.json" for name in NAMES}
