@@ -42,17 +42,18 @@ def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -
     what differs, when there is none.
     """
     wanted = set(keys)
+    fix = "run without --resume to start a new one"
     if name is not None:
         path = output_dir / check_name(name)
-        found = [(path, read_experiment(path))]
+        found = [(path, read_experiment(path))] if path.exists() else []
     else:
         found = _experiments(output_dir)
     for path, record in found:
         if {trial.key for trial in record.trials} == wanted:
             return path
-    fix = "run without --resume to start a new one"
     if not found:
-        raise StoredResultError(f"there is no experiment in {output_dir} to go on with", fix=fix)
+        place = output_dir if name is None else output_dir / name
+        raise StoredResultError(f"there is no experiment in {place} to go on with", fix=fix)
     path, record = found[0]
     held = {trial.key for trial in record.trials}
     raise StoredResultError(

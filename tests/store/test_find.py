@@ -108,8 +108,9 @@ def test_resume_says_what_differs(results):
 def test_resume_by_name_takes_no_other(results):
     with pytest.raises(StoredResultError, match="no experiment of these trials"):
         find_unfinished(results, "a", KEYS)
-    with pytest.raises(StoredResultError, match="no result folder"):
+    with pytest.raises(StoredResultError, match="no experiment in") as caught:
         find_unfinished(results, "absent", KEYS)
+    assert "without --resume" in caught.value.fix
     with pytest.raises(UsageError):
         find_unfinished(results, "../a", KEYS)
 
