@@ -1,14 +1,17 @@
-"""The variants that there are, and what the cache holds of each."""
+"""The variants that there are, what the cache holds of each, and what was just prepared."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from edgebench.contract import PrepareRequest
+from edgebench.contract import PrepareRequest, Progress
+from edgebench.errors import UnsupportedError
+from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
-from edgebench.models.evaluate import fp32_sibling, stored_evaluation
-from edgebench.models.prepare import stored_artifact
+from edgebench.models.evaluate import Evaluation, evaluate, fp32_sibling, stored_evaluation
+from edgebench.models.prepare import KIND, stored_artifact
 from edgebench.models.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 from edgebench.models.weights import shipped_weights
 
@@ -19,30 +22,72 @@ def list_variants(cache: Cache, batch: int = 1) -> list[dict[str, Any]]:
     """Every shipped variant as plain data; prepares nothing.
 
     Each has `variant`, `depth_multiplier`, `precision`, `parameters`, `weights_sha256`, `artifact` (path,
-    size_bytes, sha256, batch; None until it is prepared) and `evaluation` (an Evaluation as a dict; None
-    until it is evaluated).
+    size_bytes, sha256, batch, format, class_names, provenance; None until it is prepared) and `evaluation`
+    (an Evaluation as a dict; None until it is evaluated), and `reason` where there is no artifact.
     """
-    artifacts = {one.name: stored_artifact(PrepareRequest(one, batch, {}), cache) for one in VARIANTS}
-    listed = []
+    rows = []
     for variant in VARIANTS:
-        weights = shipped_weights(variant.depth_multiplier, variant.family)
-        artifact = artifacts[variant.name]
-        evaluation = artifact and stored_evaluation(artifact, cache, artifacts.get(fp32_sibling(artifact)))
-        listed.append(
-            {
-                "variant": variant.name,
-                "depth_multiplier": variant.depth_multiplier,
-                "precision": variant.precision,
-                "parameters": weights.parameters,
-                "weights_sha256": weights.sha256,
-                "artifact": artifact
-                and {
-                    "path": str(artifact.path),
-                    "size_bytes": artifact.size_bytes,
-                    "sha256": artifact.sha256,
-                    "batch": artifact.batch,
-                },
-                "evaluation": evaluation and asdict(evaluation),
-            }
+        artifact = stored_artifact(PrepareRequest(variant, batch, {}), cache)
+        found = None if artifact is None else _evaluation(artifact, cache)
+        rows.append(_row(variant, artifact, found, ""))
+    return rows
+
+
+def list_prepared(
+    requests: Sequence[PrepareRequest],
+    made: Sequence[Artifact | UnsupportedError],
+    cache: Cache,
+    *,
+    evaluate: bool,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """The outcomes of a preparation as plain data, like `list_variants`.
+
+    With `evaluate`, those that LiteRT can run are evaluated first where they have not been.
+    """
+    if evaluate:
+        _evaluate_all(
+            [one for one in made if isinstance(one, Artifact) and one.format == KIND], cache, progress
         )
-    return listed
+    rows = []
+    for request, outcome in zip(requests, made, strict=True):
+        if isinstance(outcome, UnsupportedError):
+            rows.append(_row(request.variant, None, None, " ".join(str(outcome).splitlines())))
+        else:
+            found = _evaluation(outcome, cache) if outcome.format == KIND else None
+            rows.append(_row(request.variant, outcome, found, ""))
+    return rows
+
+
+_evaluate_all = evaluate  # under a name that the option above does not hide
+
+
+def _evaluation(artifact: Artifact, cache: Cache) -> Evaluation | None:
+    sibling = PrepareRequest(Variant.parse(fp32_sibling(artifact)), artifact.batch, {})
+    return stored_evaluation(artifact, cache, stored_artifact(sibling, cache))
+
+
+def _row(
+    variant: Variant, artifact: Artifact | None, evaluation: Evaluation | None, reason: str
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "variant": variant.name,
+        "depth_multiplier": variant.depth_multiplier,
+        "precision": variant.precision,
+        "parameters": None,
+        "weights_sha256": None,
+        "artifact": None,
+        "evaluation": evaluation and asdict(evaluation),
+        "reason": reason,
+    }
+    try:
+        weights = shipped_weights(variant.depth_multiplier, variant.family)
+        row |= {"parameters": weights.parameters, "weights_sha256": weights.sha256}
+    except UnsupportedError as error:
+        row["reason"] = reason or error.what
+    if artifact is not None:
+        row["artifact"] = artifact.model_dump(
+            mode="json",
+            include={"path", "size_bytes", "sha256", "batch", "format", "class_names", "provenance"},
+        )
+    return row
