@@ -1,0 +1,65 @@
+"""The boards' oldest Python, 3.6: the device side compiles on it, and a whole session runs on it."""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import edgebench.agent
+from edgebench import registry
+from edgebench.contract import Launch
+from tests.link.old_python import python36
+
+
+@pytest.fixture(scope="module")
+def old():
+    python, why = python36()
+    if python is None:
+        pytest.skip(why)
+    return python
+
+
+def device_side_files():
+    agent = sorted(Path(edgebench.agent.__file__).parent.glob("*.py"))
+    runners = [registry.backend(name).runner_files()[0] for name in registry.names("edgebench.backends")]
+    probes = [Path(registry.probe_module(name).__file__) for name in registry.names("edgebench.probes")]
+    return agent + runners + probes
+
+
+def test_every_device_side_file_compiles(old):
+    files = [str(path) for path in device_side_files()]
+    assert len(files) > 10
+    code = "import sys\nfor path in sys.argv[1:]: compile(open(path).read(), path, 'exec')"
+    subprocess.run([old, "-c", code, *files], check=True)
+
+
+@pytest.mark.parametrize(("precision", "batch", "queue"), [("fp32", 1, 0), ("int8", 5, 0), ("fp16", 1, 2)])
+def test_a_session_runs_and_agrees_with_this_python(rig, device, old, tmp_path, precision, batch, queue):
+    artifact = rig.artifact(precision, batch)
+    plan = rig.plan(passes=1, warmup_cap=10)
+    with device.session(artifact, rig.settings(batch, queue=queue)) as session:
+        here = list(session.measure(plan))[-1].scores
+    tree = tmp_path / "intel-rapl:0"
+    tree.mkdir()
+    for name, text in {"name": "package-0", "energy_uj": "5", "max_energy_range_uj": "100"}.items():
+        (tree / name).write_text(text)
+    meter = f"rapl:{tmp_path}"
+    board = rig.device(python=old, folder=tmp_path / "placed")
+    try:
+        facts = board.describe()
+        assert facts["python"].startswith("3.6.")
+        with board.session(artifact, rig.settings(batch, (meter,), 0.05, Launch(), queue=queue)) as session:
+            golden = session.golden()
+            passes = list(session.measure(plan))
+            predicted = session.predict(rig.images)
+            chunks = list(session.probe_chunks())
+            told = session.facts()
+    finally:
+        board.close()
+    assert told["runtime"]["numpy"] == "1.19.5"
+    assert np.abs(golden - np.array(artifact.golden.scores)).max() <= artifact.golden.tolerance
+    np.testing.assert_allclose(passes[-1].scores, here, atol=1e-6 if precision == "fp32" else 1 / 256)
+    np.testing.assert_array_equal(predicted, passes[-1].scores)
+    assert chunks and chunks[0].probe == meter
+    assert told["probe_reasons"] == {}

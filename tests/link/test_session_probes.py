@@ -1,0 +1,75 @@
+"""Meters from a made tree to chunks on the host, and the honest word where there is none."""
+
+import numpy as np
+import pytest
+
+from edgebench.contract import Channel, ProbeInfo
+from edgebench.errors import UsageError
+
+
+def tree(folder, energies):
+    for name, energy in energies.items():
+        domain = folder / name
+        domain.mkdir(parents=True)
+        (domain / "name").write_text({"intel-rapl:0": "package-0", "intel-rapl:0:0": "core"}[name] + "\n")
+        (domain / "energy_uj").write_text(f"{energy}\n")
+        (domain / "max_energy_range_uj").write_text("262143328850\n")
+    return folder
+
+
+def test_samples_reach_the_host_with_both_windows_covered(rig, device, tmp_path):
+    meter = f"rapl:{tree(tmp_path / 'powercap', {'intel-rapl:0': 1000, 'intel-rapl:0:0': 500})}"
+    settings = rig.settings(meters=(meter,), idle_s=0.3, delay_us=20_000)
+    chunks = []
+    with device.session(rig.artifact(), settings) as session:
+        for _ in session.measure(rig.plan(warmup_cap=0)):
+            chunks += session.probe_chunks()
+        chunks += session.probe_chunks()
+        facts = session.facts()
+    assert {chunk.probe for chunk in chunks} == {meter}
+    stamps = np.concatenate([chunk.stamps_ns for chunk in chunks])
+    assert (np.diff(stamps) > 0).all()
+    for chunk in chunks:
+        assert set(chunk.values) == {"package-0", "package-0/core"}
+        # The counters of the made tree stand still.
+        assert all((values == 0.0).all() for values in chunk.values.values())
+    idle, steady = facts["windows_ns"]["idle"], facts["windows_ns"]["steady"]
+    assert idle[1] - idle[0] >= 300_000_000
+    assert idle[1] <= steady[0]
+    assert stamps[0] < idle[1]
+    assert stamps[-1] >= steady[1]
+    [info] = facts["probes"]
+    info = ProbeInfo(**{**info, "channels": tuple(Channel(**one) for one in info["channels"])})
+    assert (info.kind, info.scope, info.is_meter) == ("rapl", "chip", True)
+    assert f"{info.kind}:{info.address}" == meter
+    assert facts["probe_reasons"] == {}
+
+
+def test_a_meter_that_is_not_there_leaves_its_reason_and_the_session_goes_on(rig, device, tmp_path):
+    meters = (f"rapl:{tmp_path / 'nothing'}", "rapl:no-such-domain")
+    with device.session(rig.artifact(), rig.settings(meters=meters, idle_s=60.0)) as session:
+        passes = list(session.measure(rig.plan(passes=1)))
+        facts = session.facts()
+        assert list(session.probe_chunks()) == []
+    assert len(passes) >= 2
+    assert facts["probes"] == []
+    assert set(facts["probe_reasons"]) == set(meters)
+    assert "has no intel-rapl" in facts["probe_reasons"][meters[0]]
+    assert facts["windows_ns"]["idle"] is None
+
+
+def test_a_counter_that_vanishes_leaves_its_reason(rig, device, tmp_path):
+    folder = tree(tmp_path / "powercap", {"intel-rapl:0": 1000})
+    meter = f"rapl:{folder}"
+    with device.session(rig.artifact(), rig.settings(meters=(meter,), delay_us=50_000)) as session:
+        (folder / "intel-rapl:0" / "energy_uj").unlink()
+        list(session.measure(rig.plan(passes=1, warmup_cap=0)))
+        reasons = session.facts()["probe_reasons"]
+    assert "FileNotFoundError" in reasons[meter]
+
+
+def test_an_unknown_kind_of_meter_is_a_usage_error(rig, device):
+    with pytest.raises(UsageError, match="no meter 'wattmeter'"):
+        device.session(rig.artifact(), rig.settings(meters=("wattmeter:1",))).__enter__()
+    with device.session(rig.artifact(), rig.settings()) as session:
+        assert session.golden().shape == (10, 5)
