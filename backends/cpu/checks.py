@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -12,22 +13,13 @@ MOST_LOAD_A_CORE = 0.25
 LEAST_MEMORY_BYTES = 1 << 30
 COARSEST_CLOCK_NS = 1000.0
 HOT_C = 80.0
+ASK_S = 60.0
+ASK_RUNTIME = "import ai_edge_litert.interpreter"
 
 
 def runtime_findings(target: Target) -> list[Finding]:
-    """Whether the packages for measuring and for preparation are installed beside the harness."""
-    findings = []
-    if target.launch.python not in (None, sys.executable):
-        findings.append(
-            Finding(
-                "warning", "ai-edge-litert", f"not looked for in {target.launch.python}", "run one session"
-            )
-        )
-    elif found := _version("ai-edge-litert"):
-        findings.append(Finding("ok", "ai-edge-litert", found))
-    else:
-        fix = "pip install 'edgebench[cpu]'"
-        findings.append(Finding("error", "ai-edge-litert", "is not installed: nothing can be measured", fix))
+    """Whether LiteRT is installed where the worker runs, and TensorFlow, which prepares, here."""
+    findings = [_litert(target.launch.python)]
     if found := _version("tensorflow"):
         findings.append(Finding("ok", "tensorflow", f"{found} (prepares artifacts)"))
     else:
@@ -35,6 +27,24 @@ def runtime_findings(target: Target) -> list[Finding]:
         message = "is not installed: artifacts that are not cached cannot be prepared"
         findings.append(Finding("warning", "tensorflow", message, fix))
     return findings
+
+
+def _litert(python: str | None) -> Finding:
+    fix = "pip install 'edgebench[cpu]'"
+    if python in (None, sys.executable):
+        if found := _version("ai-edge-litert"):
+            return Finding("ok", "ai-edge-litert", found)
+        return Finding("error", "ai-edge-litert", "is not installed: nothing can be measured", fix)
+    assert python is not None
+    try:
+        command = [python, "-c", ASK_RUNTIME]
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("error", "ai-edge-litert", f"{python} cannot be run: {error}", "name another Python")
+    if asked.returncode == 0:
+        return Finding("ok", "ai-edge-litert", f"found by {python}")
+    last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
+    return Finding("error", "ai-edge-litert", f"not found by {python}: {last}", f"{python} -m {fix}")
 
 
 def board_findings(facts: Mapping[str, Json]) -> list[Finding]:

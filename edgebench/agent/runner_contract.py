@@ -5,7 +5,7 @@ the standard library, numpy and its vendor's runtime, which it imports at its to
 timed apart from the load.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, NamedTuple, Tuple
 
 if TYPE_CHECKING:
     from typing import Protocol  # novermin
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 else:
     Protocol = object
-
-Array = "NDArray[Any]"
 
 Slot = NamedTuple("Slot", [("number", int), ("array", "NDArray[Any]")])
 """A place for one batch's input: its number, and the array that the worker fills."""
@@ -38,8 +36,15 @@ class Model(Protocol):
         close(): let go of the device.
     """
 
-    input_shape: Tuple[int, ...]  # with the batch, such as (1, 224, 224, 3)
-    input_dtype: str  # float32, float16, int8 or uint8
+    @property
+    def input_shape(self) -> Tuple[int, ...]:
+        """With the batch, such as (1, 224, 224, 3). A plain attribute will do."""
+        raise NotImplementedError
+
+    @property
+    def input_dtype(self) -> str:
+        """float32, float16, int8 or uint8. A plain attribute will do."""
+        raise NotImplementedError
 
     def describe(self) -> Dict[str, Any]:
         """The runtime: its name, version and the settings that it truly uses."""
@@ -50,6 +55,5 @@ class Model(Protocol):
         raise NotImplementedError
 
 
-Buffers = Callable[[], "List[NDArray[Any]]"]
 Filled = Iterator[Tuple[int, Slot]]
 InferMany = Callable[[Filled, Done], None]

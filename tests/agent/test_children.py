@@ -37,7 +37,7 @@ def test_bytes_that_are_no_frame_end_the_child():
     child = Child([sys.executable, "-c", code], {})
     os.set_blocking(child.stdout, True)
     assert child.read_frames() is None
-    assert "hello" in child.problem
+    assert child.problem and "hello" in child.problem
     assert ended(child) == (None, "SIGKILL")
     child.close()
 

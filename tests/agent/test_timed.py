@@ -3,6 +3,7 @@
 import gc
 import itertools
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -132,6 +133,9 @@ def test_a_runner_without_buffers_is_given_the_workers():
         input_shape = (1, SIDE, SIDE, 3)
         input_dtype = "float32"
 
+        def describe(self):
+            return {}
+
         def infer(self, slot):
             return slot.array.mean(axis=(1, 2, 3))[:, None] * np.array([[1.0, -1.0]], np.float32)
 
@@ -146,14 +150,13 @@ class Queue(Model):
 
     def infer_many(self, slots, done):
         depth = len(self._arrays)
-        waiting = []
+        waiting: list[Any] = []
         more = True
         while more or waiting:
             while more and len(waiting) < depth:
-                taken = next(slots, None)
-                more = taken is not None
-                if more:
-                    waiting.append(taken)
+                taken = list(itertools.islice(slots, 1))
+                more = bool(taken)
+                waiting += taken
             if waiting:
                 index, slot = waiting.pop()
                 thread = threading.Thread(target=lambda i=index, s=slot: done(i, self.infer(s), 1))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from edgebench.agent.frames import Frame
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.clockmatch import match_clocks
@@ -30,6 +31,10 @@ def pretend(tmp_path, code):
     script = tmp_path / "agent.py"
     script.write_text(code)
     return LocalLink(script, sys.executable)
+
+
+def unheard(frame: Frame) -> None:
+    pytest.fail(f"unasked: {frame}")
 
 
 def opened(link, **timeouts):
@@ -75,7 +80,7 @@ def test_late_answers_go_to_nobody(tmp_path):
         "    if len(held) == 2: [stream.write({'re': one}) for one in held]"
     )
     link = pretend(tmp_path, code)
-    with Connection(link.start(), pytest.fail) as connection:
+    with Connection(link.start(), unheard) as connection:
         given_up = connection.send({"op": "first"})
         with pytest.raises(NoAnswer):
             connection.wait(given_up, 0.05)
@@ -86,14 +91,14 @@ def test_what_comes_unasked_goes_to_the_listener(tmp_path):
     code = ANSWER.format(
         answer="stream.write({'event': 'news'}, b'xyz'); stream.write({'re': frame.message['id']})"
     )
-    heard = []
+    heard: list[Frame] = []
     with Connection(pretend(tmp_path, code).start(), heard.append) as connection:
         connection.request({"op": "any"}, 30.0)
     assert [(frame.message, frame.payload) for frame in heard] == [({"event": "news"}, b"xyz")]
 
 
 def test_a_closed_connection_says_so(tmp_path):
-    connection = Connection(pretend(tmp_path, "import sys; sys.stdin.read()").start(), pytest.fail)
+    connection = Connection(pretend(tmp_path, "import sys; sys.stdin.read()").start(), unheard)
     connection.close()
     assert not connection.alive
     connection.poll()
@@ -106,7 +111,7 @@ def test_a_closed_connection_says_so(tmp_path):
 def test_an_agent_that_does_not_end_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr("edgebench.link.connection.CLOSE_S", 0.1)
     process = pretend(tmp_path, "import time; time.sleep(600)").start()
-    Connection(process, pytest.fail).close()
+    Connection(process, unheard).close()
     assert process.returncode == -9
 
 

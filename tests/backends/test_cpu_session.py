@@ -1,0 +1,126 @@
+"""LiteRT for real: sessions on prepared artifacts, exact where they must be, and against plain calls."""
+
+import io
+
+import numpy as np
+import pytest
+
+from edgebench import registry
+from edgebench.contract import ImageSet, Launch, MeasurePlan, Scene, SessionSettings
+from edgebench.errors import SessionError
+from edgebench.link.agent_device import AgentDevice
+from edgebench.link.local import LocalLink
+from edgebench.link.zipapp import agent_file
+from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache
+
+from ai_edge_litert.interpreter import Interpreter, OpResolverType  # isort: skip
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory):
+    agent, _ = agent_file(Cache(tmp_path_factory.mktemp("agent")))
+    opened = AgentDevice(LocalLink(agent), registry.backend("cpu").runner_files())
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def prepared(prepared_quarter):
+    return {artifact.as_variant.precision: artifact for artifact in prepared_quarter}
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    """Ten patches of smooth noise."""
+    coarse = np.random.default_rng(2).integers(0, 256, (10, 7, 7, 3), np.uint8)
+    pixels = coarse.repeat(32, 1).repeat(32, 2)
+    held = io.BytesIO()
+    np.save(held, pixels)
+    path, digest = Cache(tmp_path_factory.mktemp("images")).add_bytes(held.getvalue(), ".npy")
+    return ImageSet("noise", path, digest, 10, None, ())
+
+
+def settings(kernels="xnnpack", threads=1):
+    return SessionSettings(1, {"threads": threads, "kernels": kernels}, Launch())
+
+
+def plainly(artifact, patches, kernels):
+    """The same by LiteRT's own set_tensor and get_tensor, and another way of preprocessing."""
+    resolver = OpResolverType.BUILTIN_REF if kernels == "reference" else OpResolverType.AUTO
+    runtime = Interpreter(str(artifact.path), num_threads=1, experimental_op_resolver_type=resolver)
+    runtime.allocate_tensors()
+    given, taken = runtime.get_input_details()[0], runtime.get_output_details()[0]
+    rows = []
+    for patch in patches:
+        if given["dtype"] == np.int8:
+            made = (patch.astype(np.int16) - 128).astype(np.int8)
+        else:
+            made = patch.astype(np.float32) / np.float32(127.5) - np.float32(1)
+        runtime.set_tensor(given["index"], made[None])
+        runtime.invoke()
+        out = runtime.get_tensor(taken["index"])[0]
+        if taken["dtype"] == np.int8:
+            scale, zero_point = taken["quantization"]
+            out = (out.astype(np.float32) - zero_point) * np.float32(scale)
+        rows.append(out)
+    return np.stack(rows)
+
+
+@pytest.mark.parametrize("kernels", ["xnnpack", "reference"])
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+def test_scores_are_to_the_bit_those_of_plain_calls(device, prepared, images, precision, kernels):
+    artifact = prepared[precision]
+    with device.session(artifact, settings(kernels)) as session:
+        golden = session.golden()
+        predicted = session.predict(images)
+        told = session.facts()["runtime"]
+    np.testing.assert_array_equal(predicted, plainly(artifact, np.load(images.path), kernels))
+    reference = np.array(artifact.golden.scores, np.float32)
+    exact = f"kernels={kernels}" in artifact.golden.exact_with
+    assert np.abs(golden - reference).max() <= (0.0 if exact else artifact.golden.tolerance)
+    np.testing.assert_array_equal(golden.argmax(1), reference.argmax(1))
+    assert told["name"] == "ai-edge-litert"
+    assert (told["kernels"], told["threads"]) == (kernels, 1)
+
+
+def test_int8_is_exact_with_reference_kernels(device, prepared):
+    artifact = prepared["int8"]
+    assert "kernels=reference" in artifact.golden.exact_with
+    with device.session(artifact, settings("reference")) as session:
+        np.testing.assert_array_equal(session.golden(), np.array(artifact.golden.scores, np.float32))
+
+
+def test_a_pass_over_a_scene(device, prepared, images, tmp_path):
+    patches = np.load(images.path)
+    pixels = np.concatenate([np.concatenate(patches[:3], 1), np.concatenate(patches[3:6], 1)])
+    np.save(tmp_path / "scene.npy", pixels)
+    scene = Scene(tmp_path / "scene.npy", "0" * 64, *pixels.shape[:2])
+    artifact = prepared["int8"]
+    with device.session(artifact, settings(threads=2)) as session:
+        passes = list(session.measure(MeasurePlan(scene, passes=2, warmup_cap=10)))
+        predicted = session.predict(images)
+        facts = session.facts()
+    assert [one.phase for one in passes] == ["first", "warmup", "steady", "steady"]
+    for one in (passes[0], passes[-1]):
+        np.testing.assert_array_equal(one.scores, predicted[:6])
+        assert one.image_ns > 0
+    assert facts["cold"]["load_s"] > 0
+    assert "XNNPACK" in facts["stderr_tail"]
+
+
+def test_an_artifact_of_another_batch_fails_to_load(device, prepared):
+    other = Artifact.model_validate({**prepared["int8"].model_dump(), "batch": 2})
+    with pytest.raises(SessionError) as caught:
+        device.session(other, settings()).__enter__()
+    assert (caught.value.status, caught.value.stage) == ("load_failed", "load")
+
+
+def test_a_file_that_is_no_model_fails_to_load(device, prepared, tmp_path):
+    broken = tmp_path / "broken.tflite"
+    broken.write_bytes(prepared["int8"].path.read_bytes()[:1000])
+    other = Artifact.model_validate({**prepared["int8"].model_dump(), "path": broken})
+    with pytest.raises(SessionError) as caught:
+        device.session(other, settings()).__enter__()
+    assert caught.value.status in {"load_failed", "crash"}
+    assert caught.value.stage == "load"
