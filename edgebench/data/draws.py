@@ -7,12 +7,14 @@ numbers. So the draws that were accepted are shipped, and patches are rendered f
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 
+from edgebench.data.footprint import Footprints
 from edgebench.data.landcover import (
     CLASS_NAMES,
     Earth,
@@ -26,6 +28,7 @@ from edgebench.data.landcover import (
 
 Split = Literal["train", "calibration", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
+"""In the order in which they are drawn: each apart from those before it."""
 SHIPPED_SEED = 7
 SHIPPED_COUNTS: dict[Split, int] = {"train": 6000, "calibration": 250, "test": 1000}
 PATCH = 224
@@ -69,7 +72,8 @@ class Draws:
 def split_of(lon_deg: float) -> Split | None:
     """Which split a patch centred at that longitude belongs to; None in the gaps between them.
 
-    No split sees another's ground: they are apart by geography, with gaps beside the test longitudes.
+    There are gaps beside the test longitudes. They keep most patches of two splits apart, but not all:
+    near the poles a few degrees are narrower than a patch, hence `apart_from` in `draw_patches`.
     """
     if _TEST_LON[0] <= lon_deg <= _TEST_LON[1]:
         return "test"
@@ -81,15 +85,19 @@ def split_of(lon_deg: float) -> Split | None:
     return "train"
 
 
-def draw_patches(earth: Earth, split: Split, n: int, seed: int = SHIPPED_SEED) -> Draws:
+def draw_patches(
+    earth: Earth, split: Split, n: int, seed: int = SHIPPED_SEED, apart_from: Sequence[Draws] = ()
+) -> Draws:
     """Search for `n` patches with as many of each class, deterministically from `seed`.
 
-    A patch counts when at least 60 % of its pixels are of one class. Points are uniform over the sphere
-    up to 80 degrees of latitude. Raises ValueError unless `n` is a positive multiple of five.
+    A patch counts when at least 60 % of its pixels are of one class, and when it shows no ground that a
+    patch of `apart_from` shows. Points are uniform over the sphere up to 80 degrees of latitude. Raises
+    ValueError unless `n` is a positive multiple of five.
     """
     classes = len(CLASS_NAMES)
     if n <= 0 or n % classes:
         raise ValueError(f"{n} patches cannot be shared out among {classes} classes")
+    taken = Footprints([draws.view(index) for draws in apart_from for index in range(len(draws))])
     rng = np.random.default_rng([seed, SPLITS.index(split)])
     values: list[tuple[float, ...]] = []
     labels: list[int] = []
@@ -105,9 +113,9 @@ def draw_patches(earth: Earth, split: Split, n: int, seed: int = SHIPPED_SEED) -
         brightness = rng.uniform(0.85, 1.15)
         if split_of(lon) != split:
             continue
-        small = render_classes(earth, View(lat, lon, width, angle, shift, gain), _SEARCH_SIZE)
-        label, share = commonest_class(small)
-        if share < _LEAST_SHARE or not missing[label]:
+        view = View(lat, lon, width, angle, shift, gain)
+        label, share = commonest_class(render_classes(earth, view, _SEARCH_SIZE))
+        if share < _LEAST_SHARE or not missing[label] or taken.touches(view):
             continue
         missing[label] -= 1
         values.append((lat, lon, width, angle, shift, gain, brightness))
