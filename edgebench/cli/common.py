@@ -54,7 +54,7 @@ ResultsArgument = Annotated[
 
 def stdout() -> Console:
     """The console for data; NO_COLOR, TERM=dumb and COLUMNS are honoured."""
-    from edgebench.report.terminal import make_console
+    from edgebench.report.console import make_console
 
     return make_console()
 
@@ -83,8 +83,7 @@ def results_folder(text: str, output_dir: Path | None = None) -> Path:
 
 def print_json(judged: Judged) -> None:
     """The documented result document on stdout."""
-    import json
-
     from edgebench.report.document import document
+    from edgebench.report.plain import as_json
 
-    typer.echo(json.dumps(document(judged.results, judged.summaries, judged.verdicts), indent=2))
+    typer.echo(as_json(document(judged.results, judged.summaries, judged.verdicts)), nl=False)

@@ -38,12 +38,12 @@ def show_judged(judged: Judged, *, strict: bool, json_: bool, figures: bool = Tr
 def conclude(
     folder: Path, outcome: Outcome, profiles: Sequence[Profile], *, strict: bool, json_: bool
 ) -> None:
-    """After a run: derived files, tables and the exit code; an interrupted run says how to go on."""
+    """After a run: the report, the tables and the exit code; an interrupted run says how to go on."""
     from edgebench.fit.judgement import judge_folder
-    from edgebench.report.derived import write_derived
+    from edgebench.report.html import write_report
 
     judged = judge_folder(folder, profiles)
-    report = write_derived(judged)
+    report = write_report(judged.results, judged.summaries, judged.verdicts, folder / "report.html")
     code = show_judged(judged, strict=strict, json_=json_)
     messages = stderr() if json_ else stdout()
     messages.print(f"\nreport: {report}", soft_wrap=True, markup=False)
@@ -61,7 +61,7 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
     from edgebench.measure.experiment import IDLE_WINDOW_S
     from edgebench.measure.progress import clock_text
     from edgebench.plan.estimate import estimate, known_cost, total_s
-    from edgebench.report.terminal import line, new_table
+    from edgebench.report.console import line, new_table
 
     plan = built.plan
     estimates = [

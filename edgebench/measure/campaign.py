@@ -12,6 +12,7 @@ import edgebench
 from edgebench.contract import Backend, Device, ImageSet, Target
 from edgebench.data.preview import scene_preview
 from edgebench.errors import UnsupportedError
+from edgebench.fit.summary import summarise, trial_json
 from edgebench.measure.experiment import Experiment, Outcome
 from edgebench.measure.host import host_facts
 from edgebench.measure.progress import Observer
@@ -23,6 +24,7 @@ from edgebench.plan.estimate import known_cost, note_cost
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.find import find_unfinished
+from edgebench.store.load import load
 from edgebench.store.reading import read_experiment
 from edgebench.store.records import (
     ExperimentRecord,
@@ -74,7 +76,10 @@ class Campaign:
                 },
                 note_cost=lambda trial, patch_s: note_cost(self.cache, trial.inputs, patch_s),
             )
-            return store.path, experiment.run()
+            outcome = experiment.run()
+            for summary in summarise(load(store.path)):
+                store.write_trial(summary.key, trial_json(summary))
+            return store.path, outcome
         finally:
             store.close()
 
@@ -99,7 +104,10 @@ class Campaign:
     def _store(self, folder: Path | None, prepared: Prepared) -> ExperimentStore:
         if folder is not None:
             self.observer.note(f"going on with {folder}")
-            return ExperimentStore.open(folder)
+            store = ExperimentStore.open(folder)
+            for warning in store.warnings:
+                self.observer.note(f"warning: {warning}")
+            return store
         config = self.resolved.config
         record = self._record(prepared)
         return ExperimentStore.create(

@@ -68,15 +68,20 @@ def measure_session(device: Device, job: Job, describe: dict[str, Any]) -> Measu
     started = datetime.now(UTC)
     clock_s = time.perf_counter()
     got = _Gathered()
+    made = SessionTables()
     status: SessionStatus = "ok"
     failure: Failure | None = None
     try:
-        with device.session(job.artifact, job.settings) as session:
-            try:
-                _drive(session, job, got)
-            finally:
-                got.facts = session.facts()
-                got.chunks += session.probe_chunks()
+        try:
+            with device.session(job.artifact, job.settings) as session:
+                try:
+                    _drive(session, job, got)
+                finally:
+                    got.facts = session.facts()
+                    got.chunks += session.probe_chunks()
+        finally:
+            # Also for a session that ended early; it may itself find that the device sent nonsense.
+            made = _tables(got, job)
     except SessionError as error:
         status, failure = _failure(error)
     except KeyboardInterrupt:
@@ -107,7 +112,7 @@ def measure_session(device: Device, job: Job, describe: dict[str, Any]) -> Measu
         windows_ns=got.facts.get("windows_ns") or {},
         predicted=_predicted(got),
     )
-    return Measured(record, _tables(got, job), interrupted=status == "interrupted")
+    return Measured(record, made, interrupted=status == "interrupted")
 
 
 def _drive(session: Session, job: Job, got: _Gathered) -> None:
