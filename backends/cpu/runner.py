@@ -95,7 +95,7 @@ class Model:
             self._check_addresses()
         if self._table is None:
             return self._output
-        np.take(self._table, self._raw, None, self._scores, "clip")
+        self._table.take(self._raw, None, self._scores, "clip")
         return self._scores
 
     def _check_addresses(self) -> None:
