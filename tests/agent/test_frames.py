@@ -4,7 +4,7 @@ import os
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgebench.agent import frames
@@ -22,6 +22,7 @@ def joined(message, payload=b""):
     return b"".join(bytes(piece) for piece in encode(message, payload))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(MESSAGES, st.binary(max_size=300)), max_size=4), st.data())
 def test_frames_survive_any_cut(sent, data):
     stream = b"".join(joined(message, payload) for message, payload in sent)
@@ -35,6 +36,7 @@ def test_frames_survive_any_cut(sent, data):
     assert arrived == [Frame(message, payload) for message, payload in sent]
 
 
+@settings(deadline=None)
 @given(MESSAGES, st.binary(max_size=50), st.data())
 def test_a_stream_that_ends_inside_a_frame_says_so(message, payload, data):
     whole = joined(message, payload)
@@ -44,6 +46,7 @@ def test_a_stream_that_ends_inside_a_frame_says_so(message, payload, data):
         decoder.end()
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=64).filter(lambda data: not frames.MAGIC.startswith(data[:4])))
 def test_garbage_is_named_at_its_first_bytes(garbage):
     with pytest.raises(ProtocolError, match="not a frame"):

@@ -79,7 +79,9 @@ def test_scores_are_to_the_bit_those_of_plain_calls(device, prepared, images, pr
     reference = np.array(artifact.golden.scores, np.float32)
     exact = f"kernels={kernels}" in artifact.golden.exact_with
     assert np.abs(golden - reference).max() <= (0.0 if exact else artifact.golden.tolerance)
-    np.testing.assert_array_equal(golden.argmax(1), reference.argmax(1))
+    ordered = np.sort(reference, axis=1)
+    clear = ordered[:, -1] - ordered[:, -2] > 2 * artifact.golden.tolerance
+    np.testing.assert_array_equal(golden.argmax(1)[clear], reference.argmax(1)[clear])
     assert told["name"] == "ai-edge-litert"
     assert (told["kernels"], told["threads"]) == (kernels, 1)
 

@@ -36,13 +36,16 @@ def python36() -> tuple[str | None, str]:
     folder = Path(platformdirs.user_cache_dir("edgebench")) / "test-pythons" / f"3.6-numpy-{NUMPY}"
     python = folder / "bin" / "python"
     has_numpy = [str(python), "-c", f"import numpy; assert numpy.__version__ == '{NUMPY}'"]
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(f"{folder}.lock", timeout=240):
-        if works(has_numpy):
-            return str(python), ""
-        shutil.rmtree(folder, ignore_errors=True)
-        if not works([base, "-m", "venv", str(folder)], 120):
-            return None, f"{base} makes no virtual environment"
-        if not works([str(python), "-m", "pip", "install", "-q", f"numpy=={NUMPY}"], 120):
-            return None, f"numpy {NUMPY} cannot be installed for Python 3.6"
-        return (str(python), "") if works(has_numpy) else (None, "numpy does not run on Python 3.6")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(f"{folder}.lock", timeout=100):
+            if works(has_numpy):
+                return str(python), ""
+            shutil.rmtree(folder, ignore_errors=True)
+            if not works([base, "-m", "venv", str(folder)]):
+                return None, f"{base} makes no virtual environment"
+            if not works([str(python), "-m", "pip", "install", "-q", f"numpy=={NUMPY}"]):
+                return None, f"numpy {NUMPY} cannot be installed for Python 3.6"
+            return (str(python), "") if works(has_numpy) else (None, "numpy does not run on Python 3.6")
+    except (OSError, filelock.Timeout) as error:
+        return None, f"no place for a Python 3.6 with numpy: {error}"

@@ -11,8 +11,6 @@ import pytest
 from edgebench.errors import SessionError
 from edgebench.models.artifact import Artifact
 
-AT = {"golden": "golden", "measure": "measure", "predict": "predict", "load": "load"}
-
 
 def go(device, rig, artifact=None, **chosen):
     with device.session(artifact or rig.artifact(), rig.settings(**chosen)) as session:
@@ -70,7 +68,7 @@ def test_what_was_measured_before_a_crash_is_kept(rig, device):
 
 @pytest.mark.parametrize("stage", ["load", "measure"])
 def test_a_worker_that_hangs_is_ended(rig, stage):
-    opened = rig.device(load=3.0, measure=3.0)
+    opened = rig.device(**{stage: 3.0})
     try:
         agent = psutil.Process(opened._connection._process.pid)
         with pytest.raises(SessionError) as caught:

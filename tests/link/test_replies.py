@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgebench.agent.frames import Frame, ProtocolError
@@ -57,6 +57,7 @@ def test_a_failure_has_a_known_status():
         failure_in(Frame({"error": "text"}, b""))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 5), st.lists(st.sampled_from("abc"), unique=True, max_size=3), st.integers(-9, 9))
 def test_a_probes_chunk_has_exactly_its_samples(n, channels, extra):
     report = checked(ProbeReport, {"probe": "rapl:", "kind": "chunk", "n": n, "channels": channels})
