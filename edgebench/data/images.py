@@ -11,7 +11,7 @@ from PIL import Image
 
 from edgebench.contract import ImageSet, Scene
 from edgebench.data.landcover import Pixels
-from edgebench.data.reading import read_rgb
+from edgebench.data.reading import quiet_decoders, read_rgb
 from edgebench.errors import InputError
 from edgebench.models.cache import Cache, canonical_hash, sha256_file
 from edgebench.models.keep import Kept, find, keep, making
@@ -29,7 +29,8 @@ def load_scene(path: Path, cache: Cache, patch: int = 224) -> Scene:
     key = canonical_hash({"file": _content(path), "npy": path.suffix.lower() == ".npy", "reading": _READING})
     kept = find(cache, "scene", key)
     if kept is None:
-        pixels = read_rgb(path)
+        with quiet_decoders():
+            pixels = read_rgb(path)
         with making(cache, f"scene-{key[:16]}") as scratch:
             kept = keep_array(cache, "scene", key, scratch, pixels)
     height, width = (int(edge) for edge in np.load(kept.path, mmap_mode="r").shape[:2])
@@ -81,7 +82,7 @@ def _resize_all(cache: Cache, key: str, scratch: Path, files: list[Path], size: 
 
     made = scratch / "made.npy"
     out = np.lib.format.open_memmap(made, mode="w+", dtype=np.uint8, shape=(len(files), size, size, 3))
-    with ThreadPoolExecutor(_THREADS) as pool:
+    with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
         for index, pixels in enumerate(pool.map(resized, files)):
             out[index] = pixels
     out.flush()

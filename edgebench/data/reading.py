@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,17 @@ MAX_PIXELS = 178_956_970
 
 _EIGHT_BIT = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"})
 _NOT_READ = frozenset({"EPS"})  # Pillow would start Ghostscript on it
+
+
+@contextmanager
+def quiet_decoders() -> Iterator[None]:
+    """Without the decoders' warnings: what is wrong is an error here, the rest is of no use.
+
+    Around the reading as a whole, because the filter of warnings belongs to all threads together.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def read_rgb(path: Path) -> Pixels:
@@ -33,17 +46,15 @@ def _read_image(path: Path) -> Pixels:
     Image.init()
     formats = [name for name in Image.ID if name not in _NOT_READ]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is wrong is an error here, the rest is of no use
-            with Image.open(path, formats=formats) as image:
-                _check_pixels(path, image.width, image.height)
-                if image.mode not in _EIGHT_BIT:
-                    raise InputError(
-                        f"{path} has pixels of mode {image.mode}",
-                        why="the models take 8 bits a channel",
-                        fix="save it as 8-bit RGB",
-                    )
-                return np.array(image.convert("RGB"), np.uint8)
+        with Image.open(path, formats=formats) as image:
+            _check_pixels(path, image.width, image.height)
+            if image.mode not in _EIGHT_BIT:
+                raise InputError(
+                    f"{path} has pixels of mode {image.mode}",
+                    why="the models take 8 bits a channel",
+                    fix="save it as 8-bit RGB",
+                )
+            return np.array(image.convert("RGB"), np.uint8)
     except InputError:
         raise
     except Image.DecompressionBombError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from filelock import FileLock
 
 from edgebench.errors import UnavailableError
 from edgebench.models.cache import Cache, sha256_file
+
+_SUFFIX = re.compile(r"(\.[a-z0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,10 @@ def find(cache: Cache, kind: str, key: str) -> Kept | None:
         return None
     try:
         digest, size, mtime_ns = str(recipe["sha256"]), int(recipe["size_bytes"]), int(recipe["mtime_ns"])
-        path = cache.object_path(digest, str(recipe["suffix"]))
+        suffix = str(recipe["suffix"])
+        if not _SUFFIX.fullmatch(suffix):
+            return None
+        path = cache.object_path(digest, suffix)
         note = dict(recipe["note"])
         status = path.stat()
     except (KeyError, TypeError, ValueError, OSError):

@@ -8,6 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from edgebench.contract import PrepareRequest, Progress
 from edgebench.data.draws import SHIPPED_COUNTS
 from edgebench.data.landcover import CLASS_NAMES
@@ -76,7 +78,12 @@ def stored_artifact(request: PrepareRequest, cache: Cache) -> Artifact | None:
     """The artifact if the cache holds it; UnsupportedError where there is no recipe for it."""
     inputs = prepare_inputs(request)
     kept = find(cache, KIND, canonical_hash(inputs))
-    return None if kept is None else _artifact(request, inputs, kept, golden_patches(cache))
+    if kept is None or not {"scores", "reference"} <= kept.note.keys():
+        return None
+    try:
+        return _artifact(request, inputs, kept, golden_patches(cache))
+    except ValidationError:  # a note that was damaged: the artifact is made again
+        return None
 
 
 def tool_versions() -> dict[str, str | None]:

@@ -1,0 +1,29 @@
+"""What several packages' tests share: a cache for the session, and three artifacts prepared in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgebench.contract import PrepareRequest
+from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache
+from edgebench.models.prepare import prepare_tflite, tool_versions
+from edgebench.models.variant import PRECISIONS, Variant
+
+
+@pytest.fixture(scope="session")
+def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    """A cache of this test session alone; what is in it is shared, so tests do not damage it."""
+    return Cache(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def prepared_quarter(session_cache: Cache) -> dict[str, Artifact]:
+    """Depth multiplier 0.25 as fp32, fp16 and int8, batch 1, by precision; really converted."""
+    if tool_versions()["tensorflow"] is None:
+        pytest.skip("conversion takes tensorflow")
+    requests = [PrepareRequest(Variant(0.25, precision), 1, {}) for precision in PRECISIONS]
+    outcomes = prepare_tflite(requests, session_cache, lambda _: None)
+    artifacts = [outcome for outcome in outcomes if isinstance(outcome, Artifact)]
+    assert len(artifacts) == len(PRECISIONS), outcomes
+    return dict(zip(PRECISIONS, artifacts, strict=True))

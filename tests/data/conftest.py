@@ -1,0 +1,17 @@
+"""The Earth, loaded once."""
+
+import pytest
+
+from edgebench.data.draws import ASSETS
+from edgebench.data.landcover import Earth
+from tests.data.sketch import SketchedEarth
+
+
+@pytest.fixture(scope="session")
+def earth() -> Earth:
+    return Earth.load(ASSETS)
+
+
+@pytest.fixture(scope="session")
+def sketched_earth() -> SketchedEarth:
+    return SketchedEarth(ASSETS)

@@ -1,0 +1,87 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgebench.data.draws import ASSETS, render_patch, shipped_draws
+from edgebench.data.landcover import CLASS_NAMES, Earth
+from edgebench.data.make_assets import SCENE_PIXELS, SCENE_VIEW, patch_labels, search, write_draws
+from edgebench.data.shipped import images_identity, shipped_images, shipped_scene
+from edgebench.models.cache import Cache, sha256_file
+
+
+def test_the_scene_has_400_labelled_patches(session_cache: Cache):
+    scene = shipped_scene(session_cache)
+    assert (scene.height, scene.width, scene.patches) == (4512, 4512, 400)
+    assert scene.class_names == CLASS_NAMES
+    assert scene.labels is not None
+    assert np.bincount(scene.labels).tolist() == [280, 64, 28, 6, 22]
+    pixels = np.load(scene.path, mmap_mode="r")
+    assert pixels.shape == (4512, 4512, 3)
+    assert pixels.dtype == np.uint8
+    assert scene.sha256 == sha256_file(scene.path)
+
+
+def test_the_shipped_scene_is_what_its_view_shows(session_cache: Cache, earth: Earth):
+    from edgebench.data.landcover import render
+
+    band = slice(20 * 100, 20 * 100 + 224)
+    rgb, classes = render(earth, SCENE_VIEW, SCENE_PIXELS, band)
+    stored = np.load(shipped_scene(session_cache).path, mmap_mode="r")[band]
+    assert np.abs(stored.astype(int) - rgb).mean() < 3  # a JPEG
+    labels = shipped_scene(session_cache).labels
+    assert labels is not None
+    band = slice(9 * 224, 10 * 224)
+    _, classes = render(earth, SCENE_VIEW, SCENE_PIXELS, band)
+    assert patch_labels(classes) == labels[9 * 20 : 10 * 20]
+
+
+def test_images_are_rendered_once_from_the_draws(session_cache: Cache, earth: Earth):
+    images = shipped_images(session_cache, "calibration")
+    draws = shipped_draws("calibration")
+    assert (images.n, images.class_names, images.overlapping) == (250, CLASS_NAMES, True)
+    assert images.labels == tuple(draws.labels.tolist())
+    pixels = np.load(images.path, mmap_mode="r")
+    assert pixels.shape == (250, 224, 224, 3)
+    np.testing.assert_array_equal(pixels[17], render_patch(earth, draws, 17))
+    made = images.path.stat()
+    again = shipped_images(session_cache, "calibration")
+    assert again == images
+    assert again.path.stat().st_mtime_ns == made.st_mtime_ns
+
+
+@pytest.mark.parametrize("damage", ["truncated", "other content", "gone"])
+def test_a_damaged_scene_is_made_again(tmp_path: Path, damage: str):
+    cache = Cache(tmp_path)
+    whole = shipped_scene(cache)
+    if damage == "truncated":
+        os.truncate(whole.path, 1000)
+    elif damage == "gone":
+        whole.path.unlink()
+    else:
+        content = bytearray(whole.path.read_bytes())
+        content[-1] ^= 1
+        whole.path.write_bytes(content)
+        os.utime(whole.path, ns=(0, 0))
+    again = shipped_scene(cache)
+    assert again == whole
+    assert sha256_file(again.path) == whole.sha256
+
+
+def test_a_sets_identity_needs_no_rendering_and_tells_sets_apart():
+    assert len({images_identity(split) for split in ("train", "calibration", "test")}) == 3
+
+
+def test_written_draws_are_read_back(tmp_path: Path, earth: Earth):
+    found = search(earth, {"train": 10, "calibration": 5, "test": 5}, seed=11)
+    write_draws(tmp_path / "draws.npz", found)
+    for split, draws in found.items():
+        read = shipped_draws(split, tmp_path / "draws.npz")
+        assert read.digest() == draws.digest()
+
+
+def test_what_is_shipped_says_where_it_comes_from():
+    text = (ASSETS / "SOURCE.md").read_text()
+    for file in ASSETS.iterdir():
+        assert file.name == "SOURCE.md" or file.name in text
