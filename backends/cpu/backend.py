@@ -22,8 +22,12 @@ from .checks import board_findings, runtime_findings
 class CpuOptions(BackendOptions):
     """`--set` of the processor."""
 
-    threads: int = Field(default=1, ge=1, le=1024)
-    kernels: Literal["xnnpack", "reference"] = "xnnpack"
+    threads: int = Field(
+        default=0, ge=0, le=1024, description="of the runtime; 0: one a core that it may use, at most 4"
+    )
+    kernels: Literal["xnnpack", "reference"] = Field(
+        default="xnnpack", description="the runtime's default ones, or its exact and slow ones"
+    )
 
 
 class CpuBackend(AgentBackend):

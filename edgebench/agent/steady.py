@@ -3,9 +3,20 @@
 Source: pyperf's calibration of warm-ups (`test_calibrate_warmups`, samples of 20 values).
 """
 
-from typing import List, Sequence
+from typing import List, Optional, Sequence
 
 HALF = 20
+
+
+def steady_after(values: Sequence[float], floor: int, cap: int, step: int = 10) -> Optional[int]:
+    """The least number of values, in steps, after which they are steady; None if there is none up to `cap`.
+
+    It is at least `floor`, and at least the values that the test itself needs.
+    """
+    for count in range(max(floor, 2 * HALF), min(cap, len(values)) + 1, step):
+        if is_steady(values[:count]):
+            return count
+    return None
 
 
 def is_steady(values: Sequence[float], half: int = HALF) -> bool:

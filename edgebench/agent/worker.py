@@ -16,7 +16,7 @@ from . import memory
 from .clock import monotonic_clock
 from .descriptors import take_over_descriptors
 from .frames import FrameStream, Message
-from .steady import is_steady
+from .steady import steady_after
 
 if TYPE_CHECKING:
     import numpy as np
@@ -136,24 +136,26 @@ class Worker:
         return self._as_pass(timed, loop, timed.scores.tobytes())
 
     def warmup(self, request: Message) -> Reply:
-        """Go on, a few batches at a time, until the batches' times are steady or the cap is reached.
+        """Find the batch after which the session was steady; go on beyond the first pass to find it.
 
-        The batches of the first pass count as warm-up already.
+        Counted from the session's first batch: those of the first pass are warm-up already. A session that
+        is not steady when the cap is reached is marked and goes on.
         """
         loop = self._begin("measure")
         floor, cap = request["floor"], request["cap"]
         parts: List[Timed] = []
-        position = done = 0
-        while done < cap and (len(self._batch_ns) < floor or not is_steady(self._batch_ns)):
-            wanted = min(WARMUP_STEP, cap - done) * loop.batch
+        position = 0
+        steady = steady_after(self._batch_ns, floor, cap)
+        while steady is None and len(self._batch_ns) < cap:
+            wanted = min(WARMUP_STEP, cap - len(self._batch_ns)) * loop.batch
             chosen = [self._windows[(position + n) % len(self._windows)] for n in range(wanted)]
             position += wanted
             part = loop.run(chosen)
             parts.append(part)
             self._batch_ns += _batch_ns(part, loop)
-            done += loop.batches(wanted)
-        steady = len(self._batch_ns) >= floor and is_steady(self._batch_ns)
-        reply: Message = {"batches": done, "steady": steady}
+            steady = steady_after(self._batch_ns, floor, cap)
+        batches = min(len(self._batch_ns), cap) if steady is None else steady
+        reply: Message = {"batches": batches, "steady": steady is not None}
         if parts:
             stamps = b"".join(_little(part.stamps) for part in parts)
             reply.update(start_ns=parts[0].start_ns, end_ns=parts[-1].end_ns)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from edgebench.agent.steady import HALF, is_steady, quantile
+from edgebench.agent.steady import HALF, is_steady, quantile, steady_after
 
 
 def noisy(level, count=2 * HALF, spread=0.01, seed=1):
@@ -51,3 +51,23 @@ def test_a_lower_quarter_that_moves_is_not_steady():
 def test_quantiles_interpolate():
     assert quantile([1.0, 2.0, 3.0, 4.0], 0.25) == 1.75
     assert quantile([7.0], 0.75) == 7.0
+
+
+def test_steady_after_finds_the_first_count_that_is():
+    falling = [1e6 * (2 - 0.03 * number) for number in range(30)]
+    values = falling + noisy(1e6, count=200)
+    found = steady_after(values, floor=10, cap=300)
+    assert found is not None
+    assert 30 < found <= 100
+    assert is_steady(values[:found])
+    assert steady_after(values[:found], floor=10, cap=300) == found
+
+
+def test_steady_after_keeps_to_its_floor_and_its_cap():
+    values = [1e6] * 200
+    assert steady_after(values, floor=10, cap=300) == 2 * HALF
+    assert steady_after(values, floor=60, cap=300) == 60
+    assert steady_after(values, floor=10, cap=2 * HALF - 1) is None
+    assert steady_after(values[: 2 * HALF - 1], floor=10, cap=300) is None
+    rising = [1e6 * 1.05**number for number in range(100)]
+    assert steady_after(rising, floor=10, cap=300) is None

@@ -67,6 +67,14 @@ def test_the_input_is_the_runtimes_own_memory_and_so_is_the_score():
     assert made.describe() == {"name": "made", "version": "1", **OPTIONS}
 
 
+def test_without_a_number_there_is_a_thread_a_core_and_at_most_four(monkeypatch):
+    for cores, threads in ((2, 2), (16, 4)):
+        monkeypatch.setattr(runner.os, "sched_getaffinity", lambda pid, cores=cores: set(range(cores)))
+        made = model(options={**OPTIONS, "threads": 0})
+        assert made._interpreter.arguments["num_threads"] == threads
+        assert made.describe()["threads"] == threads
+
+
 def test_tensors_that_move_are_noticed_at_the_first_inference():
     class Moving(Interpreter):
         moves = True

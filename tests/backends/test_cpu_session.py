@@ -1,4 +1,4 @@
-"""LiteRT for real: sessions on prepared artifacts, exact where they must be, and against plain calls."""
+"""LiteRT for real: sessions on prepared_quarter artifacts, exact where they must be, and against plain calls."""
 
 import io
 
@@ -23,11 +23,6 @@ def device(tmp_path_factory):
     opened = AgentDevice(LocalLink(agent), registry.backend("cpu").runner_files())
     yield opened
     opened.close()
-
-
-@pytest.fixture(scope="module")
-def prepared(prepared_quarter):
-    return {artifact.as_variant.precision: artifact for artifact in prepared_quarter}
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +64,8 @@ def plainly(artifact, patches, kernels):
 
 @pytest.mark.parametrize("kernels", ["xnnpack", "reference"])
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
-def test_scores_are_to_the_bit_those_of_plain_calls(device, prepared, images, precision, kernels):
-    artifact = prepared[precision]
+def test_scores_are_to_the_bit_those_of_plain_calls(device, prepared_quarter, images, precision, kernels):
+    artifact = prepared_quarter[precision]
     with device.session(artifact, settings(kernels)) as session:
         golden = session.golden()
         predicted = session.predict(images)
@@ -86,19 +81,19 @@ def test_scores_are_to_the_bit_those_of_plain_calls(device, prepared, images, pr
     assert (told["kernels"], told["threads"]) == (kernels, 1)
 
 
-def test_int8_is_exact_with_reference_kernels(device, prepared):
-    artifact = prepared["int8"]
+def test_int8_is_exact_with_reference_kernels(device, prepared_quarter):
+    artifact = prepared_quarter["int8"]
     assert "kernels=reference" in artifact.golden.exact_with
     with device.session(artifact, settings("reference")) as session:
         np.testing.assert_array_equal(session.golden(), np.array(artifact.golden.scores, np.float32))
 
 
-def test_a_pass_over_a_scene(device, prepared, images, tmp_path):
+def test_a_pass_over_a_scene(device, prepared_quarter, images, tmp_path):
     patches = np.load(images.path)
     pixels = np.concatenate([np.concatenate(patches[:3], 1), np.concatenate(patches[3:6], 1)])
     np.save(tmp_path / "scene.npy", pixels)
     scene = Scene(tmp_path / "scene.npy", "0" * 64, *pixels.shape[:2])
-    artifact = prepared["int8"]
+    artifact = prepared_quarter["int8"]
     with device.session(artifact, settings(threads=2)) as session:
         passes = list(session.measure(MeasurePlan(scene, passes=2, warmup_cap=10)))
         predicted = session.predict(images)
@@ -111,17 +106,17 @@ def test_a_pass_over_a_scene(device, prepared, images, tmp_path):
     assert "XNNPACK" in facts["stderr_tail"]
 
 
-def test_an_artifact_of_another_batch_fails_to_load(device, prepared):
-    other = Artifact.model_validate({**prepared["int8"].model_dump(), "batch": 2})
+def test_an_artifact_of_another_batch_fails_to_load(device, prepared_quarter):
+    other = Artifact.model_validate({**prepared_quarter["int8"].model_dump(), "batch": 2})
     with pytest.raises(SessionError) as caught:
         device.session(other, settings()).__enter__()
     assert (caught.value.status, caught.value.stage) == ("load_failed", "load")
 
 
-def test_a_file_that_is_no_model_fails_to_load(device, prepared, tmp_path):
+def test_a_file_that_is_no_model_fails_to_load(device, prepared_quarter, tmp_path):
     broken = tmp_path / "broken.tflite"
-    broken.write_bytes(prepared["int8"].path.read_bytes()[:1000])
-    other = Artifact.model_validate({**prepared["int8"].model_dump(), "path": broken})
+    broken.write_bytes(prepared_quarter["int8"].path.read_bytes()[:1000])
+    other = Artifact.model_validate({**prepared_quarter["int8"].model_dump(), "path": broken})
     with pytest.raises(SessionError) as caught:
         device.session(other, settings()).__enter__()
     assert caught.value.status in {"load_failed", "crash"}

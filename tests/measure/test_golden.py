@@ -29,12 +29,19 @@ def test_within_the_tolerance_passes_and_beyond_fails():
     assert "0.02" in caught.value.why
 
 
-def test_another_class_fails_however_close():
-    close = REFERENCE.model_copy(update={"scores": ((0.5001, 0.4999), (0.2, 0.8))})
-    found = golden.compare(np.array([[0.4999, 0.5001], [0.2, 0.8]], np.float32), close, {})
-    assert found.max_abs_diff < found.tolerance
+def test_another_class_fails_within_the_tolerance_unless_it_was_a_near_tie():
+    def found(margin, tolerance):
+        reference = REFERENCE.model_copy(
+            update={"scores": ((0.5 + margin / 2, 0.5 - margin / 2), (0.2, 0.8)), "tolerance": tolerance}
+        )
+        swapped = [[0.5 - margin / 2, 0.5 + margin / 2], [0.2, 0.8]]
+        return golden.compare(np.array(swapped, np.float32), reference, {})
+
     with pytest.raises(SessionError):
-        golden.require(found)
+        golden.require(found(margin=0.02, tolerance=0.0199))
+    near = found(margin=0.02, tolerance=0.021)
+    golden.require(near)
+    assert (near.n, near.top1_equal) == (1, 1)
 
 
 def test_exact_kernels_allow_no_difference():
