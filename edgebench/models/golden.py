@@ -6,22 +6,23 @@ import numpy as np
 
 from edgebench.data.draws import ASSETS, render_patch, shipped_draws
 from edgebench.data.images import keep_array
-from edgebench.data.landcover import CLASS_NAMES, Earth
+from edgebench.data.landcover import Earth
 from edgebench.data.shipped import images_identity
 from edgebench.models.cache import Cache, canonical_hash
 from edgebench.models.keep import Kept, find, making
 
-_CHOICE = "the first of each class"
+CHOSEN = (0, 4, 3, 16, 23)
+"""Of the calibration split, in the order of the classes: the first that all nine shipped variants give more
+than 0.95. A device that computes a little differently must not turn the class of one over."""
 
 
 def golden_patches(cache: Cache) -> Kept:
     """A .npy of uint8 [5, 224, 224, 3], in the order of the classes."""
-    key = canonical_hash({"images": images_identity("calibration"), "choice": _CHOICE})
+    key = canonical_hash({"images": images_identity("calibration"), "chosen": CHOSEN})
     kept = find(cache, "golden", key)
     if kept is None:
         with making(cache, f"golden-{key[:16]}") as scratch:
             draws, earth = shipped_draws("calibration"), Earth.load(ASSETS)
-            chosen = [int(np.flatnonzero(draws.labels == label)[0]) for label in range(len(CLASS_NAMES))]
-            patches = np.stack([render_patch(earth, draws, index) for index in chosen])
+            patches = np.stack([render_patch(earth, draws, index) for index in CHOSEN])
             kept = keep_array(cache, "golden", key, scratch, patches)
     return kept

@@ -17,7 +17,7 @@ from edgebench.data.shipped import images_identity, shipped_images
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
 from edgebench.models.artifact import Artifact, Golden, InputSpec
 from edgebench.models.cache import Cache, canonical_hash
-from edgebench.models.golden import golden_patches
+from edgebench.models.golden import CHOSEN, golden_patches
 from edgebench.models.keep import Kept, find, keep, making
 from edgebench.models.processes import run_jobs
 from edgebench.models.variant import PRECISIONS
@@ -51,6 +51,7 @@ def prepare_inputs(request: PrepareRequest) -> dict[str, Any]:
         "batch": request.batch,
         "weights_sha256": shipped_weights(variant.depth_multiplier, variant.family).sha256,
         "calibration": images_identity("calibration"),
+        "golden": list(CHOSEN),
         "tools": tool_versions(),
     }
 
