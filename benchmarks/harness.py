@@ -6,14 +6,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from edgebench.store.load import load
-
 from benchmarks.row import Row
 from edgebench.measure.campaign import Campaign
 from edgebench.measure.progress import SilentObserver
 from edgebench.models.cache import Cache
 from edgebench.plan.build import build
 from edgebench.plan.config import resolve
+from edgebench.store.load import load
 
 BAR_S = 1.5
 

@@ -7,12 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from edgebench.data.shipped import shipped_scene
-
 from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
 from edgebench import registry
 from edgebench.contract import Device, Launch, MeasurePlan, PrepareRequest, Scene, SessionSettings, Target
+from edgebench.data.shipped import shipped_scene
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.models.variant import Variant

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import statistics
 
-from edgebench.data.shipped import shipped_scene
-
 from benchmarks.row import Row
 from edgebench import registry
 from edgebench.contract import Launch, MeasurePlan, Pass, PrepareRequest, SessionSettings, Target
+from edgebench.data.shipped import shipped_scene
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.models.variant import Variant

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class FakeOptions(BackendOptions):
 class FakeBackend(Backend):
     name = "fake"
     description = "answers at once"
-    precisions = ("fp32", "int8")
+    precisions: ClassVar[tuple[str, ...]] = ("fp32", "int8")
     options_model = FakeOptions
     for_tests = True
 

@@ -13,7 +13,7 @@ _MILLION_MACS = {0.25: 41.0, 0.5: 149.0, 1.0: 569.0}
 # For scale only: LiteRT on one thread of one x86-64 server processor did 70 to 280 of these a second.
 _ROUGH_GIGA_MACS_PER_S = {"fp32": 90.0, "fp16": 90.0, "int8": 200.0}
 _ROUGH_PIXELS_S = 1e-4  # patchify and preprocess a patch
-_START_S = 1.5  # a session's process, load and records
+_START_S = 0.8  # a session's process, load and records
 _COST_KIND = "image-cost"
 
 

@@ -1,4 +1,4 @@
-"""RAPL: the processor's own energy counters under /sys/class/powercap .
+"""RAPL: the processor's own energy counters under /sys/class/powercap.
 
 Source: the kernel's powercap interface: `intel-rapl:N[:M]/{name,energy_uj,max_energy_range_uj}`, on Intel
 and on AMD from Zen. A counter is in microjoules and wraps at `max_energy_range_uj`; since kernel 5.10 only

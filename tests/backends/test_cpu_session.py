@@ -1,4 +1,4 @@
-"""LiteRT for real: sessions on prepared_quarter artifacts, exact where they must be, and against plain calls."""
+"""LiteRT for real: sessions on prepared artifacts, exact where they must be, and against plain calls."""
 
 import io
 

@@ -1,6 +1,7 @@
 """Rounds of sessions on a device that answers at once."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ import pytest
 from edgebench.measure.experiment import Experiment
 from edgebench.measure.progress import SilentObserver
 from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache
 from edgebench.plan.trials import Plan, choose_variants, make_targets, make_trials
-from edgebench.store.records import SessionRecord
+from edgebench.store.records import SessionRecord, SessionTables
 from tests.fakes import FakeBackend, FakeDevice, made_images, made_scene
 
 
@@ -18,7 +20,12 @@ class MemoryStore:
     """Keeps records in a list."""
 
     records: list[SessionRecord] = field(default_factory=list)
-    tables: list = field(default_factory=list)
+    tables: list[SessionTables] = field(default_factory=list)
+
+    def passes(self, number):
+        passes = self.tables[number].passes
+        assert passes is not None
+        return passes
 
     def finished(self, key):
         return [record for record in self.records if record.trial == key]
@@ -47,7 +54,9 @@ def experiment(store, device, *, sessions=3, depths=(0.25, 0.5)):
     artifacts = {
         trial.key: artifact
         for trial, artifact in zip(
-            made, backend.prepare([trial.request for trial in made], None, print), strict=True
+            made,
+            backend.prepare([trial.request for trial in made], Cache(Path("unused")), print),
+            strict=True,
         )
         if isinstance(artifact, Artifact)
     }
@@ -75,7 +84,7 @@ def test_every_trial_gets_its_sessions_interleaved_and_accuracy_once():
     assert device.predicted == 2  # once a trial
     assert device.closed == 1
     assert [record.predicted.get("images") for record in store.records].count(4) == 2
-    passes = store.tables[0].passes
+    passes = store.passes(0)
     assert list(passes["phase"]) == ["first", "steady", "steady"]
     assert passes["image_ns"].tolist() == [1_000_000_000] * 3
 
@@ -86,11 +95,11 @@ def test_a_failed_session_is_kept_and_measured_again_at_the_end():
     assert statuses(store).count("ok") == 6
     failed = [record for record in store.records if record.status == "crash"]
     assert len(failed) == 1
-    assert failed[0].failure.signal == "SIGABRT"
-    assert failed[0].failure.stage == "measure"
+    assert failed[0].failure is not None
+    assert (failed[0].failure.signal, failed[0].failure.stage) == ("SIGABRT", "measure")
     assert failed[0].harness_s is None
     # What it had measured before it died is kept.
-    assert len(store.tables[1].passes) == 2
+    assert len(store.passes(1)) == 2
     assert store.records[-1].trial == failed[0].trial
 
 
@@ -106,6 +115,7 @@ def test_wrong_outputs_end_a_trial_at_once():
     device = FakeDevice(golden_scores=np.array([[0.1, 0.9], [0.8, 0.2]], np.float32))
     experiment(store, device, depths=(0.25,)).run()
     assert statuses(store) == ["golden_mismatch"]
+    assert store.records[0].golden is not None
     assert store.records[0].golden.top1_equal == 0
     assert store.tables[0].passes is None
 
@@ -115,7 +125,7 @@ def test_interruption_keeps_what_was_measured_and_resume_does_the_rest():
     outcome = experiment(store, FakeDevice(script=["ok", "ok", "interrupt"])).run()
     assert outcome.interrupted
     assert statuses(store) == ["ok", "ok", "interrupted"]
-    assert len(store.tables[2].passes) == 2
+    assert len(store.passes(2)) == 2
     again = experiment(store, device := FakeDevice()).run()
     assert not again.interrupted
     assert statuses(store).count("ok") == 6

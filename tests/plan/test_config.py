@@ -9,13 +9,12 @@ from edgebench.plan.config import resolve
 
 
 def test_flag_beats_environment_beats_project_beats_user_beats_default():
-    sources = {
-        "env": {"EDGEBENCH_SESSIONS": "4", "EDGEBENCH_PASSES": "4", "EDGEBENCH_SEED": "4"},
-        "project": {"passes": 6, "seed": 6, "name": "p"},
-        "user": {"seed": 8, "name": "u", "output_dir": "u"},
-    }
-    sources["env"].pop("EDGEBENCH_SEED")
-    resolved = resolve({"sessions": 3, "passes": None}, **sources)
+    resolved = resolve(
+        {"sessions": 3, "passes": None},
+        env={"EDGEBENCH_SESSIONS": "4", "EDGEBENCH_PASSES": "4"},
+        project={"passes": 6, "seed": 6, "name": "p"},
+        user={"seed": 8, "name": "u", "output_dir": "u"},
+    )
     config, origins = resolved.config, resolved.origins
     assert (config.sessions, origins["sessions"]) == (3, "flag")
     assert (config.passes, origins["passes"]) == (4, "environment")

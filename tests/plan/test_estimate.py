@@ -31,5 +31,5 @@ def test_a_damaged_note_is_not_believed(tmp_path, value):
 
 def test_sessions_passes_and_accuracy_add_up():
     one = estimate(Cost(0.01, measured=True), patches=400, passes=3, idle_s=2.0, images=1000)
-    assert one.session_s == pytest.approx(1.5 + 2 + 0.01 * 400 * 4)
+    assert one.session_s == pytest.approx(0.8 + 2 + 0.01 * 400 * 4)
     assert total_s([one, one], 3) == pytest.approx(2 * (3 * one.session_s + 10))

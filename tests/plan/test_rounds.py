@@ -12,7 +12,7 @@ def order(seed=7, finished=None, together=frozenset(), sessions=4):
 
 
 def test_every_round_holds_every_trial_once():
-    rounds = {}
+    rounds: dict[int, list[str]] = {}
     for turn in order():
         rounds.setdefault(turn.round, []).append(turn.key)
     assert list(rounds) == [0, 1, 2, 3]
