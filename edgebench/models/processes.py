@@ -65,6 +65,7 @@ class Helper:
                 env={**os.environ, **(env or {})},
                 text=True,
                 encoding="utf-8",
+                start_new_session=True,  # a Ctrl-C at the terminal is for the harness, which ends these
             )
 
     def __enter__(self) -> Helper:

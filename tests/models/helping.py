@@ -20,6 +20,8 @@ def handle(job: Job, report: Report) -> dict[str, Any]:
             raise InputError("no", why="it is so", fix="ask for something else")
         case "crash":
             raise ZeroDivisionError("the last words")
+        case "hang":
+            signal.pause()
         case "abort":
             print("about to abort", file=sys.stderr, flush=True)
             os.kill(os.getpid(), signal.SIGABRT)

@@ -1,4 +1,5 @@
 import os
+import signal
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,6 +63,16 @@ def test_a_failure_ends_the_others(tmp_path: Path):
         run([job(0, "abort"), *(job(n) for n in range(1, 50))], tmp_path, [])
     assert set(psutil.Process().children()) <= before
     assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
+
+
+def test_an_interrupt_ends_them_at_once(tmp_path: Path):
+    def interrupt(_: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = set(psutil.Process().children())
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs("tests.models.helping", [job(0, "hang")], tmp_path, interrupt, env=ENV)
+    assert set(psutil.Process().children()) <= before
 
 
 def test_a_module_that_is_not_there_is_said(tmp_path: Path):
