@@ -30,6 +30,9 @@ def convert(job: Job, report: Report) -> dict[str, Any]:
     """Make every file that the job asks for."""
     import tensorflow as tf
 
+    # Keras counts the models of a process into the names in the file: every job begins to count anew,
+    # so that a variant's file is the same whatever was converted before it.
+    tf.keras.backend.clear_session()
     model = mobilenet.build(job["depth_multiplier"])
     mobilenet.load(model, Path(job["weights"]))
     golden = np.load(job["golden"])

@@ -2,6 +2,7 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from edgebench.models import litert, prepare
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache, canonical_hash, sha256_file
 from edgebench.models.prepare import prepare_inputs, prepare_tflite
+from edgebench.models.processes import run_jobs
 from edgebench.models.variant import PRECISIONS, Variant
 from edgebench.models.weights import shipped_weights
 
@@ -99,6 +101,25 @@ def test_a_truncated_artifact_is_converted_again_to_the_same_file(
     assert prepare_tflite([request_for("fp16")], session_cache, said.append) == [whole]
     assert any("mobilenet_v1-0.25-fp16" in text for text in said)
     assert sha256_file(whole.path) == whole.sha256
+
+
+def test_an_artifact_is_the_same_whatever_was_converted_before_it(
+    prepared_quarter: dict[str, Artifact], tmp_path: Path
+):
+    def job(depth: float, name: str) -> dict[str, object]:
+        return {
+            "what": name,
+            "depth_multiplier": depth,
+            "batch": 1,
+            "weights": str(shipped_weights(depth).path),
+            "golden": str(prepared_quarter["fp16"].golden.patches),
+            "calibration": None,
+            "outputs": {"fp16": str(tmp_path / name)},
+        }
+
+    jobs = [job(0.5, "first"), job(0.25, "second")]
+    run_jobs("edgebench.models.convert", jobs, tmp_path, lambda _: None, processes=1)
+    assert sha256_file(tmp_path / "second") == prepared_quarter["fp16"].sha256
 
 
 def test_a_batch_is_static_and_a_second_maker_waits_for_the_first(
