@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Protocol
 
 from rich.console import Console
@@ -54,7 +53,6 @@ class StderrObserver:
         self._last = ""
         self._bar: Progress | None = None
         self._task: TaskID | None = None
-        self._began_s = time.monotonic()
 
     def note(self, text: str) -> None:
         """One line, above the bar where there is one."""
@@ -65,8 +63,7 @@ class StderrObserver:
         left = f", {clock_text(left_s)} left" if left_s is not None else ""
         text = f"{done + 1}/{total} {label}{self._last}{left}"
         if not self._console.is_terminal:
-            if self._verbose or not self._last:
-                self._console.print(escape(text), highlight=False, soft_wrap=True)
+            self._console.print(escape(text), highlight=False, soft_wrap=True)
             return
         if self._bar is None:
             self._bar = Progress(
@@ -83,12 +80,11 @@ class StderrObserver:
         self._bar.refresh()
 
     def session_ended(self, label: str, image_s: float | None, status: str) -> None:
-        """Remember the median for the next line; say failures, and off a terminal every session."""
+        """Remember the median for the next line; say failures, and with --verbose every session."""
         figure = f"{image_s:.3f} s" if image_s is not None else status
         self._last = f", last {figure}"
-        if status != "ok" or not self._console.is_terminal:
-            word = "" if status == "ok" else f" ({status})"
-            self._console.print(escape(f"  {label}: {figure}{word}"), highlight=False, soft_wrap=True)
+        if status != "ok" or self._verbose:
+            self._console.print(escape(f"  {label}: {figure}"), highlight=False, soft_wrap=True)
 
     def close(self) -> None:
         """Take the bar away."""

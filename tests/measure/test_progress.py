@@ -31,9 +31,7 @@ def test_off_a_terminal_there_are_plain_lines_only():
     text = observe(force_terminal=False)
     assert "\x1b" not in text and "\r" not in text
     assert "making [red] artifacts" in text
-    assert "1/2 cpu a, 1:15 left" in text
-    assert "cpu a: 0.432 s" in text
-    assert "cpu b: crash" in text
+    assert text.splitlines()[1:] == ["1/2 cpu a, 1:15 left", "2/2 cpu b, last 0.432 s", "  cpu b: crash"]
 
 
 def test_on_a_terminal_the_line_says_what_runs_the_last_median_and_failures():
