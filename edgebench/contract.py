@@ -53,6 +53,7 @@ class Target:
     meters: tuple[str, ...] = ()  # "kind:address"
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
+    host: str | None = None  # user@board[:port], reached by SSH; None: this machine
 
 
 class BackendOptions(BaseModel):
