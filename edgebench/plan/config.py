@@ -17,7 +17,7 @@ from edgebench.errors import UsageError
 PROJECT_FILE = "edgebench.toml"
 QUICK_SESSIONS = 3
 QUICK_PASSES = 3
-_LISTS = ("device", "depth", "precision", "batch", "profile", "meter", "set")
+_LISTS = ("device", "depth", "precision", "batch", "profile", "meter", "set", "target")
 
 
 class RunConfig(BaseModel):
@@ -26,6 +26,11 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     device: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    targets_file: Path | None = None
+    host: str | None = None
+    python: str | None = None
+    power_mode: str | None = None
     depth: tuple[float, ...] = ()
     precision: tuple[str, ...] = ()
     batch: tuple[int, ...] = (1,)
@@ -36,6 +41,9 @@ class RunConfig(BaseModel):
     images: Path | None = None
     sessions: int = Field(5, ge=1, le=1000)
     passes: int = Field(10, ge=1, le=100_000)
+    period: float | None = Field(None, gt=0, le=86_400, allow_inf_nan=False)  # seconds
+    sustained: float | None = Field(None, gt=0, le=10_080, allow_inf_nan=False)  # minutes
+    retries: int = Field(1, ge=0, le=100)
     seed: int = Field(7, ge=0)
     output_dir: Path = Path("results")
     name: str | None = None

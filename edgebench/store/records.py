@@ -74,6 +74,7 @@ class TargetRecord(_Record):
     meters: tuple[str, ...] = ()
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
+    host: str | None = None  # kept here alone: no report and no export shows it
 
 
 class TrialRecord(_Record):
