@@ -164,12 +164,20 @@ class ImageSet:
 
 @dataclass(frozen=True)
 class MeasurePlan:
-    """How one session measures: first pass (cold), adaptive warm-up in batches, steady passes."""
+    """How one session measures: first pass (cold), adaptive warm-up in batches, steady passes.
+
+    Attributes:
+        passes: steady passes, where `sustained_s` does not say how long they go on.
+        period_s: a steady pass every so many seconds, as a camera delivers; None for back to back.
+        sustained_s: steady passes for so long, on the device's clock, instead of a number of them.
+    """
 
     scene: Scene
     passes: int
     warmup_floor: int = 10
     warmup_cap: int = 300
+    period_s: float | None = None
+    sustained_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -195,6 +203,8 @@ class Pass:
         stamps_ns: int64 [batches, stages, 2], start and end of each stage of each batch.
         scores: float32 [patches, classes], row by row over the scene; None in warm-up.
         batch: patches in a batch; the last may be padded and its padding is not in `scores`.
+        due_ns: when a paced pass should have started; the wait for it lies before `start_ns`.
+        deadline_ns: when the next paced pass is due, by which this one should have ended.
     """
 
     index: int
@@ -205,6 +215,13 @@ class Pass:
     stamps_ns: NDArray[np.int64]
     scores: Scores | None
     batch: int
+    due_ns: int | None = None
+    deadline_ns: int | None = None
+
+    @property
+    def lateness_ns(self) -> int | None:
+        """End against deadline: above 0 for a deadline miss, below when done in time; None when not paced."""
+        return None if self.deadline_ns is None else self.end_ns - self.deadline_ns
 
     @property
     def image_ns(self) -> int:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from edgebench.measure.experiment import Outcome
     from edgebench.models.cache import Cache
     from edgebench.plan.build import Built
+    from edgebench.plan.trials import Plan
 
 
 def show_judged(judged: Judged, *, strict: bool, json_: bool, figures: bool = True) -> int:
@@ -71,6 +72,8 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
             passes=plan.passes,
             idle_s=IDLE_WINDOW_S if trial.target.meters else 0.0,
             images=plan.images.n if plan.images else 0,
+            period_s=plan.period_s,
+            sustained_s=plan.sustained_s,
         )
         for trial in plan.trials
     ]
@@ -89,7 +92,13 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
             }
             for trial, one in zip(plan.trials, estimates, strict=True)
         ]
-        summary = {"sessions": plan.sessions, "passes": plan.passes, "estimated_s": whole_s}
+        summary = {
+            "sessions": plan.sessions,
+            "passes": plan.passes,
+            "period_s": plan.period_s,
+            "sustained_s": plan.sustained_s,
+            "estimated_s": whole_s,
+        }
         typer.echo(json.dumps({"schema_version": 1, "plan": summary, "trials": trials}, indent=2))
         return
     table = new_table(
@@ -107,8 +116,16 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
     console.print(table)
     line(
         console,
-        f"{len(plan.trials)} trials, {plan.sessions} sessions of {plan.passes} passes each, "
+        f"{len(plan.trials)} trials, {plan.sessions} sessions of {_steady(plan)} each, "
         f"{plan.scene.patches} patches a pass: about {clock_text(whole_s)}, preparation not included",
     )
     if not all(one.measured for one in estimates):
         line(console, "~ guessed from the number of operations: this machine has not measured it yet")
+
+
+def _steady(plan: Plan) -> str:
+    """What a session's steady part is, in words."""
+    often = "" if plan.period_s is None else f", one every {plan.period_s:g} s,"
+    if plan.sustained_s is None:
+        return f"{plan.passes} passes{often}"
+    return f"{plan.sustained_s / 60:g} minutes of passes{often}"

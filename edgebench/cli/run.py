@@ -69,6 +69,24 @@ def run(
     passes: Annotated[
         int | None, typer.Option("--passes", metavar="N", help="Steady passes a session. Default: 10")
     ] = None,
+    period: Annotated[
+        float | None,
+        typer.Option(
+            "--period",
+            metavar="S",
+            help="A scene every S seconds, as a camera delivers. Default: back to back",
+        ),
+    ] = None,
+    sustained: Annotated[
+        float | None,
+        typer.Option(
+            "--sustained", metavar="MIN", help="Steady passes for MIN minutes a session, not a number of them"
+        ),
+    ] = None,
+    retries: Annotated[
+        int | None,
+        typer.Option("--retries", metavar="N", help="How often a failed session is repeated. Default: 1"),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="3 sessions of 3 passes.")] = False,
     output_dir: OutputDirOption = None,
     name: Annotated[
@@ -124,6 +142,9 @@ def run(
         "meter": meter,
         "sessions": sessions,
         "passes": passes,
+        "period": period,
+        "sustained": sustained,
+        "retries": retries,
         "output_dir": output_dir,
         "name": name,
         "seed": seed,

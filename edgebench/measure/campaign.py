@@ -126,6 +126,8 @@ class Campaign:
             seed=plan.seed,
             sessions=plan.sessions,
             passes=plan.passes,
+            period_s=plan.period_s,
+            sustained_s=plan.sustained_s,
             scene=_scene_record(plan),
             images=_images_record(plan.images),
             images_reason="" if plan.images else "no images were given",

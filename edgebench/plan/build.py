@@ -46,7 +46,18 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     progress("scene and images")
     scene = load_scene(config.scene, cache) if config.scene else shipped_scene(cache)
     images = load_images(config.images, cache) if config.images else shipped_images(cache, "test")
-    trials = make_trials(targets, backends, variants, batches=config.batch, scene=scene, images=images)
+    period_s = config.period
+    sustained_s = None if config.sustained is None else 60.0 * config.sustained
+    trials = make_trials(
+        targets,
+        backends,
+        variants,
+        batches=config.batch,
+        scene=scene,
+        images=images,
+        period_s=period_s,
+        sustained_s=sustained_s,
+    )
     plan = Plan(
         trials=trials,
         scene=scene,
@@ -54,5 +65,8 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         sessions=config.sessions,
         passes=config.passes,
         seed=config.seed,
+        period_s=period_s,
+        sustained_s=sustained_s,
+        retries=config.retries,
     )
     return Built(plan, targets, backends)

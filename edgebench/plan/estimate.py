@@ -55,10 +55,26 @@ def note_cost(cache: Cache, inputs: Mapping[str, object], patch_s: float) -> Non
     cache.note_recipe(_COST_KIND, canonical_hash(inputs), {"patch_s": patch_s})
 
 
-def estimate(cost: Cost, *, patches: int, passes: int, idle_s: float, images: int) -> Estimate:
-    """One session: start, idle window, the cold pass, the steady ones; accuracy comes once a trial."""
+def estimate(
+    cost: Cost,
+    *,
+    patches: int,
+    passes: int,
+    idle_s: float,
+    images: int,
+    period_s: float | None = None,
+    sustained_s: float | None = None,
+) -> Estimate:
+    """One session: start, idle window, the cold pass, the steady ones; accuracy comes once a trial.
+
+    A paced pass takes its period, or longer where the device is too slow for it; sustained passes take as
+    long as they are told to, and the one that is in hand then.
+    """
+    pass_s = cost.patch_s * patches
+    each_s = max(pass_s, period_s or 0.0)
+    steady_s = each_s * passes if sustained_s is None else max(sustained_s, each_s)
     return Estimate(
-        session_s=_START_S + idle_s + cost.patch_s * patches * (passes + 1),
+        session_s=_START_S + idle_s + pass_s + steady_s,
         accuracy_s=cost.patch_s * images,
         measured=cost.measured,
     )

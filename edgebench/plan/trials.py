@@ -41,6 +41,9 @@ class Plan:
     sessions: int
     passes: int
     seed: int
+    period_s: float | None = None  # between two steady passes; None: back to back
+    sustained_s: float | None = None  # of steady passes a session, instead of a number of them
+    retries: int = 1  # how often a failed session is measured again
 
 
 def make_targets(
@@ -96,22 +99,32 @@ def make_trials(
     batches: Sequence[int],
     scene: Scene,
     images: ImageSet | None,
+    period_s: float | None = None,
+    sustained_s: float | None = None,
 ) -> tuple[PlannedTrial, ...]:
     """The trials, in the order in which tables show them; `variants` are by backend name."""
+    # Absent where they are not asked for: keys of back-to-back trials are what they always were.
+    pace = {"period_s": period_s, "sustained_s": sustained_s}
+    pace = {name: value for name, value in pace.items() if value is not None}
     trials: list[PlannedTrial] = []
     for target in targets:
         backend = backends[target.device]
         for variant in variants[target.device]:
             for batch in dict.fromkeys(batches):
                 request = PrepareRequest(variant, batch, target.options)
-                inputs = _inputs(target, request, backend, scene, images)
+                inputs = _inputs(target, request, backend, scene, images, pace)
                 key = canonical_hash(inputs)[:KEY_LENGTH]
                 trials.append(PlannedTrial(key, target, variant, batch, request, inputs))
     return tuple(trials)
 
 
 def _inputs(
-    target: Target, request: PrepareRequest, backend: Backend, scene: Scene, images: ImageSet | None
+    target: Target,
+    request: PrepareRequest,
+    backend: Backend,
+    scene: Scene,
+    images: ImageSet | None,
+    pace: Mapping[str, float | None],
 ) -> dict[str, Any]:
     launch = target.launch
     return {
@@ -136,6 +149,7 @@ def _inputs(
                 "prefix": list(launch.prefix),
                 "affinity": list(launch.affinity),
             },
+            **pace,
         },
     }
 
