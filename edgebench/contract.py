@@ -90,6 +90,7 @@ class Backend(ABC):
     precisions: ClassVar[tuple[str, ...]]
     options_model: ClassVar[type[BackendOptions]]
     for_tests: ClassVar[bool] = False  # usable by name, not listed by `edgebench devices`
+    takes_host: ClassVar[bool] = False  # whether its device can be reached by SSH
 
     @abstractmethod
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
@@ -189,6 +190,7 @@ class SessionSettings:
     launch: Launch
     meters: tuple[str, ...] = ()
     idle_s: float = 0.0  # idle window before the measuring, sampled where there is a meter
+    monitors: tuple[str, ...] = ()  # probes that say nothing about power: no idle window, not in the key
 
 
 @dataclass(frozen=True)
@@ -248,6 +250,7 @@ class ProbeInfo:
     resolution: str
     scope: str  # chip, module, board, usb or wall; "" for a monitor
     channels: tuple[Channel, ...]
+    absent: Mapping[str, str] = field(default_factory=dict)  # what it looked for in vain, and why
 
     @property
     def is_meter(self) -> bool:
@@ -302,8 +305,9 @@ class Session(Protocol):
 
         Keys: `cold` (ColdFigures as a dict), `warmup` {batches, steady}, `memory`
         {after_load_bytes, peak_bytes}, `runtime` (the runner's describe()), `clock` {start, end} with
-        {offset_ns, bound_ns}, `probes` (list of ProbeInfo as dicts), `probe_reasons` {meter: why there
-        is none}, `windows_ns` {idle: [start, end] or None, steady: [start, end] or None}, `stderr_tail`.
+        {offset_ns, bound_ns} and {fit} (edgebench.stats.clock.ClockFit as a dict), `probes` (list of
+        ProbeInfo as dicts), `probe_reasons` {meter: why there is none}, `monitor_reasons` {monitor: why
+        there is none}, `windows_ns` {idle: [start, end] or None, steady: [start, end] or None}, `stderr_tail`.
         """
 
 

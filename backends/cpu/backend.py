@@ -37,6 +37,7 @@ class CpuBackend(AgentBackend):
     description = "this machine's processor, by LiteRT"
     precisions = ("fp32", "fp16", "int8")
     options_model = CpuOptions
+    board_packages = ("ai-edge-litert", "tflite-runtime", "tensorflow")
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the .tflite: weights, conversion recipe, calibration, batch."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from edgebench.contract import Backend, Target
 from edgebench.errors import NoPermissionError
 from edgebench.link.agent_device import AgentDevice
@@ -12,6 +14,10 @@ from edgebench.models.cache import Cache
 
 class AgentBackend(Backend):
     """Gives `open`: the agent on this machine, started with the target's Python."""
+
+    takes_host = True
+    board_packages: ClassVar[tuple[str, ...]] = ()
+    """Distributions that bring the runtime; one of them must be there on the board. Best first."""
 
     def open(self, target: Target) -> AgentDevice:
         """Start the agent; UnavailableError when it does not answer."""

@@ -12,7 +12,9 @@ from edgebench.data.shipped import shipped_images, shipped_scene
 from edgebench.errors import UsageError
 from edgebench.models.cache import Cache
 from edgebench.plan.config import RunConfig
-from edgebench.plan.trials import Plan, choose_variants, make_targets, make_trials
+from edgebench.plan.targets import make_targets
+from edgebench.plan.targets_file import read_targets
+from edgebench.plan.trials import Plan, choose_variants, make_trials
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,30 @@ class Built:
 
 def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
     """The backends and targets of a configuration; UsageError for whatever does not exist."""
-    if not config.device:
+    if not config.device and not config.target:
         raise UsageError(
             "no device was named",
-            fix=f"add --device NAME; known: {', '.join(registry.names('edgebench.backends'))}",
+            fix=f"add --device NAME or --target NAME; known devices: "
+            f"{', '.join(registry.names('edgebench.backends'))}",
         )
-    backends = {name: registry.backend(name) for name in dict.fromkeys(config.device)}
-    for meter in config.meter:
+    declared = read_targets(config.targets_file).named(config.target) if config.target else ()
+    backends = {
+        name: registry.backend(name)
+        for name in dict.fromkeys((*config.device, *(one.device for one in declared)))
+    }
+    targets = make_targets(
+        backends,
+        config.set,
+        config.meter,
+        devices=config.device,
+        declared=declared,
+        host=config.host,
+        python=config.python,
+        power_mode=config.power_mode,
+    )
+    for meter in dict.fromkeys(meter for target in targets for meter in target.meters):
         registry.probe_module(meter.partition(":")[0])
-    return backends, make_targets(backends, config.set, config.meter)
+    return backends, targets
 
 
 def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from pydantic import ValidationError
 
 from edgebench.contract import Backend, ImageSet, PrepareRequest, Scene, Target
 from edgebench.errors import UsageError
@@ -44,29 +43,6 @@ class Plan:
     period_s: float | None = None  # between two steady passes; None: back to back
     sustained_s: float | None = None  # of steady passes a session, instead of a number of them
     retries: int = 1  # how often a failed session is measured again
-
-
-def make_targets(
-    backends: Mapping[str, Backend], settings: Sequence[str], meters: Sequence[str]
-) -> tuple[Target, ...]:
-    """One target a backend, with the `key=value` settings that its options model knows.
-
-    Raises UsageError for a setting without "=", one that no backend knows, and a value that does not fit.
-    """
-    pairs = dict(_split_setting(setting) for setting in settings)
-    unknown = set(pairs) - {
-        name for backend in backends.values() for name in backend.options_model.model_fields
-    }
-    if unknown:
-        known = sorted({name for backend in backends.values() for name in backend.options_model.model_fields})
-        raise UsageError(
-            f"--set: no device here has the option {sorted(unknown)[0]!r}",
-            fix=f"known: {', '.join(known) or 'none'}",
-        )
-    return tuple(
-        Target(name=name, device=name, options=_options(backend, pairs), meters=tuple(meters))
-        for name, backend in backends.items()
-    )
 
 
 def choose_variants(
@@ -138,6 +114,7 @@ def _inputs(
             "device": target.device,
             "power_mode": target.power_mode,
             "meters": list(target.meters),
+            **_host(target),
         },
         "settings": {
             "batch": request.batch,
@@ -154,24 +131,9 @@ def _inputs(
     }
 
 
-def _split_setting(setting: str) -> tuple[str, str]:
-    name, equals, value = setting.partition("=")
-    if not equals or not name.strip():
-        raise UsageError(f"--set {setting!r} is not key=value", fix="write it like --set threads=2")
-    return name.strip(), value.strip()
-
-
-def _options(backend: Backend, pairs: Mapping[str, str]) -> dict[str, Any]:
-    mine = {name: value for name, value in pairs.items() if name in backend.options_model.model_fields}
-    try:
-        return backend.options_model.model_validate(mine).model_dump(mode="json")
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else "?"
-        raise UsageError(
-            f"--set {name}={mine.get(name, '')}: {first['msg']}",
-            fix=f"see `edgebench devices` for {backend.name}",
-        ) from error
+def _host(target: Target) -> dict[str, str]:
+    """The declared host as a digest: another host is another trial, and its name stays out of the inputs."""
+    return {} if target.host is None else {"host_sha256": hashlib.sha256(target.host.encode()).hexdigest()}
 
 
 def _refuse_unknown(asked: Sequence[object], known: Sequence[object], what: str) -> None:

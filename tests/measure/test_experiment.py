@@ -10,7 +10,8 @@ from edgebench.measure.experiment import Experiment
 from edgebench.measure.progress import SilentObserver
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
-from edgebench.plan.trials import Plan, choose_variants, make_targets, make_trials
+from edgebench.plan.targets import make_targets
+from edgebench.plan.trials import Plan, choose_variants, make_trials
 from edgebench.store.records import SessionRecord, SessionTables
 from tests.fakes import FakeBackend, FakeDevice, made_images, made_scene
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.plan.trials import choose_variants, make_targets, make_trials
+from edgebench.plan.targets import make_targets
+from edgebench.plan.trials import choose_variants, make_trials
 from tests.fakes import FakeBackend, made_images, made_scene
 
 

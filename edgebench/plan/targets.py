@@ -1,0 +1,142 @@
+"""The targets of a run: those that --device makes with its flags, and those of the targets file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from edgebench.contract import Backend, Launch, Target
+from edgebench.errors import UsageError
+from edgebench.link.address import check_address
+from edgebench.plan.targets_file import DeclaredTarget
+
+
+def make_targets(
+    backends: Mapping[str, Backend],
+    settings: Sequence[str],
+    meters: Sequence[str],
+    *,
+    devices: Sequence[str] | None = None,
+    declared: Sequence[DeclaredTarget] = (),
+    host: str | None = None,
+    python: str | None = None,
+    power_mode: str | None = None,
+) -> tuple[Target, ...]:
+    """One target a device, then the declared ones.
+
+    Args:
+        backends: by name, those of the devices and of the declared targets.
+        settings: `key=value`; each target takes those that its backend's options model knows.
+        meters: of every target; a declared target keeps its own where this is empty.
+        devices: names of backends; None for all of `backends`.
+        declared: targets of the targets file.
+        host: where the targets of `devices` are; None for this machine.
+        python: of the targets of `devices`.
+        power_mode: of every target; a declared target keeps its own where this is None.
+
+    Raises:
+        UsageError: a setting without "=", one that no backend knows, a value that does not fit, a name
+            that two targets share, a host for a device that is not reached by SSH.
+    """
+    pairs = dict(_split_setting(setting) for setting in settings)
+    _refuse_unknown_settings(pairs, backends)
+    names = tuple(backends if devices is None else dict.fromkeys(devices))
+    _refuse_flags_without_device(names, declared, host=host, python=python)
+    if host is not None:
+        check_address(host)
+    targets = [
+        Target(
+            name=name,
+            device=name,
+            options=_options(backends[name], {}, pairs, ""),
+            launch=Launch(python=python),
+            power_mode=power_mode,
+            meters=tuple(meters),
+            host=host,
+        )
+        for name in names
+    ]
+    targets += [_from_file(one, backends[one.device], pairs, meters, power_mode) for one in declared]
+    seen: set[str] = set()
+    for target in targets:
+        if target.name in seen:
+            raise UsageError(
+                f"two targets of this run are called {target.name!r}",
+                fix="leave --device out where --target names the board, or rename it in the targets file",
+            )
+        seen.add(target.name)
+        if target.host is not None and not backends[target.device].takes_host:
+            raise UsageError(
+                f"{target.device} is not reached by SSH", fix=f"leave the host of {target.name} out"
+            )
+    return tuple(targets)
+
+
+def _from_file(
+    one: DeclaredTarget,
+    backend: Backend,
+    pairs: Mapping[str, str],
+    meters: Sequence[str],
+    power_mode: str | None,
+) -> Target:
+    return Target(
+        name=one.name,
+        device=one.device,
+        options=_options(backend, one.options, pairs, one.name),
+        launch=Launch(one.python, dict(one.launch.env), one.launch.prefix, one.launch.affinity),
+        power_mode=power_mode or one.power_mode,
+        meters=tuple(meters) or one.meters,
+        mass_g=one.mass_g,
+        size_mm=one.size_mm,
+        host=one.host,
+    )
+
+
+def _refuse_flags_without_device(
+    devices: Sequence[str], declared: Sequence[DeclaredTarget], *, host: str | None, python: str | None
+) -> None:
+    for flag, value in (("--host", host), ("--python", python)):
+        if value is not None and declared and not devices:
+            raise UsageError(
+                f"{flag} belongs to --device, and there is none",
+                fix=f"a --target takes its {flag.strip('-')} from the targets file",
+            )
+    if python is not None and (not python or python.startswith("-")):
+        raise UsageError(
+            f"--python {python!r} is no interpreter", fix="name a path, such as /usr/bin/python3"
+        )
+
+
+def _split_setting(setting: str) -> tuple[str, str]:
+    name, equals, value = setting.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"--set {setting!r} is not key=value", fix="write it like --set threads=2")
+    return name.strip(), value.strip()
+
+
+def _refuse_unknown_settings(pairs: Mapping[str, str], backends: Mapping[str, Backend]) -> None:
+    known = {name for backend in backends.values() for name in backend.options_model.model_fields}
+    if unknown := set(pairs) - known:
+        raise UsageError(
+            f"--set: no device here has the option {sorted(unknown)[0]!r}",
+            fix=f"known: {', '.join(sorted(known)) or 'none'}",
+        )
+
+
+def _options(
+    backend: Backend, declared: Mapping[str, Any], pairs: Mapping[str, str], target: str
+) -> dict[str, Any]:
+    mine = {name: value for name, value in pairs.items() if name in backend.options_model.model_fields}
+    try:
+        return backend.options_model.model_validate({**declared, **mine}).model_dump(mode="json")
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else "?"
+        known = ", ".join(backend.options_model.model_fields) or "none"
+        if name in mine:
+            what = f"--set {name}={mine[name]}: {first['msg']}"
+        else:
+            what = f"the targets file: target {target!r}: options.{name}: {first['msg']}"
+        raise UsageError(what, fix=f"{backend.name} takes: {known}; see `edgebench devices`") from error

@@ -1,0 +1,210 @@
+"""The targets file: boards with their names, written once, in TOML.
+
+One table a board::
+
+    [[targets]]
+    name = "nano"
+    device = "cpu"                  # a name of `edgebench devices`
+    host = "user@nano.local:22"     # left out: this machine
+    python = "/usr/bin/python3"     # of the board
+    launch = { env = { OMP_NUM_THREADS = "2" }, prefix = ["nice", "-n", "-5"], affinity = [2, 3] }
+    options = { threads = 2 }       # what --set takes
+    power_mode = "MAXN"
+    meters = ["rapl"]
+    mass_g = 138.0
+    size_mm = [100.0, 80.0, 29.0]
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import platformdirs
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+
+from edgebench.errors import UsageError
+from edgebench.link.address import check_address
+
+FILE_NAME = "targets.toml"
+MAX_BYTES = 1 << 20
+MAX_TARGETS = 200
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Word = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]*$")]
+TargetName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")]
+
+
+class DeclaredLaunch(BaseModel):
+    """How a worker is started there; the contract's Launch without its python."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Word | Literal[""]] = {}
+    prefix: tuple[Word, ...] = ()
+    affinity: tuple[Annotated[int, Field(ge=0, lt=4096)], ...] = ()
+
+
+class DeclaredTarget(BaseModel):
+    """One board of the file; `options` are checked when the target is used, by its device."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: TargetName
+    device: Word
+    host: str | None = None
+    python: Word | None = None
+    launch: DeclaredLaunch = DeclaredLaunch()
+    options: dict[str, Any] = {}
+    power_mode: Annotated[
+        Word | None, BeforeValidator(lambda mode: str(mode) if type(mode) is int else mode)
+    ] = None
+    meters: tuple[Word, ...] = ()
+    mass_g: Positive | None = None
+    size_mm: tuple[Positive, Positive, Positive] | None = None
+
+    @field_validator("host")
+    @classmethod
+    def _is_address(cls, host: str | None) -> str | None:
+        if host is not None:
+            try:
+                check_address(host)
+            except UsageError as error:
+                raise ValueError(f"{error.what}; {error.fix}") from error
+        return host
+
+    @field_validator("python")
+    @classmethod
+    def _is_no_option(cls, python: str | None) -> str | None:
+        if python is not None and python.startswith("-"):
+            raise ValueError("a path or a name of a Python does not begin with '-'")
+        return python
+
+
+@dataclass(frozen=True)
+class TargetsFile:
+    """A targets file that was read; `path` is None where there is no such file."""
+
+    path: Path | None
+    targets: tuple[DeclaredTarget, ...]
+
+    def named(self, names: Sequence[str]) -> tuple[DeclaredTarget, ...]:
+        """The targets of those names, each once; UsageError for one that the file does not have."""
+        by_name = {target.name: target for target in self.targets}
+        for name in names:
+            if name in by_name:
+                continue
+            if self.path is None:
+                raise UsageError(
+                    f"there is no target {name!r}",
+                    why=f"neither ./{FILE_NAME} nor {user_file()} is there",
+                    fix=f"write the board into ./{FILE_NAME}, or use --device with --host",
+                )
+            close = difflib.get_close_matches(name, by_name, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            known = ", ".join(by_name) or "none"
+            raise UsageError(f"{self.path} has no target {name!r}", fix=f"{hint}known: {known}")
+        return tuple(by_name[name] for name in dict.fromkeys(names))
+
+
+def user_file() -> Path:
+    """Where the user's own targets file lies."""
+    return Path(platformdirs.user_config_dir("edgebench")) / FILE_NAME
+
+
+def read_targets(path: Path | None = None) -> TargetsFile:
+    """The file named, else the first of ./targets.toml and the user's; UsageError for a bad one."""
+    if path is not None:
+        return TargetsFile(path, parse_targets(_bytes(path), path))
+    for candidate in (Path(FILE_NAME), user_file()):
+        if candidate.exists():
+            return TargetsFile(candidate, parse_targets(_bytes(candidate), candidate))
+    return TargetsFile(None, ())
+
+
+def parse_targets(data: bytes, path: Path) -> tuple[DeclaredTarget, ...]:
+    """The targets of a file's bytes; `path` is for messages.
+
+    Raises UsageError, which names the file and the target, for what is not TOML, a key that does not
+    exist, a value that does not fit, and a name that comes twice.
+    """
+    try:
+        content = tomllib.loads(data.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{path} is not TOML", why=str(error), fix="mend the file") from error
+    if unknown := set(content) - {"targets", "schema_version"}:
+        raise UsageError(
+            f"{path}: {sorted(unknown)[0]!r} is no key of a targets file",
+            fix="a board is a table [[targets]]",
+        )
+    if content.get("schema_version", 1) != 1:
+        raise UsageError(
+            f"{path}: schema version {content['schema_version']!r} is not known",
+            fix="use schema_version = 1, or a newer EdgeBench",
+        )
+    tables = content.get("targets", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise UsageError(f"{path}: targets is no list of tables", fix="write each board as [[targets]]")
+    if len(tables) > MAX_TARGETS:
+        raise UsageError(f"{path} has {len(tables)} targets", fix=f"at most {MAX_TARGETS} are taken")
+    found: dict[str, DeclaredTarget] = {}
+    for number, table in enumerate(tables, 1):
+        target = _declared(table, number, path)
+        if target.name in found:
+            raise UsageError(
+                f"{path}: there are two targets {target.name!r}", fix="give each board a name of its own"
+            )
+        found[target.name] = target
+    return tuple(found.values())
+
+
+def _declared(table: Mapping[str, Any], number: int, path: Path) -> DeclaredTarget:
+    try:
+        return DeclaredTarget.model_validate(table)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = table.get("name")
+        which = repr(name) if isinstance(name, str) else f"number {number}"
+        key = ".".join(str(part) for part in first["loc"]) or "?"
+        if first["type"] == "extra_forbidden":
+            known = DeclaredLaunch if len(first["loc"]) > 1 else DeclaredTarget
+            raise UsageError(
+                f"{path}: target {which}: there is no key {key!r}",
+                fix=f"known: {', '.join(known.model_fields)}",
+            ) from error
+        if first["type"] == "missing":
+            raise UsageError(
+                f"{path}: target {which} has no {key}", fix="every target has a name and a device"
+            ) from error
+        message = first["msg"].removeprefix("Value error, ")
+        raise UsageError(
+            f"{path}: target {which}: {key}: {message}",
+            fix=_FIXES.get(str(first["loc"][0]), "mend the value"),
+        ) from error
+
+
+_FIXES = {
+    "name": "up to 40 letters, digits, '.', '_' and '-', a letter or digit first",
+    "host": "write it like host = 'user@board' or 'user@board:2222'",
+    "launch": "write it like launch = { env = { NAME = 'value' }, prefix = ['nice'], affinity = [0, 1] }",
+    "meters": "write them like meters = ['rapl']",
+    "mass_g": "write grams, such as mass_g = 138.0",
+    "size_mm": "write three lengths in millimetres, such as size_mm = [100.0, 80.0, 29.0]",
+}
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read", why=error.strerror or str(error), fix="name another --targets-file"
+        ) from error
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{path} is larger than 1 MiB", fix="a targets file is a few lines a board")
+    return data
