@@ -21,7 +21,7 @@ from edgebench.contract import (
     SessionSettings,
 )
 from edgebench.errors import SessionError
-from edgebench.link.clockmatch import match_clocks
+from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
 from edgebench.link.failures import from_end, from_link, from_protocol, from_reply
 from edgebench.link.placing import Placer
@@ -37,6 +37,7 @@ from edgebench.link.replies import (
     scores_in,
     stamps_in,
 )
+from edgebench.link.schedule import Schedule
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.timeouts import Timeouts
 from edgebench.models.artifact import Artifact
@@ -76,13 +77,13 @@ class AgentSession:
         self._settings = settings
         self._runner = runner
         self._timeouts = timeouts
-        self._probes = SessionProbes(settings.meters)
+        self._probes = SessionProbes(settings.meters, settings.monitors)
         self._stages: tuple[str, ...] = ()
         self._cold: dict[str, float | None] = asdict(ColdFigures())
         self._warmup: dict[str, Json] = {}
         self._memory: dict[str, int | None] = {"after_load_bytes": None, "peak_bytes": None}
         self._runtime: dict[str, Json] = {}
-        self._clock: dict[str, dict[str, int]] = {}
+        self._clock = SessionClock(connection)
         self._windows: dict[str, tuple[int, int] | None] = {"idle": None, "steady": None}
         self._stderr_tail = ""
         self._running = False
@@ -92,7 +93,8 @@ class AgentSession:
     def __enter__(self) -> AgentSession:
         self._connection.listen(self._hear)
         try:
-            self._match_clocks("start")
+            with self._told("start"):
+                self._clock.edge("start", self._timeouts.connect)
             self._start_worker()
             self._load()
             with self._told("start"):
@@ -191,13 +193,13 @@ class AgentSession:
             path = self._placer.place(plan.scene.path, plan.scene.sha256)
         self._call("scene", "scene", self._timeouts.scene, path=path)
         try:
-            if self._probes.sampling and self._settings.idle_s > 0:
+            if self._probes.metering and self._settings.idle_s > 0:
                 self._idle()
             yield from self._passes(plan)
         finally:
             with contextlib.suppress(LinkLost, ProtocolError, _WorkerEnded):
                 self._probes.stop(self._connection, self._timeouts.probe)
-                self._clock["end"] = asdict(match_clocks(self._connection, self._timeouts.stop))
+                self._clock.edge("end", self._timeouts.stop)
 
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [n, classes] of every image, on the runtime that was timed."""
@@ -218,15 +220,16 @@ class AgentSession:
             with contextlib.suppress(LinkLost, ProtocolError, _WorkerEnded):
                 tail = self._connection.request({"op": "tail"}, self._timeouts.stop).message
                 self._stderr_tail = str(tail.get("stderr_tail", ""))
-        probes, reasons = self._probes.facts()
+        probes, reasons, monitor_reasons = self._probes.facts()
         return {
             "cold": dict(self._cold),
             "warmup": dict(self._warmup),
             "memory": dict(self._memory),
             "runtime": dict(self._runtime),
-            "clock": dict(self._clock),
+            "clock": self._clock.facts(),
             "probes": probes,
             "probe_reasons": reasons,
+            "monitor_reasons": monitor_reasons,
             "windows_ns": dict(self._windows),
             "stderr_tail": self._stderr_tail,
         }
@@ -254,8 +257,10 @@ class AgentSession:
         if interrupt:
             raise interrupt
         begin: int | None = None
-        for number in range(plan.passes):
-            one, interrupt = self._one_pass(index + number, "steady", plan)
+        schedule = Schedule(plan)
+        while not schedule.over:
+            one, interrupt = self._one_pass(index, "steady", plan, schedule)
+            index += 1
             begin = one.start_ns if begin is None else begin
             self._windows["steady"] = (begin, one.end_ns)
             yield one
@@ -263,19 +268,31 @@ class AgentSession:
                 raise interrupt
 
     def _one_pass(
-        self, index: int, phase: Literal["first", "steady"], plan: MeasurePlan
+        self,
+        index: int,
+        phase: Literal["first", "steady"],
+        plan: MeasurePlan,
+        schedule: Schedule | None = None,
     ) -> tuple[Pass, KeyboardInterrupt | None]:
-        frame, interrupt = self._finishing("pass")
+        due_ns = deadline_ns = None
+        with self._told("measure"):
+            self._clock.between(self._timeouts.measure)
+        if schedule is None or schedule.period_ns is None:
+            frame, interrupt = self._finishing("pass")
+        else:
+            frame, interrupt = self._finishing("pass", schedule, period_ns=schedule.period_ns)
         with self._told("measure"):
             reply = checked(Passed, frame.message)
+            if schedule is not None:
+                due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
             stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self._stages))
             rest = frame.payload[reply.stamps_bytes :]
             scores = scores_in(rest, reply, plan.scene.patches, len(self._artifact.class_names))
         self._note_first_inference(reply)
         self._memory["peak_bytes"] = reply.peak_bytes
         batch = self._artifact.batch
-        made = Pass(index, phase, reply.start_ns, reply.end_ns, self._stages, stamps, scores, batch)
-        return made, interrupt
+        stamped = (reply.start_ns, reply.end_ns, self._stages, stamps, scores, batch)
+        return Pass(index, phase, *stamped, due_ns=due_ns, deadline_ns=deadline_ns), interrupt
 
     def _warm_up(self, plan: MeasurePlan) -> tuple[Pass | None, KeyboardInterrupt | None]:
         frame, interrupt = self._finishing("warmup", floor=plan.warmup_floor, cap=plan.warmup_cap)
@@ -288,13 +305,21 @@ class AgentSession:
         batch = self._artifact.batch
         return Pass(1, "warmup", reply.start_ns, reply.end_ns, self._stages, stamps, None, batch), interrupt
 
-    def _finishing(self, operation: str, **fields: Json) -> tuple[Frame, KeyboardInterrupt | None]:
-        """A request that outlives one Ctrl-C: the pass in hand is worth its few seconds."""
+    def _finishing(
+        self, operation: str, schedule: Schedule | None = None, **fields: Json
+    ) -> tuple[Frame, KeyboardInterrupt | None]:
+        """A request that outlives one Ctrl-C: the pass in hand is worth its few seconds.
+
+        In the pause before a paced pass there is none in hand.
+        """
+        limit_s = self._timeouts.measure + (schedule.wait_s(self._clock.device_now_ns()) if schedule else 0.0)
         with self._told("measure"):
-            request = self._send(operation, self._timeouts.measure, fields)
+            request = self._send(operation, limit_s, fields)
         try:
-            return self._wait(request, "measure", self._timeouts.measure), None
+            return self._wait(request, "measure", limit_s), None
         except KeyboardInterrupt as interrupt:
+            if schedule is not None and schedule.wait_s(self._clock.device_now_ns()) > 0:
+                raise
             try:
                 return self._wait(request, "measure", self._timeouts.interrupt, grace_s=0.0), interrupt
             except SessionError:
@@ -332,10 +357,6 @@ class AgentSession:
         frame = self._connection.request({"op": "tail"}, self._timeouts.stop)
         self._stderr_tail = str(frame.message.get("stderr_tail", ""))
         return self._stderr_tail
-
-    def _match_clocks(self, edge: str) -> None:
-        with self._told("start"):
-            self._clock[edge] = asdict(match_clocks(self._connection, self._timeouts.connect))
 
     def _hear(self, frame: Frame) -> None:
         event = frame.message.get("event")

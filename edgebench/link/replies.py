@@ -59,6 +59,7 @@ class Passed(Scored):
     end_ns: Count
     stamps_bytes: Count
     peak_bytes: Count | None
+    due_ns: Count | None = None  # of a paced pass
 
 
 class Warmed(Reply):
@@ -88,8 +89,12 @@ class Ended(Reply):
     stderr_tail: str = ""
 
 
+_Name = Annotated[str, Field(max_length=200)]
+_Reason = Annotated[str, Field(max_length=2000)]
+
+
 class _Channel(Reply):
-    name: str = Field(max_length=200)
+    name: _Name
     quantity: str = Field(max_length=50)
     unit: str = Field(max_length=20)
 
@@ -99,6 +104,7 @@ class _Info(Reply):
     resolution: str
     scope: str
     channels: tuple[_Channel, ...] = Field(min_length=1, max_length=256)
+    absent: dict[_Name, _Reason] = Field(default_factory=dict, max_length=64)
 
 
 class ProbeReport(Reply):
@@ -119,7 +125,10 @@ class ProbeReport(Reply):
             raise ProtocolError("a probe announced itself without saying what it is")
         kind, _, address = self.probe.partition(":")
         channels = tuple(Channel(one.name, one.quantity, one.unit) for one in self.info.channels)
-        return ProbeInfo(kind, address, self.info.rate_hz, self.info.resolution, self.info.scope, channels)
+        info = self.info
+        return ProbeInfo(
+            kind, address, info.rate_hz, info.resolution, info.scope, channels, dict(info.absent)
+        )
 
     def chunk(self, payload: bytes) -> ProbeChunk:
         """Stamps int64 [n], then float64 [n] a channel."""

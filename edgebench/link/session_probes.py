@@ -17,14 +17,17 @@ NOT_ASKED = "no meter was asked for"
 
 
 class SessionProbes:
-    """What the meters of one session say; one that cannot be opened leaves its reason, not a failure.
+    """What the probes of one session say; one that cannot be opened leaves its reason, not a failure.
 
     Args:
         meters: each `kind:address`.
+        monitors: likewise; nobody waits for a figure of theirs, so their reasons are kept apart.
     """
 
-    def __init__(self, meters: Sequence[str]) -> None:
+    def __init__(self, meters: Sequence[str], monitors: Sequence[str] = ()) -> None:
+        self._monitors = tuple(dict.fromkeys(one for one in monitors if one not in meters))
         self._meters = tuple(dict.fromkeys(meters))
+        self._all = (*self._meters, *self._monitors)
         self._infos: dict[str, ProbeInfo] = {}
         self._reasons: dict[str, str] = {} if self._meters else {"": NOT_ASKED}
         self._chunks: list[ProbeChunk] = []
@@ -32,13 +35,13 @@ class SessionProbes:
         self._running = False
 
     @property
-    def sampling(self) -> bool:
-        """Whether any probe is open."""
-        return self._running and bool(self._infos)
+    def metering(self) -> bool:
+        """Whether any probe that can say something about power is open."""
+        return self._running and any(info.is_meter for info in self._infos.values())
 
     def start(self, connection: Connection, placer: Placer, timeout_s: float) -> None:
         """Start every probe and wait until each has said what it is, or why it is not."""
-        for meter in self._meters:
+        for meter in self._all:
             kind, _, address = meter.partition(":")
             module = registry.probe_module(kind)
             if getattr(module, "PLACE", None) != "board" or module.__file__ is None:
@@ -65,7 +68,7 @@ class SessionProbes:
         """Take in one message of a probe; ProtocolError when it is none."""
         report = checked(ProbeReport, frame.message)
         meter = report.probe
-        if meter not in self._meters:
+        if meter not in self._all:
             return
         if report.kind == "info":
             self._infos[meter] = report.probe_info()
@@ -83,9 +86,11 @@ class SessionProbes:
         while self._chunks:
             yield self._chunks.pop(0)
 
-    def facts(self) -> tuple[list[dict[str, Json]], dict[str, str]]:
-        """The open probes, and by meter why another gave nothing."""
-        return [asdict(info) for info in self._infos.values()], dict(self._reasons)
+    def facts(self) -> tuple[list[dict[str, Json]], dict[str, str], dict[str, str]]:
+        """The open probes, by meter why another gave nothing, and the same by monitor."""
+        meters = {name: why for name, why in self._reasons.items() if name not in self._monitors}
+        monitors = {name: why for name, why in self._reasons.items() if name in self._monitors}
+        return [asdict(info) for info in self._infos.values()], meters, monitors
 
     def _silent(self) -> list[str]:
         return [meter for meter in self._started if meter not in self._infos and meter not in self._reasons]

@@ -109,6 +109,7 @@ def measure_session(device: Device, job: Job, describe: dict[str, Any]) -> Measu
         clock=got.facts.get("clock") or {},
         probes=tuple(got.facts.get("probes") or ()),
         probe_reasons=got.facts.get("probe_reasons") or {},
+        monitor_reasons=got.facts.get("monitor_reasons") or {},
         windows_ns=got.facts.get("windows_ns") or {},
         predicted=_predicted(got),
     )
@@ -121,6 +122,9 @@ def _drive(session: Session, job: Job, got: _Gathered) -> None:
     got.check = golden.compare(scores, job.artifact.golden, job.settings.options)
     golden.require(got.check)
     for one in session.measure(job.plan):
+        if one.due_ns is not None and got.passes:
+            # The pause before a paced pass is the schedule's, not the harness's.
+            got.device_s += max(0, one.due_ns - got.passes[-1].end_ns) / 1e9
         got.passes.append(one)
         got.chunks += session.probe_chunks()
         got.device_s += one.image_ns / 1e9
