@@ -16,6 +16,7 @@ from . import memory
 from .clock import monotonic_clock
 from .descriptors import take_over_descriptors
 from .frames import FrameStream, Message
+from .pace import Pace
 from .steady import steady_after
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Worker:
     def __init__(self, stream: FrameStream) -> None:
         self._stream = stream
         self._clock = monotonic_clock()
+        self._pace = Pace(self._clock)
         self._model: Optional[Model] = None
         self._loop: Optional[TimedLoop] = None
         self._patch = 0
@@ -129,11 +131,16 @@ class Worker:
         return {"start_ns": began, "end_ns": self._clock()}, b""
 
     def scan(self, request: Message) -> Reply:
-        """One pass over the scene."""
+        """One pass over the scene; with a `period_ns` it starts when it is due, and not before."""
         loop = self._begin("measure")
+        period_ns = request.get("period_ns")
+        due_ns = self._pace.wait(period_ns) if period_ns else None
         timed = loop.run(self._windows)
         self._batch_ns = _batch_ns(timed, loop)
-        return self._as_pass(timed, loop, timed.scores.tobytes())
+        reply, payload = self._as_pass(timed, loop, timed.scores.tobytes())
+        if due_ns is not None:
+            reply["due_ns"] = due_ns
+        return reply, payload
 
     def warmup(self, request: Message) -> Reply:
         """Find the batch after which the session was steady; go on beyond the first pass to find it.

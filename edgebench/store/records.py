@@ -106,8 +106,8 @@ class ExperimentRecord(_Record):
     seed: int
     sessions: int = Field(ge=1)
     passes: int = Field(ge=1)
-    period_s: float | None = Field(None, gt=0)  # between two steady passes; None: back to back
-    sustained_s: float | None = Field(None, gt=0)  # of steady passes a session, instead of `passes`
+    period_s: float | None = Field(default=None, gt=0)  # between two steady passes; None: back to back
+    sustained_s: float | None = Field(default=None, gt=0)  # of steady passes a session, instead of `passes`
     scene: SceneRecord
     images: ImagesRecord | None = None
     images_reason: str = ""  # why there are none

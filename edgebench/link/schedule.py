@@ -1,0 +1,72 @@
+"""The steady part of one session as the host follows it: when the next pass is due, when the last is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from edgebench.agent.frames import ProtocolError
+from edgebench.contract import MeasurePlan
+
+SLACK_S = 60.0
+"""How far the host's clock may be ahead of what the device says has passed, before that is not believed."""
+
+
+class Schedule:
+    """Follows the steady passes by their stamps on the device's clock.
+
+    Args:
+        plan: a number of passes, or for how long; perhaps a period.
+        host_s: the host's monotonic clock, which only bounds a device whose clock stands still.
+    """
+
+    def __init__(self, plan: MeasurePlan, host_s: Callable[[], float] = time.monotonic) -> None:
+        self.period_ns = None if plan.period_s is None else max(1, round(plan.period_s * 1e9))
+        self.next_due_ns: int | None = None
+        self._passes = plan.passes
+        self._sustained_s = plan.sustained_s
+        self._host_s = host_s
+        self._host_began_s = host_s()
+        self._began_ns: int | None = None
+        self._reached_ns = 0
+        self._seen = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether there are passes enough, or they went on for long enough; at least one is measured."""
+        if self._sustained_s is None:
+            return self._seen >= self._passes
+        return self._began_ns is not None and self._reached_ns - self._began_ns >= self._sustained_s * 1e9
+
+    def take_in(self, start_ns: int, end_ns: int, due_ns: int | None) -> tuple[int, int] | tuple[None, None]:
+        """One more pass as the device stamped it; gives its due time and deadline where it is paced.
+
+        ProtocolError for a pass that was not started when it was due, and for a clock that stands still.
+        """
+        self._seen += 1
+        if self.period_ns is None:
+            self._began_ns = start_ns if self._began_ns is None else self._began_ns
+            self._reached_ns = end_ns
+            self._require_moving_clock()
+            return None, None
+        if due_ns is None or due_ns > start_ns or due_ns != (self.next_due_ns or due_ns):
+            raise ProtocolError(f"a paced pass due at {due_ns}, started at {start_ns}")
+        deadline_ns = due_ns + self.period_ns
+        self._began_ns = due_ns if self._began_ns is None else self._began_ns
+        # The pause after a pass belongs to the time that a paced session goes on.
+        self._reached_ns = max(end_ns, deadline_ns)
+        self.next_due_ns = deadline_ns
+        self._require_moving_clock()
+        return due_ns, deadline_ns
+
+    def wait_s(self, now_ns: int) -> float:
+        """For how long a device whose clock says `now_ns` waits for the next pass; 0 where it is due."""
+        return 0.0 if self.next_due_ns is None else max(0, self.next_due_ns - now_ns) / 1e9
+
+    def _require_moving_clock(self) -> None:
+        if self._sustained_s is None or self._began_ns is None:
+            return
+        gone_s = self._host_s() - self._host_began_s
+        if gone_s > 1.1 * self._sustained_s + SLACK_S and not self.over:
+            said_s = (self._reached_ns - self._began_ns) / 1e9
+            raise ProtocolError(f"its clock says that {said_s:.1f} s have passed in {gone_s:.1f} s")

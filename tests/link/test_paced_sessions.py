@@ -1,0 +1,71 @@
+"""Paced and sustained sessions, with a real agent and worker."""
+
+import itertools
+import os
+import signal
+import threading
+
+import pytest
+
+
+def test_paced_passes_start_when_they_are_due_and_not_before(rig):
+    device = rig.device()
+    try:
+        with device.session(rig.artifact(), rig.settings()) as session:
+            passes = list(session.measure(rig.plan(passes=4, period_s=0.15)))
+    finally:
+        device.close()
+    steady = [one for one in passes if one.phase == "steady"]
+    assert [one.due_ns for one in passes if one.phase != "steady"] == [None] * (len(passes) - 4)
+    due = [one.due_ns for one in steady]
+    assert [later - earlier for earlier, later in itertools.pairwise(due)] == [150_000_000] * 3
+    assert all(one.start_ns >= one.due_ns for one in steady)
+    assert all(one.deadline_ns == one.due_ns + 150_000_000 for one in steady)
+    # The wait lies outside the pass: its first batch follows its start at once.
+    assert all(one.stamps_ns[0, 0, 0] - one.start_ns < one.image_ns for one in steady)
+
+
+def test_a_device_that_is_too_slow_misses_every_deadline_and_keeps_the_schedule(rig):
+    device = rig.device()
+    try:
+        with device.session(rig.artifact(), rig.settings(delay_us=3000)) as session:
+            passes = list(session.measure(rig.plan(passes=3, period_s=0.001)))
+    finally:
+        device.close()
+    steady = [one for one in passes if one.phase == "steady"]
+    late = [one.lateness_ns for one in steady]
+    assert all(one > 0 for one in late)
+    assert late == sorted(late)
+    assert steady[2].due_ns - steady[0].due_ns == 2_000_000
+
+
+def test_a_sustained_session_goes_on_for_its_time(rig):
+    device = rig.device()
+    try:
+        with device.session(rig.artifact(), rig.settings()) as session:
+            passes = list(session.measure(rig.plan(passes=1, sustained_s=0.3)))
+    finally:
+        device.close()
+    steady = [one for one in passes if one.phase == "steady"]
+    assert len(steady) > 1
+    assert steady[-1].end_ns - steady[0].start_ns >= 300_000_000
+    assert steady[-2].end_ns - steady[0].start_ns < 300_000_000
+    assert [one.index for one in passes] == sorted({one.index for one in passes})
+
+
+def test_an_interrupt_in_the_pause_before_a_pass_ends_it_there(rig):
+    device = rig.device()
+    try:
+        with pytest.raises(KeyboardInterrupt), device.session(rig.artifact(), rig.settings()) as session:
+            passes = session.measure(rig.plan(passes=3, period_s=600.0))
+            while next(passes).phase != "steady":
+                pass
+            timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+            timer.start()
+            next(passes)  # due in ten minutes
+        timer.join()
+        # Nothing of the session is left: the next one starts.
+        with device.session(rig.artifact(), rig.settings()) as session:
+            assert len(list(session.measure(rig.plan(passes=1)))) >= 2
+    finally:
+        device.close()
