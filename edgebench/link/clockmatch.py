@@ -40,6 +40,10 @@ class SessionClock:
         middle = (latest.sent_ns + latest.received_ns) // 2
         return time.monotonic_ns() + latest.device_ns - middle
 
+    def device_ns(self) -> int:
+        """What the device's clock says now, by the round trips of the session's start."""
+        return time.monotonic_ns() + self._edges["start"].offset_ns
+
     def facts(self) -> dict[str, Json]:
         """`start` and `end` where they were reached, and `fit`, the line through all trips."""
         if self._fitted is None or self._fitted[0] != len(self._trips):
