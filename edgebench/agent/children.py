@@ -5,6 +5,7 @@ import signal
 import subprocess
 from typing import Dict, List, NamedTuple, Optional
 
+from .descriptors import end_with_parent
 from .frames import READ_BYTES, Buffer, Decoder, Frame, ProtocolError, encode, write_all
 
 TAIL_BYTES = 65536
@@ -46,6 +47,7 @@ class Child:
             bufsize=0,
             env=dict(os.environ, **env),
             start_new_session=True,
+            preexec_fn=end_with_parent(),  # this process has one thread
         )
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self.stdin = self._process.stdin.fileno()
@@ -53,6 +55,7 @@ class Child:
         self.stderr = self._process.stderr.fileno()
         os.set_blocking(self.stdout, False)
         os.set_blocking(self.stderr, False)
+        self.pid = self._process.pid
         self.tail = Tail()
         self.problem: Optional[str] = None
         self._decoder = Decoder()

@@ -6,6 +6,7 @@ import sys
 from array import array
 from typing import Any, Dict, List, Sequence, Tuple
 
+from .clock import injected
 from .descriptors import take_over_descriptors
 
 
@@ -22,8 +23,11 @@ def main(arguments: List[str]) -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: probe.stop())
     probe.start()
     stream.write({"kind": "info", "info": probe.info})
+    on_clock = injected()
     try:
         for stamps, values in probe:
+            if on_clock is not None:
+                stamps = [on_clock(stamp) for stamp in stamps]
             stream.write(*_chunk(stamps, values))
     except BrokenPipeError:
         return 1

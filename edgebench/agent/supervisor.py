@@ -15,13 +15,17 @@ from types import FrameType
 from typing import Any, Deque, Dict, List, Optional
 
 from . import frames
+from .bootstrap import board_folder
 from .children import Child
 from .clock import monotonic_clock
 from .facts import board_facts
 from .files import FileStore
 from .frames import Frame, Message
+from .lock import BoardLock
 
 PROBE_STOP_S = 3.0
+# A host that lost its power says no goodbye, and nothing on the board may wait for it for ever.
+SILENCE_S = 3600.0
 
 
 class Supervisor:
@@ -30,12 +34,15 @@ class Supervisor:
     Args:
         read_from, write_to: descriptors of the frames.
         folder: where files that are sent are kept.
+        lock_folder: where the board's lock lies.
     """
 
-    def __init__(self, read_from: int, write_to: int, folder: str) -> None:
+    def __init__(self, read_from: int, write_to: int, folder: str, lock_folder: str) -> None:
         self._host_in = read_from
         self._host_out = write_to
         self._files = FileStore(folder)
+        self._lock = BoardLock(lock_folder)
+        self._heard = time.monotonic()
         self._clock = monotonic_clock()
         self._decoder = frames.Decoder()
         self._outgoing: Deque[memoryview] = deque()
@@ -52,7 +59,7 @@ class Supervisor:
         self._probes_stopping: Any = None
 
     def run(self) -> None:
-        """Serve until the host closes its side."""
+        """Serve until the host closes its side, or has said nothing for an hour that nobody gave it."""
         os.set_blocking(self._host_out, False)
         wake_out, wake_in = os.pipe()
         os.set_blocking(wake_out, False)
@@ -68,6 +75,8 @@ class Supervisor:
             signal.set_wakeup_fd(-1)
             for child in list(self._probes.values()) + ([self._worker] if self._worker else []):
                 child.close()
+            self._files.forget()
+            self._lock.release()
 
     def _turn(self, wake: int) -> bool:
         for key, _events in self._selector.select(self._patience_s()):
@@ -79,17 +88,21 @@ class Supervisor:
                 data = os.read(self._host_in, frames.READ_BYTES)
                 if not data:
                     return False
+                self._heard = time.monotonic()
                 for frame in self._decoder.feed(data):
                     self._handle(frame)
             else:
                 self._read_child(key.fd, key.data)
         self._end_the_late()
         self._collect_the_ended()
-        return True
+        return time.monotonic() < self._silent_at()
 
     def _patience_s(self) -> Optional[float]:
         due = [at for at in (self._worker_deadline, self._probes_deadline) if at is not None]
-        return max(0.0, min(due) - time.monotonic()) if due else None
+        return max(0.0, min(due + [self._silent_at()]) - time.monotonic())
+
+    def _silent_at(self) -> float:
+        return max(self._heard, self._worker_deadline or 0.0) + SILENCE_S
 
     # --- the host ---
 
@@ -128,7 +141,8 @@ class Supervisor:
         try:
             reply = self._answer(message, frame.payload)
         except Exception as error:
-            reply = {"error": {"status": "error", "what": "{}: {}".format(type(error).__name__, error)}}
+            what = "{}: {}".format(type(error).__name__, error)
+            reply = {"error": {"status": "error", "what": what, "errno": getattr(error, "errno", None)}}
         if reply is not None:
             reply["re"] = message.get("id")
             self._send(reply)
@@ -150,6 +164,10 @@ class Supervisor:
             return {"path": self._files.have(message["name"])}
         if operation == "put":
             return {"path": self._files.put(message["name"], message["offset"], payload, message["last"])}
+        if operation == "lock":
+            return self._take_lock(message)
+        if operation == "clean":
+            return self._clean(message)
         if operation == "start":
             return self._start_worker(message)
         if operation == "tail":
@@ -166,12 +184,25 @@ class Supervisor:
             return self._stop_probes(message)
         raise ValueError("unknown operation {!r}".format(operation))
 
+    # --- the board ---
+
+    def _take_lock(self, message: Message) -> Message:
+        held = self._lock.held
+        holder = self._lock.take(dict(message["holder"], pid=os.getpid()))
+        if holder is None and not held:
+            self._files.sweep()
+        return {"held": holder is None, "holder": holder or {}}
+
+    def _clean(self, message: Message) -> Message:
+        reply = self._take_lock(message)
+        return dict(reply, **self._files.clean()._asdict()) if reply["held"] else reply
+
     # --- the worker ---
 
     def _start_worker(self, message: Message) -> Message:
         if self._worker is not None:
             raise RuntimeError("a worker is still running")
-        python = message.get("python") or sys.executable
+        python = os.path.expanduser(message.get("python") or sys.executable)
         command = list(message.get("prefix") or []) + [python, sys.argv[0], "worker"]
         if message.get("affinity"):
             command.append("--affinity=" + ",".join(str(int(number)) for number in message["affinity"]))
@@ -231,7 +262,9 @@ class Supervisor:
         if name in self._probes:
             raise RuntimeError("the probe {} is running already".format(name))
         command = [sys.executable, sys.argv[0], "probe", str(message["file"]), str(message["address"])]
-        probe = Child(command, {})
+        # A monitor watches the worker beside which it was started.
+        env = {"EDGEBENCH_WORKER_PID": str(self._worker.pid)} if self._worker else {}
+        probe = Child(command, env)
         self._probes[name] = probe
         self._watch(probe, name)
         return {}
@@ -334,14 +367,14 @@ def _leave(number: int, frame: Optional[FrameType]) -> None:
 
 def main(arguments: List[str]) -> int:
     """Serve frames on stdin and stdout; the argument is the folder for files that are sent."""
-    folder = arguments[0] if arguments else os.path.join(os.path.expanduser("~"), ".cache", "edgebench-agent")
+    folder = arguments[0] if arguments else board_folder()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGHUP, _leave)
     out = os.dup(1)
     os.dup2(2, 1)
     try:
-        Supervisor(0, out, folder).run()
+        Supervisor(0, out, folder, board_folder()).run()
     except (BrokenPipeError, ConnectionError):
         pass
     return 0
