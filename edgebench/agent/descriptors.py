@@ -1,9 +1,14 @@
 """A child's descriptors: frames get descriptors of their own, and whatever prints goes to stderr."""
 
+import ctypes
 import os
+import signal
 import sys
+from typing import Callable
 
 from .frames import FrameStream
+
+PR_SET_PDEATHSIG = 1
 
 
 def take_over_descriptors() -> FrameStream:
@@ -23,11 +28,24 @@ def take_over_descriptors() -> FrameStream:
     return FrameStream(into, out)
 
 
-def _die_with_parent() -> None:
-    if not sys.platform.startswith("linux"):
-        return
-    import ctypes
-    import signal
+def end_with_parent() -> Callable[[], None]:
+    """What a child calls before it becomes another program: from then on it ends when this process does.
 
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, int(signal.SIGKILL))
+    On Linux; elsewhere it does nothing, and the child has its closed stdin to go by.
+    """
+    if not sys.platform.startswith("linux"):
+        return lambda: None
+    prctl = ctypes.CDLL(None).prctl
+    parent = os.getpid()
+
+    def ask() -> None:
+        prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return ask
+
+
+def _die_with_parent() -> None:
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))

@@ -1,12 +1,22 @@
-"""Files that travel to the device: named by their hash, verified, and renamed into place when whole."""
+"""Files that travel to the device: named by their hash, verified as they come, in place only when whole.
+
+A file is hashed once: a note beside it says which size, times and inode the verified file had, and in
+which boot. A file that changed, or that a power cut may have damaged, is hashed again.
+"""
 
 import hashlib
 import os
 import re
-from typing import Optional
+import stat
+from typing import List, NamedTuple, Optional
 
-_NAME = re.compile(r"[0-9a-f]{64}(\.[a-z0-9]{1,12})?\Z")
+_HASHED = r"[0-9a-f]{64}(\.[a-z0-9]{1,12})?"
+_NAME = re.compile(_HASHED + r"\Z")
+_OURS = re.compile(r"(" + _HASHED + r"(\.[0-9]{1,10}\.part|\.ok)?|lock)\Z")
 _READ_BYTES = 1 << 20
+_BOOT = "/proc/sys/kernel/random/boot_id"
+
+Removed = NamedTuple("Removed", [("files", int), ("size", int), ("left", int)])
 
 
 class FileStore:
@@ -18,6 +28,7 @@ class FileStore:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self._coming: Optional[_Coming] = None
 
     def path(self, name: str) -> str:
         """Where a file of that name lies or would lie; ValueError for anything that is no hash."""
@@ -29,28 +40,148 @@ class FileStore:
         """The path of a file that is here, whole and unchanged, or None."""
         path = self.path(name)
         try:
-            return path if _sha256(path) == name[:64] else None
+            stamp = _stamp(path)
+            if _noted(path) != stamp:
+                if _sha256(path) != name[:64]:
+                    return None
+                _note(path, stamp)
         except OSError:
             return None
+        return path
 
     def put(self, name: str, offset: int, data: bytes, last: bool) -> str:
-        """Add a piece at its offset; the last piece verifies the whole and puts it in place.
+        """Add a piece at its offset; the last piece puts the verified whole in place.
 
-        ValueError when the pieces do not follow on one another or the hash is another one.
+        ValueError when the pieces do not follow on one another or the hash is another one, OSError when
+        they cannot be written; either leaves nothing behind.
         """
         path = self.path(name)
-        part = path + ".part"
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        with open(part, "wb" if offset == 0 else "ab") as file:
-            if file.tell() != offset:
-                raise ValueError("a piece of {} is missing before byte {}".format(name, offset))
-            file.write(data)
-        if last:
-            if _sha256(part) != name[:64]:
-                os.unlink(part)
-                raise ValueError("{} arrived damaged".format(name))
-            os.replace(part, path)
+        if offset == 0:
+            self.forget()
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            self._coming = _Coming(path)
+        coming = self._coming
+        if coming is None or coming.path != path or coming.size != offset:
+            raise ValueError("a piece of {} is missing before byte {}".format(name, offset))
+        try:
+            coming.add(data)
+            if last:
+                coming.finish(name[:64])
+                self._coming = None
+        except (OSError, ValueError):
+            self.forget()
+            raise
         return path
+
+    def forget(self) -> None:
+        """Drop a file that has not come whole."""
+        if self._coming is not None:
+            self._coming.drop()
+            self._coming = None
+
+    def sweep(self) -> None:
+        """Remove what broken transfers left; for who holds the board's lock."""
+        for name in _listed(self._folder):
+            if name.endswith(".part") and _OURS.match(name):
+                _unlink(os.path.join(self._folder, name))
+
+    def clean(self) -> Removed:
+        """Remove what EdgeBench put here, and the folder when nothing else is in it."""
+        self.forget()
+        files = size = 0
+        names = _listed(self._folder)
+        ours = [name for name in names if _OURS.match(name)]
+        for name in ours:
+            path = os.path.join(self._folder, name)
+            about = os.lstat(path)
+            os.unlink(path)
+            files += 1
+            size += about.st_size
+        left = len(names) - len(ours)
+        if not left:
+            for folder in (self._folder, os.path.dirname(self._folder)):
+                try:
+                    os.rmdir(folder)
+                except OSError:
+                    break
+        return Removed(files, size, left)
+
+
+class _Coming:
+    """A file on its way, hashed as it comes."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.size = 0
+        self._part = "{}.{}.part".format(path, os.getpid())
+        self._digest = hashlib.sha256()
+        self._file = open(self._part, "wb", 0)  # noqa: SIM115
+
+    def add(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view.nbytes:
+            written = self._file.write(view)
+            view = view[written or 0 :]
+        self._digest.update(data)
+        self.size += len(data)
+
+    def finish(self, digest: str) -> None:
+        self._file.close()
+        if self._digest.hexdigest() != digest:
+            raise ValueError("{} arrived damaged".format(os.path.basename(self.path)))
+        os.replace(self._part, self.path)
+        _note(self.path, _stamp(self.path))
+
+    def drop(self) -> None:
+        self._file.close()
+        _unlink(self._part)
+
+
+def _stamp(path: str) -> str:
+    about = os.lstat(path)
+    if not stat.S_ISREG(about.st_mode):
+        raise FileNotFoundError(path)
+    numbers = (about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
+    # Nothing is flushed to the disk here, so what was verified before a power cut is not trusted after it.
+    return "{} {}".format(" ".join(str(number) for number in numbers), _boot())
+
+
+def _boot() -> str:
+    try:
+        with open(_BOOT) as file:
+            return file.read(64).strip()
+    except OSError:
+        return "unknown"
+
+
+def _noted(path: str) -> Optional[str]:
+    try:
+        with open(path + ".ok") as file:
+            return file.read(512)
+    except (OSError, ValueError):
+        return None
+
+
+def _note(path: str, stamp: str) -> None:
+    try:
+        with open(path + ".ok", "w") as file:
+            file.write(stamp)
+    except OSError:
+        pass  # it is hashed again the next time
+
+
+def _listed(folder: str) -> List[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
 
 
 def _sha256(path: str) -> str:

@@ -1,6 +1,8 @@
 """Files that travel: named by hash, verified, in place only when whole."""
 
+import errno
 import hashlib
+import os
 
 import pytest
 
@@ -11,8 +13,15 @@ NAME = hashlib.sha256(DATA).hexdigest() + ".tflite"
 
 
 @pytest.fixture
-def store(tmp_path):
-    return FileStore(str(tmp_path / "new" / "folder"))
+def folder(tmp_path):
+    return tmp_path / "new" / "folder"
+
+
+@pytest.fixture
+def store(folder):
+    made = FileStore(str(folder))
+    yield made
+    made.forget()
 
 
 def test_a_file_in_pieces_is_there_once_the_last_has_come(store):
@@ -31,11 +40,90 @@ def test_a_transfer_that_broke_off_starts_again(store):
     assert store.have(NAME)
 
 
-def test_a_damaged_file_is_refused_and_forgotten(store, tmp_path):
+def test_a_damaged_file_is_refused_and_forgotten(store, folder):
     with pytest.raises(ValueError, match="damaged"):
         store.put(NAME, 0, DATA[:-1] + b"x", last=True)
     assert store.have(NAME) is None
-    assert list((tmp_path / "new" / "folder").iterdir()) == []
+    assert list(folder.iterdir()) == []
+
+
+def test_a_file_is_hashed_once(store, monkeypatch):
+    store.put(NAME, 0, DATA, last=True)
+    monkeypatch.setattr("edgebench.agent.files._sha256", None)  # hashing would fail
+    assert store.have(NAME)
+
+
+def test_what_was_verified_before_a_reboot_is_hashed_again(store, folder, monkeypatch):
+    path = store.put(NAME, 0, DATA, last=True)
+    monkeypatch.setattr("edgebench.agent.files._boot", lambda: "another boot")
+    assert store.have(NAME) == path
+    with open(path, "r+b") as file:
+        file.write(bytes(len(DATA)))  # as long as it was, and empty: what a power cut leaves
+    assert store.have(NAME) is None
+
+
+def test_a_file_changed_within_its_size_and_time_is_not_had(store):
+    path = store.put(NAME, 0, DATA, last=True)
+    before = os.stat(path)
+    with open(path, "r+b") as file:
+        file.write(b"A")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert store.have(NAME) is None
+
+
+def test_a_link_is_no_file(store, folder, tmp_path):
+    folder.mkdir(parents=True)
+    (tmp_path / "other").write_bytes(DATA)
+    (folder / NAME).symlink_to(tmp_path / "other")
+    assert store.have(NAME) is None
+
+
+def test_a_full_disk_leaves_nothing(store, folder, monkeypatch):
+    store.put(NAME, 0, DATA[:100], last=False)
+
+    class Full:
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def close(self):
+            pass
+
+    store._coming._file.close()
+    store._coming._file = Full()
+    with pytest.raises(OSError, match="No space"):
+        store.put(NAME, 100, DATA[100:], last=True)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_transfer_given_up_leaves_nothing(store, folder):
+    store.put(NAME, 0, DATA[:100], last=False)
+    store.forget()
+    assert list(folder.iterdir()) == []
+
+
+def test_what_a_killed_agent_left_is_swept(store, folder):
+    store.put(NAME, 0, DATA, last=True)
+    (folder / f"{NAME}.123.part").write_bytes(b"half")
+    (folder / "mine.part").write_bytes(b"the user's")
+    store.sweep()
+    assert {path.name for path in folder.iterdir()} == {NAME, f"{NAME}.ok", "mine.part"}
+
+
+def test_cleaning_removes_what_was_put_and_nothing_else(store, folder):
+    assert store.clean() == (0, 0, 0)
+    store.put(NAME, 0, DATA, last=True)
+    (folder / "lock").write_bytes(b"")
+    (folder / "notes.txt").write_bytes(b"the user's")
+    removed = store.clean()
+    assert removed.files == 3
+    assert len(DATA) < removed.size < len(DATA) + 500
+    assert removed.left == 1
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+    (folder / "notes.txt").unlink()
+    (folder.parent / "other").write_bytes(b"")
+    store.clean()
+    assert not folder.exists()
+    assert folder.parent.exists()
 
 
 def test_a_file_changed_on_the_device_is_not_had(store):
