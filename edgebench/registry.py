@@ -54,3 +54,10 @@ def probe_module(kind: str) -> ModuleType:
     if not isinstance(module, ModuleType):
         raise UnavailableError(f"the entry point {kind!r} is not a probe module", why=repr(module))
     return module
+
+
+def is_monitor(name: str) -> bool:
+    """Whether a probe `kind:address` only watches: its module says MONITOR; False for an unknown one."""
+    kind = name.partition(":")[0]
+    known = kind in _points("edgebench.probes")
+    return known and bool(getattr(probe_module(kind), "MONITOR", False))

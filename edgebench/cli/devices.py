@@ -17,5 +17,9 @@ def devices(json_: JsonOption = False) -> None:
             continue
         options = backend.options_model.model_json_schema().get("properties", {})
         rows.append(DeviceRow(name, backend.description, backend.precisions, options))
-    meters = {name: registry.probe_module(name).__doc__ or "" for name in registry.names("edgebench.probes")}
+    meters = {
+        name: registry.probe_module(name).__doc__ or ""
+        for name in registry.names("edgebench.probes")
+        if not registry.is_monitor(name)
+    }
     print_devices(stdout(), rows, meters, as_json=json_)

@@ -61,6 +61,7 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
     """The trials of a dry run and how long they will take."""
     from edgebench.measure.experiment import IDLE_WINDOW_S
     from edgebench.measure.progress import clock_text
+    from edgebench.plan.beside import meters_of
     from edgebench.plan.estimate import estimate, known_cost, total_s
     from edgebench.report.console import line, new_table
 
@@ -70,7 +71,7 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
             known_cost(cache, trial.inputs, trial.variant),
             patches=plan.scene.patches,
             passes=plan.passes,
-            idle_s=IDLE_WINDOW_S if trial.target.meters else 0.0,
+            idle_s=IDLE_WINDOW_S if meters_of(trial.target) else 0.0,
             images=plan.images.n if plan.images else 0,
             period_s=plan.period_s,
             sustained_s=plan.sustained_s,

@@ -63,6 +63,13 @@ def run(
         list[str] | None,
         typer.Option("--meter", metavar="KIND[:ADDRESS]", help="A power meter, such as rapl. Repeatable."),
     ] = None,
+    telemetry: Annotated[
+        bool | None,
+        typer.Option(
+            "--telemetry/--no-telemetry",
+            help="Clocks, temperatures, throttling and load beside every session, once a second. Default: on",
+        ),
+    ] = None,
     sessions: Annotated[
         int | None, typer.Option("--sessions", metavar="N", help="Fresh processes a trial. Default: 5")
     ] = None,
@@ -140,6 +147,7 @@ def run(
         "scene": scene,
         "images": images,
         "meter": meter,
+        "telemetry": telemetry,
         "sessions": sessions,
         "passes": passes,
         "period": period,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgebench.fit.latency import SteadyPasses
+from edgebench.fit.telemetry import Observed
 from edgebench.stats.heat import heat
 from edgebench.stats.intervals import MIN_SESSIONS
 from edgebench.stats.outliers import outliers
@@ -15,12 +16,15 @@ from edgebench.stats.warnings import Caution, Flag
 from edgebench.store.records import SessionRecord
 
 
-def cautions(records: Sequence[SessionRecord], steady: SteadyPasses) -> tuple[str, ...]:
+def cautions(
+    records: Sequence[SessionRecord], steady: SteadyPasses, observed: Sequence[Observed] = ()
+) -> tuple[str, ...]:
     """The warnings of a trial: those of its figures, then what its sessions said themselves.
 
     Args:
         records: all its sessions, failed ones too.
         steady: the steady passes of its finished sessions.
+        observed: what telemetry saw in its finished sessions.
     """
     ok = [record for record in records if record.status == "ok"]
     found: list[Caution] = []
@@ -31,6 +35,7 @@ def cautions(records: Sequence[SessionRecord], steady: SteadyPasses) -> tuple[st
     if count := _outliers(steady):
         found.append(Caution(Flag.OUTLIERS, count=count, of=steady.count))
     found += _thermal(steady)
+    found += _observed(observed)
     if count := sum(record.status == "golden_mismatch" for record in records):
         found.append(Caution(Flag.GOLDEN_MISMATCH, count=count, of=len(records)))
     if count := sum(record.golden is None for record in ok):
@@ -57,3 +62,16 @@ def _thermal(steady: SteadyPasses) -> list[Caution]:
         return []
     ratio = max(one.ratio for one in hot)
     return [Caution(Flag.THERMAL_SUSPECTED, count=len(hot), of=len(judged), ratio=ratio)]
+
+
+def _observed(observed: Sequence[Observed]) -> list[Caution]:
+    found = []
+    of = len(observed)
+    if throttled := [one.throttled for one in observed if one.throttled]:
+        what = ", ".join(dict.fromkeys(word for words in throttled for word in words))
+        found.append(Caution(Flag.THROTTLED, count=len(throttled), of=of, what=what))
+    if drops := [one.clock_drop for one in observed if one.dropped and one.clock_drop is not None]:
+        found.append(Caution(Flag.CLOCK_DROP, count=len(drops), of=of, ratio=max(drops)))
+    if rates := [one.involuntary_per_s or 0.0 for one in observed if one.interfered]:
+        found.append(Caution(Flag.INTERFERENCE, count=len(rates), of=of, ratio=max(rates)))
+    return found

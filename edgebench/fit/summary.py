@@ -14,6 +14,7 @@ from edgebench.fit.accuracy import Predictions, accuracy_of, agreement_of, predi
 from edgebench.fit.cautions import cautions
 from edgebench.fit.latency import steady_passes
 from edgebench.fit.power import power_figures, power_reason
+from edgebench.fit.telemetry import observe
 from edgebench.fit.types import Interval, TrialStatus, TrialSummary
 from edgebench.stats.intervals import session_interval
 from edgebench.store.load import Results
@@ -131,7 +132,7 @@ class _Part:
             load_s_values=tuple(self._cold("load_s")),
             memory_bytes_values=tuple(memory),
             workers=ok[-1].workers if ok else (),
-            warnings=cautions(self.records, steady),
+            warnings=cautions(self.records, steady, observe(ok, self.probes)),
             failures=tuple(
                 _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
             ),

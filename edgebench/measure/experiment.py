@@ -1,52 +1,23 @@
-"""Drive the sessions of an experiment, round by round, and hand each to the store as it ends."""
+"""All sessions of an experiment: a lane for every host, side by side where there are several."""
 
 from __future__ import annotations
 
-import statistics
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import FrameType
 
-from edgebench.contract import Device, MeasurePlan, SessionSettings
-from edgebench.measure.interrupt import held_interrupt
+from edgebench import stopping
+from edgebench.contract import Device
+from edgebench.measure.lane import IDLE_WINDOW_S, Lane, Standing, Store, label
 from edgebench.measure.progress import Observer
-from edgebench.measure.session import Job, Measured, measure_session
 from edgebench.models.artifact import Artifact
-from edgebench.plan.estimate import Cost, Estimate, estimate
-from edgebench.plan.rounds import Turn, turns
+from edgebench.plan.estimate import Cost
 from edgebench.plan.trials import Plan, PlannedTrial
-from edgebench.store.records import SessionRecord, SessionTables
 
-MAX_FAILURES = 2
-"""After so many failed sessions in one run a trial gets no more; a wrong output ends it at once."""
-
-IDLE_WINDOW_S = 2.0
-"""How long a meter watches the idle device beside each session."""
-
-
-class Store(Protocol):
-    """What is asked of the store; `edgebench.store.experiment.ExperimentStore` is one."""
-
-    def finished(self, key: str) -> list[SessionRecord]:
-        """The sessions of a trial that are on disk, failed ones too."""
-
-    def next_n(self, key: str) -> int:
-        """The number that the trial's next session gets."""
-
-    def write_session(self, record: SessionRecord, tables: SessionTables) -> object:
-        """Put a session on disk, whole or not at all."""
-
-
-@dataclass
-class _Standing:
-    """How far a trial is, from the store and from this run."""
-
-    ok: int = 0
-    failed_now: int = 0
-    given_up: bool = False
-    has_images: bool = False
-    cost: Cost | None = None
+__all__ = ["IDLE_WINDOW_S", "Experiment", "Outcome", "Store", "label"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +30,11 @@ class Outcome:
 
 @dataclass
 class Experiment:
-    """One experiment: its plan, the artifacts that were made for it, and the devices by target name."""
+    """One experiment: its plan, the artifacts that were made for it, and the way to its devices.
+
+    `open_device` is called in the thread that measures on it: one thread a host, the main one where there
+    is only one host.
+    """
 
     plan: Plan
     artifacts: Mapping[str, Artifact]  # by trial key; a trial without one is unsupported
@@ -68,133 +43,105 @@ class Experiment:
     observer: Observer
     costs: Mapping[str, Cost]
     note_cost: Callable[[PlannedTrial, float], None] = lambda trial, patch_s: None
-    _standing: dict[str, _Standing] = field(default_factory=dict, init=False)
-    _devices: dict[str, Device] = field(default_factory=dict, init=False)
 
     def run(self) -> Outcome:
-        """Measure what is missing; Ctrl-C ends it after the session in hand is stored."""
-        trials = {trial.key: trial for trial in self.plan.trials if trial.key in self.artifacts}
-        for key in trials:
-            self._standing[key] = self._from_store(key)
-        measured = 0
-        try:
-            queue = deque(self._order(trials))
-            total = len(queue)
-            while queue:
-                left_s = self._left_s(queue)
-                turn = queue.popleft()
-                standing = self._standing[turn.key]
-                if standing.given_up:
-                    continue
-                trial = trials[turn.key]
-                self.observer.session_starts(max(0, total - len(queue) - 1), total, label(trial), left_s)
-                result = self._measure(trial, turn)
-                with held_interrupt():
-                    self.store.write_session(result.record, result.tables)
-                    measured += 1
-                    self._take_in(trial, result)
-                if result.interrupted:
-                    return Outcome(interrupted=True, sessions=measured)
-                if result.record.status != "ok":
-                    queue.append(turn)  # once more, after all others
-        except KeyboardInterrupt:
-            return Outcome(interrupted=True, sessions=measured)
-        finally:
-            for device in self._devices.values():
-                device.close()
-        return Outcome(interrupted=False, sessions=measured)
+        """Measure what is missing; Ctrl-C ends it after the sessions in hand are stored.
 
-    def _order(self, trials: Mapping[str, PlannedTrial]) -> list[Turn]:
-        """The turns still to come, and the devices opened that they need."""
-        together = frozenset(
-            key
-            for key, trial in trials.items()
-            if self._standing[key].ok < self.plan.sessions and self._device(trial).placement_cost != "cheap"
+        A target that cannot be opened is an error where it is the only one; else its trials fail, with
+        the reason in their records, and the others go on.
+        """
+        lanes = self._lanes()
+        if len(lanes) > 1:
+            _side_by_side(lanes)
+        else:
+            for lane in lanes:
+                lane.run()
+        return Outcome(
+            interrupted=any(lane.interrupted for lane in lanes),
+            sessions=sum(lane.measured for lane in lanes),
         )
-        finished = {key: self._standing[key].ok for key in trials}
-        return turns(list(trials), self.plan.sessions, self.plan.seed, finished=finished, together=together)
 
-    def _from_store(self, key: str) -> _Standing:
+    def _lanes(self) -> list[Lane]:
+        trials = {trial.key: trial for trial in self.plan.trials if trial.key in self.artifacts}
+        standing = {key: self._from_store(key) for key in trials}
+        due = [trial for key, trial in trials.items() if standing[key].ok < self.plan.sessions]
+        hosts = list(dict.fromkeys(trial.target.host for trial in due))
+        lock = threading.RLock()
+        if len(hosts) > 1 and None in hosts:
+            self.observer.note(
+                "this machine is measured while it drives other boards: for its best figures measure it alone"
+            )
+        return [
+            Lane(
+                plan=self.plan,
+                trials={key: trial for key, trial in trials.items() if trial.target.host == host},
+                artifacts=self.artifacts,
+                standing=standing,
+                open_device=self.open_device,
+                store=self.store,
+                observer=self.observer,
+                note_cost=self.note_cost,
+                contained=len({trial.target.name for trial in self.plan.trials}) > 1,
+                lock=lock,
+            )
+            for host in hosts
+        ]
+
+    def _from_store(self, key: str) -> Standing:
         records = [record for record in self.store.finished(key) if record.status == "ok"]
-        return _Standing(
+        return Standing(
             ok=len(records),
             has_images=any("images" in record.predicted for record in records),
             cost=self.costs.get(key),
         )
 
-    def _device(self, trial: PlannedTrial) -> Device:
-        name = trial.target.name
-        if name not in self._devices:
-            self._devices[name] = self.open_device(trial)
-        return self._devices[name]
 
-    def _measure(self, trial: PlannedTrial, turn: Turn) -> Measured:
-        standing = self._standing[trial.key]
-        device = self._device(trial)
-        job = Job(
-            key=trial.key,
-            n=self.store.next_n(trial.key),
-            round=turn.round,
-            artifact=self.artifacts[trial.key],
-            settings=SessionSettings(
-                batch=trial.batch,
-                options=trial.target.options,
-                launch=trial.target.launch,
-                meters=trial.target.meters,
-                idle_s=IDLE_WINDOW_S if trial.target.meters else 0.0,
-            ),
-            plan=MeasurePlan(scene=self.plan.scene, passes=self.plan.passes),
-            images=None if standing.has_images else self.plan.images,
-        )
-        return measure_session(device, job, device.describe())
+def _side_by_side(lanes: Sequence[Lane]) -> None:
+    """Run every lane in a thread of its own; the first error of one interrupts the others and is raised."""
+    errors: list[BaseException] = []
+    ended = [threading.Event() for _ in lanes]
 
-    def _take_in(self, trial: PlannedTrial, result: Measured) -> None:
-        standing = self._standing[trial.key]
-        record = result.record
-        image_s: float | None = None
-        if record.status == "ok" and result.tables.passes is not None:
-            steady = result.tables.passes.query("phase == 'steady'")["image_ns"]
-            image_s = float(statistics.median(steady)) / 1e9
-            patch_s = image_s / self.plan.scene.patches
-            standing.ok += 1
-            standing.has_images = standing.has_images or "images" in record.predicted
-            standing.cost = Cost(patch_s, measured=True)
-            self.note_cost(trial, patch_s)
-        elif record.status != "interrupted":
-            standing.failed_now += 1
-            standing.given_up = record.status == "golden_mismatch" or standing.failed_now >= MAX_FAILURES
-            if record.failure is not None:
-                self.observer.note(f"{label(trial)}: {record.failure.what}")
-        self.observer.session_ended(label(trial), image_s, record.status)
+    def work(number: int) -> None:
+        try:
+            with stopping.heard_here(interrupts[number]):
+                lanes[number].run()
+        except BaseException as error:
+            errors.append(error)
+            stopping.pass_on_to_all([one for at, one in enumerate(interrupts) if at != number])
+        finally:
+            ended[number].set()
 
-    def _left_s(self, order: Iterable[Turn]) -> float | None:
-        """What the remaining turns will take, by the last known costs."""
-        left_s = 0.0
-        accuracy_due = {key for key, one in self._standing.items() if not one.has_images}
-        for turn in order:
-            standing = self._standing[turn.key]
-            if standing.given_up:
-                continue
-            if standing.cost is None:
-                return None
-            cost = self._estimate(standing.cost, with_meter=False)
-            left_s += cost.session_s
-            if turn.key in accuracy_due:
-                accuracy_due.discard(turn.key)
-                left_s += cost.accuracy_s
-        return left_s
-
-    def _estimate(self, cost: Cost, *, with_meter: bool) -> Estimate:
-        return estimate(
-            cost,
-            patches=self.plan.scene.patches,
-            passes=self.plan.passes,
-            idle_s=IDLE_WINDOW_S if with_meter else 0.0,
-            images=self.plan.images.n if self.plan.images else 0,
-        )
+    with ExitStack() as held:
+        interrupts = [held.enter_context(stopping.Interrupts()) for _ in lanes]
+        threads = [
+            threading.Thread(target=work, args=(number,), name=f"lane {number}")
+            for number in range(len(lanes))
+        ]
+        with _passing_on(interrupts):
+            for thread in threads:
+                thread.start()
+            # An event, not join(): Python 3.11 takes a thread for ended when a signal interrupts its join.
+            for one in ended:
+                one.wait()
+            for thread in threads:
+                thread.join()
+    if errors:
+        raise errors[0]
 
 
-def label(trial: PlannedTrial) -> str:
-    """How a trial is called in progress lines."""
-    batch = f" batch {trial.batch}" if trial.batch != 1 else ""
-    return f"{trial.target.name} {trial.variant.name}{batch}"
+@contextmanager
+def _passing_on(interrupts: Sequence[stopping.Interrupts]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM reach every one of these threads instead of the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        stopping.pass_on_to_all(interrupts)
+
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, was in before.items():
+            signal.signal(number, was)

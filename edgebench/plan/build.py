@@ -85,5 +85,6 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         period_s=period_s,
         sustained_s=sustained_s,
         retries=config.retries,
+        telemetry=config.telemetry,
     )
     return Built(plan, targets, backends)

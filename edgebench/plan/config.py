@@ -36,6 +36,7 @@ class RunConfig(BaseModel):
     batch: tuple[int, ...] = (1,)
     profile: tuple[str, ...] = ()
     meter: tuple[str, ...] = ()
+    telemetry: bool = True
     set: tuple[str, ...] = ()
     scene: Path | None = None
     images: Path | None = None

@@ -11,6 +11,7 @@ from edgebench.contract import Backend, ImageSet, PrepareRequest, Scene, Target
 from edgebench.errors import UsageError
 from edgebench.models.cache import canonical_hash
 from edgebench.models.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.plan.beside import meters_of
 
 MEASURING_PROTOCOL = 1
 """Raised when the way of measuring changes so that figures are no longer comparable."""
@@ -43,6 +44,7 @@ class Plan:
     period_s: float | None = None  # between two steady passes; None: back to back
     sustained_s: float | None = None  # of steady passes a session, instead of a number of them
     retries: int = 1  # how often a failed session is measured again
+    telemetry: bool = False  # whether telemetry runs beside every session; not in the key
 
 
 def choose_variants(
@@ -113,7 +115,7 @@ def _inputs(
             "name": target.name,
             "device": target.device,
             "power_mode": target.power_mode,
-            "meters": list(target.meters),
+            "meters": list(meters_of(target)),
             **_host(target),
         },
         "settings": {

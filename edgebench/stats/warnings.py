@@ -16,6 +16,14 @@ class Flag(Enum):
         "thermal: suspected in {count} of {of} sessions; "
         "the last quarter took up to {ratio:.2f} times the first"
     )
+    THROTTLED = "throttled: {what}, by the board's own word, in {count} of {of} sessions"
+    CLOCK_DROP = (
+        "the processor's clock fell by up to {ratio:.0%} over the steady passes in {count} of {of} sessions"
+    )
+    INTERFERENCE = (
+        "interference: something else wanted the worker's cores in {count} of {of} sessions; "
+        "it was put off them up to {ratio:.0f} times a second"
+    )
     GOLDEN_MISMATCH = "outputs differ from the golden scores in {count} of {of} sessions, which were ended"
     GOLDEN_ABSENT = "the outputs of {count} of {of} sessions were not checked against golden patches"
     EXTRAPOLATED = "extrapolated: {count} of {of} passes covered fewer patches than the image has"
@@ -31,6 +39,7 @@ class Caution:
     count: int = 0
     of: int = 0
     ratio: float = 0.0
+    what: str = ""
 
     def sentence(self) -> str:
         """The flag in words, one line without a full stop."""

@@ -1,0 +1,84 @@
+"""What telemetry saw in the steady window of each session of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from edgebench.stats.telemetry import (
+    CLOCK_DROP_LIMIT,
+    INVOLUNTARY_LIMIT_PER_S,
+    Stamps,
+    Values,
+    clock_drop,
+    rate_per_s,
+    throttle_events,
+    throttle_flags,
+    within,
+)
+from edgebench.store.records import SessionRecord
+
+KIND = "telemetry:"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One session's steady window; a field is None, or empty, where the board does not tell.
+
+    Attributes:
+        throttled: what the board said of throttling, such as `under-voltage`.
+        clock_drop: by which share the fastest core's clock fell from the first quarter to the last.
+        involuntary_per_s: how often the worker's threads were put off their cores.
+    """
+
+    throttled: tuple[str, ...] = ()
+    clock_drop: float | None = None
+    involuntary_per_s: float | None = None
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the clock fell by more than 5 %."""
+        return self.clock_drop is not None and self.clock_drop > CLOCK_DROP_LIMIT
+
+    @property
+    def interfered(self) -> bool:
+        """Whether something else wanted the worker's cores."""
+        return self.involuntary_per_s is not None and self.involuntary_per_s > INVOLUNTARY_LIMIT_PER_S
+
+
+def observe(records: Sequence[SessionRecord], probes: pd.DataFrame) -> tuple[Observed, ...]:
+    """One Observed a record, in order.
+
+    Args:
+        records: sessions of one trial.
+        probes: the trial's rows of `probes` (see store.records.PROBE_COLUMNS, with `session`).
+    """
+    rows = probes[probes["probe"].astype(str).str.startswith(KIND)]
+    found = dict(list(rows.groupby(["session", "channel"], observed=True)))
+    return tuple(_one(record, found) for record in records)
+
+
+def _one(record: SessionRecord, found: Mapping[tuple[int, str], pd.DataFrame]) -> Observed:
+    steady = record.windows_ns.get("steady")
+    if steady is None:
+        return Observed()
+
+    def samples(channel: str) -> tuple[Stamps, Values]:
+        rows = found.get((record.n, channel))
+        if rows is None:
+            return np.empty(0, np.int64), np.empty(0)
+        return within(rows["t_ns"].to_numpy(np.int64), rows["value"].to_numpy(np.float64), *steady)
+
+    flags = list(throttle_flags(samples("throttle_flags")[1]))
+    if throttle_events(samples("throttle_count")[1]):
+        flags.append("throttle events counted")
+    if (samples("cooling_state")[1] > 0).any():
+        flags.append("a cooling device slowed the processor")
+    return Observed(
+        throttled=tuple(flags),
+        clock_drop=clock_drop(samples("cpu_clock_max")[1]),
+        involuntary_per_s=rate_per_s(*samples("involuntary_switches")),
+    )

@@ -1,0 +1,69 @@
+"""What telemetry says of one window of a session: throttled, slowed down, or interrupted by others."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+CLOCK_DROP_LIMIT = 0.05
+"""A clock that is lower by more than this share at the window's end than at its start has dropped."""
+
+INVOLUNTARY_LIMIT_PER_S = 50.0
+"""A lone worker is put off its core a few times a second; one that shares it, at every time slice."""
+
+MIN_VALUES = 8
+MIN_RATE_S = 1.0
+
+FIRMWARE_BITS = {0: "under-voltage", 1: "clock capped", 2: "throttled", 3: "soft temperature limit"}
+"""`get_throttled` of the Raspberry Pi's firmware: now; 16 bits higher: at some time since it started."""
+
+Stamps = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+
+def within(t_ns: Stamps, values: Values, start_ns: int, end_ns: int) -> tuple[Stamps, Values]:
+    """The finite samples in [start_ns, end_ns], in the order of time."""
+    inside = (t_ns >= start_ns) & (t_ns <= end_ns) & np.isfinite(values)
+    order = np.argsort(t_ns[inside], kind="stable")
+    return t_ns[inside][order], values[inside][order]
+
+
+def clock_drop(mhz: Values) -> float | None:
+    """By which share the median clock of the last quarter is below that of the first; None below 8 samples.
+
+    Args:
+        mhz: samples in the order of time, any unit; negative results are clocks that rose.
+    """
+    if mhz.size < MIN_VALUES:
+        return None
+    quarter = mhz.size // 4
+    first, last = float(np.median(mhz[:quarter])), float(np.median(mhz[-quarter:]))
+    return 1.0 - last / first if first > 0 else None
+
+
+def throttle_flags(values: Values) -> tuple[str, ...]:
+    """What the firmware's bits say happened in the window, in words; empty for nothing.
+
+    A bit that says that something happened since the board started counts where it appears in the window.
+    """
+    if not values.size:
+        return ()
+    flags = [int(value) for value in values if 0 <= value < 2**32]
+    if not flags:
+        return ()
+    now = int(np.bitwise_or.reduce(np.array(flags, np.int64)))
+    appeared = (flags[-1] & ~flags[0]) >> 16
+    return tuple(words for bit, words in FIRMWARE_BITS.items() if (now | appeared) >> bit & 1)
+
+
+def throttle_events(counts: Values) -> int:
+    """By how much a counter of throttle events rose in the window."""
+    return max(0, int(counts[-1] - counts[0])) if counts.size > 1 else 0
+
+
+def rate_per_s(t_ns: Stamps, counts: Values) -> float | None:
+    """How fast a counter rose, events a second; None over less than a second."""
+    if counts.size < 2:
+        return None
+    window_s = float(t_ns[-1] - t_ns[0]) / 1e9
+    return max(0.0, float(counts[-1] - counts[0])) / window_s if window_s >= MIN_RATE_S else None
