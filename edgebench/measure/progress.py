@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Protocol
 
 from rich.console import Console
@@ -15,10 +16,12 @@ class Observer(Protocol):
     def note(self, text: str) -> None:
         """One line about what is being done."""
 
-    def session_starts(self, done: int, total: int, label: str, left_s: float | None) -> None:
-        """A session begins; `left_s` is the time that all remaining sessions will take."""
+    def session_starts(
+        self, done: int, total: int, label: str, left_s: float | None, *, target: str = ""
+    ) -> None:
+        """A session begins, the `done + 1`th of its target; `left_s` is what its host still has to do."""
 
-    def session_ended(self, label: str, image_s: float | None, status: str) -> None:
+    def session_ended(self, label: str, image_s: float | None, status: str, *, target: str = "") -> None:
         """A session ended, with the median of its steady passes."""
 
     def close(self) -> None:
@@ -31,10 +34,12 @@ class SilentObserver:
     def note(self, text: str) -> None:
         """Say nothing."""
 
-    def session_starts(self, done: int, total: int, label: str, left_s: float | None) -> None:
+    def session_starts(
+        self, done: int, total: int, label: str, left_s: float | None, *, target: str = ""
+    ) -> None:
         """Say nothing."""
 
-    def session_ended(self, label: str, image_s: float | None, status: str) -> None:
+    def session_ended(self, label: str, image_s: float | None, status: str, *, target: str = "") -> None:
         """Say nothing."""
 
     def close(self) -> None:
@@ -42,55 +47,67 @@ class SilentObserver:
 
 
 class StderrObserver:
-    """A bar with one line on a terminal, plain lines elsewhere; nothing moves while a device measures.
+    """One line a target with a bar on a terminal, plain lines elsewhere; nothing moves of its own.
 
-    The bar is drawn only between sessions: a refreshing thread would take time from the measurement.
+    The bars are drawn only between sessions: a refreshing thread would take time from the measurement.
+    Lanes of several hosts may call it, from threads of their own.
     """
 
     def __init__(self, console: Console, *, verbose: bool = False) -> None:
         self._console = console
         self._verbose = verbose
-        self._last = ""
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
+        self._lock = threading.RLock()
+        self._last: dict[str, str] = {}
+        self._bars: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
 
     def note(self, text: str) -> None:
-        """One line, above the bar where there is one."""
-        self._console.print(escape(text), highlight=False, style="dim")
+        """One line, above the bars where there are any."""
+        with self._lock:
+            self._console.print(escape(text), highlight=False, style="dim")
 
-    def session_starts(self, done: int, total: int, label: str, left_s: float | None) -> None:
-        """Draw the bar anew with what runs now."""
+    def session_starts(
+        self, done: int, total: int, label: str, left_s: float | None, *, target: str = ""
+    ) -> None:
+        """Draw the target's bar anew with what runs now."""
         left = f", {clock_text(left_s)} left" if left_s is not None else ""
-        text = f"{done + 1}/{total} {label}{self._last}{left}"
-        if not self._console.is_terminal:
-            self._console.print(escape(text), highlight=False, soft_wrap=True)
-            return
-        if self._bar is None:
-            self._bar = Progress(
+        text = f"{done + 1}/{total} {label}{self._last.get(target, '')}{left}"
+        with self._lock:
+            if self._console.is_terminal:
+                self._draw(target, done, total, text)
+            else:
+                self._console.print(escape(text), highlight=False, soft_wrap=True)
+
+    def session_ended(self, label: str, image_s: float | None, status: str, *, target: str = "") -> None:
+        """Remember the median for the next line; say failures, and with --verbose every session."""
+        figure = f"{image_s:.3f} s" if image_s is not None else status
+        with self._lock:
+            self._last[target] = f", last {figure}"
+            if status != "ok" or self._verbose:
+                self._console.print(escape(f"  {label}: {figure}"), highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Take the bars away."""
+        with self._lock:
+            if self._bars is not None:
+                self._bars.stop()
+                self._bars = None
+                self._tasks.clear()
+
+    def _draw(self, target: str, done: int, total: int, text: str) -> None:
+        if self._bars is None:
+            self._bars = Progress(
                 BarColumn(bar_width=12),
                 TextColumn("{task.description}"),
                 console=self._console,
                 auto_refresh=False,
                 transient=True,
             )
-            self._bar.start()
-            self._task = self._bar.add_task("", total=total)
-        assert self._task is not None
-        self._bar.update(self._task, completed=done, description=escape(text))
-        self._bar.refresh()
-
-    def session_ended(self, label: str, image_s: float | None, status: str) -> None:
-        """Remember the median for the next line; say failures, and with --verbose every session."""
-        figure = f"{image_s:.3f} s" if image_s is not None else status
-        self._last = f", last {figure}"
-        if status != "ok" or self._verbose:
-            self._console.print(escape(f"  {label}: {figure}"), highlight=False, soft_wrap=True)
-
-    def close(self) -> None:
-        """Take the bar away."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+            self._bars.start()
+        if target not in self._tasks:
+            self._tasks[target] = self._bars.add_task("", total=total)
+        self._bars.update(self._tasks[target], completed=done, total=total, description=escape(text))
+        self._bars.refresh()
 
 
 def clock_text(seconds: float) -> str:

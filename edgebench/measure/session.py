@@ -22,10 +22,12 @@ from edgebench.contract import (
     Session,
     SessionSettings,
 )
-from edgebench.errors import SessionError
+from edgebench.errors import EdgeBenchError, SessionError
 from edgebench.measure import golden
 from edgebench.models.artifact import Artifact
 from edgebench.store import tables
+from edgebench.store.apart import Apart
+from edgebench.store.exported import session_written
 from edgebench.store.records import Failure, GoldenCheck, SessionRecord, SessionStatus, SessionTables
 
 
@@ -105,7 +107,7 @@ def measure_session(device: Device, job: Job, describe: dict[str, Any]) -> Measu
         warmup=got.facts.get("warmup") or {},
         memory=got.facts.get("memory") or {},
         runtime=got.facts.get("runtime") or {},
-        device=describe,
+        device={name: fact for name, fact in describe.items() if name != "private"},
         clock=got.facts.get("clock") or {},
         probes=tuple(got.facts.get("probes") or ()),
         probe_reasons=got.facts.get("probe_reasons") or {},
@@ -113,7 +115,25 @@ def measure_session(device: Device, job: Job, describe: dict[str, Any]) -> Measu
         windows_ns=got.facts.get("windows_ns") or {},
         predicted=_predicted(got),
     )
+    # Private names come with the description, and serve to take them out of the record.
+    record = session_written(record, Apart.of(private=describe.get("private")))
     return Measured(record, made, interrupted=status == "interrupted")
+
+
+def unreached_session(job: Job, error: EdgeBenchError) -> Measured:
+    """A session that never began because its device could not be reached: its record says why."""
+    record = SessionRecord(
+        trial=job.key,
+        n=job.n,
+        round=job.round,
+        status="lost_connection",
+        started_utc=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        duration_s=0.0,
+        failure=Failure(
+            what=error.what, why="; ".join(part for part in (error.why, error.fix) if part), stage="start"
+        ),
+    )
+    return Measured(record, SessionTables(), interrupted=False)
 
 
 def _drive(session: Session, job: Job, got: _Gathered) -> None:
