@@ -6,22 +6,40 @@ Every fact that cannot be had is None, and `absent` says why.
 import glob
 import os
 import platform
-import re
+import pwd
+import struct
 import sys
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterable, List, Optional
 
+from . import hardware
 from .clock import resolution_ns
+from .packages import packages
+from .reading import Absent, field, text
 
 CPUFREQ = "sys/devices/system/cpu/cpu0/cpufreq"
-MAX_TEXT = 4096
+ZONES = "sys/class/thermal/thermal_zone*"
+MAX_ZONES = 64
+
+# CPU part numbers of Arm Ltd. (implementer 0x41), which is all that many arm64 kernels say.
+ARM_PARTS = {
+    "0xd03": "Cortex-A53",
+    "0xd04": "Cortex-A35",
+    "0xd05": "Cortex-A55",
+    "0xd07": "Cortex-A57",
+    "0xd08": "Cortex-A72",
+    "0xd09": "Cortex-A73",
+    "0xd0b": "Cortex-A76",
+    "0xd42": "Cortex-A78AE",
+}
 
 
-class Absent(Exception):
-    """Why a fact cannot be had."""
+def board_facts(root: str = "/", path: Optional[Iterable[str]] = None) -> Dict[str, Any]:
+    """The facts, read below `root` (another folder than / in tests).
 
-
-def board_facts(root: str = "/") -> Dict[str, Any]:
-    """The facts, read below `root` (another folder than / in tests)."""
+    Args:
+        root: where /proc, /sys, /etc and /var are found.
+        path: the folders that packages are looked for in; None for `sys.path`.
+    """
     facts: Dict[str, Any] = {}
     absent: Dict[str, str] = {}
     for name, find in FINDERS.items():
@@ -29,60 +47,75 @@ def board_facts(root: str = "/") -> Dict[str, Any]:
             facts[name] = find(root)
         except (OSError, ValueError, Absent) as error:
             facts[name] = None
-            absent[name] = str(error)
+            absent[name] = _reason(error)
+    facts["packages"] = packages(sys.path if path is None else path)
     facts["absent"] = absent
+    facts["private"] = _private()
     return facts
 
 
-def _text(root: str, path: str) -> str:
-    with open(os.path.join(root, path), "rb") as file:
-        return file.read(MAX_TEXT).decode("utf-8", "replace").strip("\0\n ")
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return "{}: {}".format(error.filename, error.strerror)
+    return str(error)
 
 
-def _field(root: str, path: str, *names: str) -> str:
-    with open(os.path.join(root, path), "rb") as file:
-        text = file.read(1 << 20).decode("utf-8", "replace")
-    for name in names:
-        found = re.search(r"^{}\s*[:=]\s*(.+)$".format(re.escape(name)), text, re.MULTILINE)
-        if found:
-            return found.group(1).strip().strip('"')
-    raise Absent("/{} has no {}".format(path, " or ".join(names)))
+def _private() -> Dict[str, str]:
+    """The names that identify a person or a machine: for taking them out of texts, never for a record."""
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = ""
+    return {"user": user, "node": platform.node(), "home": os.path.expanduser("~")}
 
 
 def _board(root: str) -> str:
     for path in ("proc/device-tree/model", "sys/class/dmi/id/product_name"):
         try:
-            return _text(root, path)
+            return text(root, path)
         except OSError:
             continue
     raise Absent("neither /proc/device-tree/model nor /sys/class/dmi/id/product_name is there")
 
 
+def _cpu(root: str) -> str:
+    try:
+        return field(root, "proc/cpuinfo", "model name", "Hardware")
+    except Absent:
+        part = field(root, "proc/cpuinfo", "CPU part")
+        return ARM_PARTS.get(part.lower(), "CPU part {}".format(part))
+
+
+def _disk(root: str) -> int:
+    there = os.statvfs(os.path.expanduser("~"))
+    return there.f_bavail * there.f_frsize
+
+
 def _kilobytes(name: str) -> "Callable[[str], int]":
     def find(root: str) -> int:
-        return int(_field(root, "proc/meminfo", name).split()[0]) * 1024
+        return int(field(root, "proc/meminfo", name).split()[0]) * 1024
 
     return find
 
 
 def _megahertz(name: str) -> "Callable[[str], float]":
     def find(root: str) -> float:
-        return int(_text(root, "{}/{}".format(CPUFREQ, name))) / 1000
+        return int(text(root, "{}/{}".format(CPUFREQ, name))) / 1000
 
     return find
 
 
 def _load(root: str) -> List[float]:
-    return [float(part) for part in _text(root, "proc/loadavg").split()[:3]]
+    return [float(part) for part in text(root, "proc/loadavg").split()[:3]]
 
 
 def _temperatures(root: str) -> Dict[str, float]:
     found: Dict[str, float] = {}
-    for zone in sorted(glob.glob(os.path.join(root, "sys/class/thermal/thermal_zone*"))):
+    for zone in sorted(glob.glob(os.path.join(glob.escape(root), ZONES)))[:MAX_ZONES]:
         try:
             number = os.path.basename(zone)[len("thermal_zone") :]
-            name = "{}-{}".format(number, _text(zone, "type"))
-            found[name] = int(_text(zone, "temp")) / 1000
+            name = "{}-{}".format(number, text(zone, "type"))
+            found[name] = int(text(zone, "temp")) / 1000
         except (OSError, ValueError):
             continue
     if not found:
@@ -102,19 +135,28 @@ def _usable(root: str) -> List[int]:
 
 FINDERS: Dict[str, Callable[[str], Any]] = {
     "board": _board,
-    "cpu": lambda root: _field(root, "proc/cpuinfo", "model name", "Hardware", "Model", "CPU implementer"),
+    "soc": hardware.soc,
+    "cpu": _cpu,
     "cores": _cores,
     "usable_cores": _usable,
     "memory_bytes": _kilobytes("MemTotal"),
     "memory_available_bytes": _kilobytes("MemAvailable"),
-    "os": lambda root: _field(root, "etc/os-release", "PRETTY_NAME"),
+    "disk_available_bytes": _disk,
+    "os": lambda root: field(root, "etc/os-release", "PRETTY_NAME"),
     "kernel": lambda root: "{} {}".format(platform.system(), platform.release()),
     "machine": lambda root: platform.machine(),
+    "l4t": hardware.l4t,
     "python": lambda root: platform.python_version(),
+    "python_bits": lambda root: struct.calcsize("P") * 8,
     "python_executable": lambda root: sys.executable,
-    "governor": lambda root: _text(root, CPUFREQ + "/scaling_governor"),
+    "governor": lambda root: text(root, CPUFREQ + "/scaling_governor"),
     "clock_now_mhz": _megahertz("scaling_cur_freq"),
     "clock_max_mhz": _megahertz("cpuinfo_max_freq"),
+    "clock_min_mhz": _megahertz("scaling_min_freq"),
+    "clock_limit_mhz": _megahertz("scaling_max_freq"),
+    "power_mode": hardware.power_mode,
+    "power_modes": hardware.power_modes,
+    "usb_accelerators": hardware.usb_accelerators,
     "load_average": _load,
     "temperatures_c": _temperatures,
     "timer_resolution_ns": lambda root: resolution_ns(),

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Literal
 
 from edgebench.agent import frames
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.contract import Json, SessionSettings
+from edgebench.errors import EdgeBenchError, UnavailableError
 from edgebench.link.agent_session import AgentSession
 from edgebench.link.base import Link
+from edgebench.link.board_lock import take_lock
+from edgebench.link.cleaning import Cleaned, clean_board
 from edgebench.link.connection import Connection, LinkLost, unavailable
+from edgebench.link.failures import lost_before
 from edgebench.link.placing import Placer
 from edgebench.link.replies import Hello, checked
 from edgebench.link.timeouts import Timeouts
 from edgebench.models.artifact import Artifact
+
+RETRY_S = 0.5
+MOST_RETRY_S = 5.0
 
 
 class AgentDevice:
@@ -24,62 +32,134 @@ class AgentDevice:
         link: the way there.
         runner_files: what travels to the board; the first is the runner.
         timeouts: for each stage; from the environment when not given.
+        locks: whether the board is kept from other harnesses until `close`; only looking needs no lock.
 
     Raises:
-        UnavailableError: when no agent answers there.
+        UnavailableError: when no agent answers there, or another harness holds the board.
+        NoPermissionError: when the board refuses the user, or the user's SSH refuses the board.
     """
 
     placement_cost: Literal["cheap", "slow", "manual"] = "cheap"
 
-    def __init__(self, link: Link, runner_files: tuple[Path, ...], timeouts: Timeouts | None = None) -> None:
+    def __init__(
+        self,
+        link: Link,
+        runner_files: tuple[Path, ...],
+        timeouts: Timeouts | None = None,
+        *,
+        locks: bool = True,
+    ) -> None:
         self._link = link
+        self._locks = locks
         self._runner_files = runner_files
         self._timeouts = timeouts or Timeouts.from_environment()
-        self._connection, self._hello = self._connect()
+        self._facts: dict[str, Json] | None = None
+        self._lost_at: float | None = None  # when waiting for it was given up
+        self._held = False
+        try:
+            self._connection, self._hello = self._connect()
+        except BaseException:
+            link.close()
+            raise
         self._placer = self._placing()
 
     def describe(self) -> dict[str, Json]:
-        """The board's facts, each None with its reason under `absent` where it cannot be had."""
+        """The board's facts, each None with its reason under `absent` where it cannot be had.
+
+        `private` holds the names of host and user: for taking them out of messages, not for a record.
+        """
         try:
             frame = self._alive().request({"op": "facts"}, self._timeouts.connect)
         except (LinkLost, ProtocolError) as error:
             raise unavailable(self._link.name, error) from error
+        except EdgeBenchError:
+            # The board was there before: it is the next session that is lost, not the experiment.
+            if self._facts is None:
+                raise
+            return self._facts
         facts = frame.message.get("facts")
         if not isinstance(facts, dict):
             raise unavailable(self._link.name, ProtocolError("an answer without facts"))
-        return {"link": self._link.name, "platform": self._hello.platform, **facts}
+        private = facts.get("private")
+        names = {**(private if isinstance(private, dict) else {}), "link": self._link.name}
+        self._facts = {"link": self._link.kind, "platform": self._hello.platform, **facts, "private": names}
+        return self._facts
 
     def session(self, artifact: Artifact, settings: SessionSettings) -> AgentSession:
         """A fresh worker with the artifact loaded, once entered.
 
-        An agent that was lost in an earlier session is started anew.
+        An agent that was lost in an earlier session is started anew, and a board that was lost is waited for;
+        SessionError when it does not come back.
         """
-        connection = self._alive()
+        try:
+            connection = self._alive()
+            if self._locks and not self._held:
+                self._take_lock(connection)
+        except (LinkLost, ProtocolError) as error:
+            raise lost_before(str(error)) from error
+        except EdgeBenchError as error:
+            raise lost_before(": ".join(part for part in (error.what, error.why) if part)) from error
         return AgentSession(
             connection, self._placer, artifact, settings, self._runner_files[0], self._timeouts
         )
 
+    def clean(self) -> Cleaned:
+        """Remove everything that EdgeBench keeps on the board, and end the agent.
+
+        Raises:
+            UnavailableError: when the board does not answer, or a measurement runs there.
+        """
+        try:
+            return clean_board(self._alive(), self._link.name, self._timeouts)
+        except (LinkLost, ProtocolError) as error:
+            raise unavailable(self._link.name, error) from error
+        finally:
+            self.close()
+
     def close(self) -> None:
         """End the agent and everything that it started; safe to call twice."""
         self._connection.close()
+        self._link.close()
 
     def _alive(self) -> Connection:
         if not self._connection.alive:
             self._connection.close()
-            self._connection, self._hello = self._connect()
+            self._connection, self._hello = self._connect_again()
             self._placer = self._placing()
         return self._connection
 
     def _placing(self) -> Placer:
-        return Placer(self._connection, self._link.shares_files, self._timeouts.connect)
+        return Placer(self._connection, self._link.shares_files, self._timeouts.connect, self._link.name)
+
+    def _connect_again(self) -> tuple[Connection, Hello]:
+        """A board that boots takes a minute; one that was waited for in vain is asked once, and no more."""
+        patient = self._link.comes_back and self._lost_at is None
+        deadline = time.monotonic() + (self._timeouts.reconnect if patient else 0.0)
+        pause_s = RETRY_S
+        while True:
+            try:
+                found = self._connect()
+            except UnavailableError:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    self._lost_at = time.monotonic()
+                    raise
+                time.sleep(min(pause_s, left))
+                pause_s = min(2 * pause_s, MOST_RETRY_S)
+            else:
+                self._lost_at = None
+                return found
 
     def _connect(self) -> tuple[Connection, Hello]:
         connection = Connection(self._link.start(), _ignore)
+        self._held = False
         try:
             frame = connection.request({"op": "hello"}, self._timeouts.connect)
             hello = checked(Hello, frame.message)
             if hello.protocol != frames.VERSION:
                 raise ProtocolError(f"the agent speaks version {hello.protocol}, not {frames.VERSION}")
+            if self._locks:
+                self._take_lock(connection)
         except (LinkLost, ProtocolError) as error:
             connection.close()
             raise unavailable(self._link.name, error) from error
@@ -87,6 +167,11 @@ class AgentDevice:
             connection.close()
             raise
         return connection, hello
+
+    def _take_lock(self, connection: Connection) -> None:
+        # Asked again at each session where another device of this harness had it.
+        timeouts = self._timeouts
+        self._held = take_lock(connection, self._link.name, timeouts.lock, timeouts.connect)
 
 
 def _ignore(frame: Frame) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 from edgebench.fit.types import Accuracy, Agreement, Interval, PowerFigure, TrialSummary, Verdict
 from edgebench.report.plain import SCHEMA_VERSION, as_json, clean
+from edgebench.store.apart import Apart
+from edgebench.store.exported import exported
 from edgebench.store.load import Results
 
 __all__ = ["SCHEMA_VERSION", "as_json", "clean", "document", "reasons"]
@@ -33,8 +35,11 @@ def document(
 
 
 def _experiment(results: Results) -> dict[str, Any]:
-    record = results.experiment.model_dump(mode="json", exclude={"trials": True, "scene": {"labels"}})
-    return record | {"path": str(results.path)}
+    record = exported(results.experiment).model_dump(
+        mode="json",
+        exclude={"trials": True, "scene": {"labels"}, "targets": {"__all__": {"host"}}},
+    )
+    return record | {"path": Apart.of(one.host for one in results.experiment.targets).path(str(results.path))}
 
 
 def _trial(summary: TrialSummary) -> dict[str, Any]:

@@ -10,7 +10,9 @@ from typing import Any
 
 from edgebench.report import words
 from edgebench.report.tables import Column, Table
+from edgebench.store.exported import exported
 from edgebench.store.load import Results
+from edgebench.store.records import ExperimentRecord
 
 _MAX_ROWS = 80
 
@@ -25,9 +27,9 @@ class Facts:
 
 def environment(results: Results) -> list[Facts]:
     """The experiment, the host, and each target with its board and runtime as its sessions found them."""
-    record = results.experiment
+    record = exported(results.experiment)
     groups = [
-        Facts("Experiment", tuple(_experiment(results))),
+        Facts("Experiment", tuple(_experiment(record))),
         Facts("Host", tuple(flat(record.host))),
     ]
     for target in record.targets:
@@ -123,8 +125,7 @@ def _several(values: Sequence[str]) -> str:
     return f"{values[0]} / {values[1]} / ... ({len(values)} different values)"
 
 
-def _experiment(results: Results) -> Iterator[tuple[str, str]]:
-    record = results.experiment
+def _experiment(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
     scene = record.scene
     yield "started", words.plain(record.created_utc)
     yield "EdgeBench", words.plain(record.edgebench_version)

@@ -9,6 +9,7 @@ from edgebench.fit.types import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
 from edgebench.report import judged, tables, words
 from edgebench.report.environment import command_line, environment, golden
+from edgebench.store.exported import exported
 from edgebench.store.load import Results
 
 _MAX_MATRIX = 40  # classes up to which a confusion matrix can be read
@@ -43,7 +44,7 @@ def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequenc
         "golden": golden(results, names),
         "warnings": _warnings(results, summaries, names),
         "environment": environment(results),
-        "command": command_line(record.command) or "the command was not kept",
+        "command": command_line(exported(record).command) or "the command was not kept",
         "repeat_note": f"With --seed {record.seed} the sessions run in the same order.",
         "definitions": words.HOW_FIGURES_ARE_DEFINED,
         "footer": f"Made by EdgeBench from the result {words.plain(results.path.name, 120)}; "

@@ -1,43 +1,106 @@
-"""A board's facts, read from a made tree; what is not there is None with its reason."""
+"""A board's facts, read from made trees; what is not there is None with its reason."""
 
 import pytest
 
 from edgebench.agent.facts import board_facts
+from edgebench.agent.packages import UNTOLD, packages
 
-TREE = {
+CPU0 = "sys/devices/system/cpu/cpu0/cpufreq/"
+NANO = {
     "proc/device-tree/model": "NVIDIA Jetson Nano Developer Kit\0",
+    "proc/device-tree/compatible": "nvidia,p3450-0000\0nvidia,jetson-nano\0nvidia,tegra210\0",
     "proc/cpuinfo": "processor\t: 0\nmodel name\t: ARMv8 Processor rev 1 (v8l)\n",
     "proc/meminfo": "MemTotal:        4059712 kB\nMemFree:  1 kB\nMemAvailable:    3000000 kB\n",
     "proc/loadavg": "0.10 0.20 0.30 1/100 42\n",
     "etc/os-release": 'NAME="Ubuntu"\nPRETTY_NAME="Ubuntu 18.04.6 LTS"\n',
-    "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "schedutil\n",
-    "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq": "921600\n",
-    "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq": "1479000\n",
+    "etc/nv_tegra_release": "# R32 (release), REVISION: 7.1, GCID: 29818004, BOARD: t210ref, EABI: aarch64\n",
+    "etc/nvpmodel.conf": (
+        "# < POWER_MODEL ID=9 NAME=COMMENT >\n< POWER_MODEL ID=0 NAME=MAXN >\nCPU_ONLINE CORE_1 1\n"
+        "< POWER_MODEL ID=1 NAME=5W >\nCPU_ONLINE CORE_1 1\n< PM_CONFIG DEFAULT=0 >\n"
+    ),
+    "var/lib/nvpmodel/status": "pmode:0001\n",
+    CPU0 + "scaling_governor": "schedutil\n",
+    CPU0 + "scaling_cur_freq": "921600\n",
+    CPU0 + "cpuinfo_max_freq": "1479000\n",
+    CPU0 + "scaling_min_freq": "102000\n",
+    CPU0 + "scaling_max_freq": "918000\n",
     "sys/class/thermal/thermal_zone0/type": "CPU-therm\n",
     "sys/class/thermal/thermal_zone0/temp": "41500\n",
     "sys/class/thermal/thermal_zone1/type": "broken\n",
+    "sys/bus/usb/devices/usb1/idVendor": "1d6b\n",
+    "sys/bus/usb/devices/usb1/idProduct": "0002\n",
+    "sys/bus/usb/devices/usb1/speed": "480\n",
 }
+PI = {
+    "proc/device-tree/model": "Raspberry Pi 3 Model B Rev 1.2\0",
+    "proc/device-tree/compatible": "raspberrypi,3-model-b\0brcm,bcm2837\0",
+    "proc/cpuinfo": (
+        "processor\t: 0\nBogoMIPS\t: 38.40\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n\n"
+        "Revision\t: a02082\nModel\t\t: Raspberry Pi 3 Model B Rev 1.2\n"
+    ),
+    "proc/meminfo": "MemTotal:         931904 kB\nMemAvailable:    700000 kB\n",
+    "etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
+    CPU0 + "scaling_governor": "ondemand\n",
+    "sys/class/thermal/thermal_zone0/type": "cpu-thermal\n",
+    "sys/class/thermal/thermal_zone0/temp": "52078\n",
+    "sys/bus/usb/devices/1-1.2/idVendor": "18d1\n",
+    "sys/bus/usb/devices/1-1.2/idProduct": "9302\n",
+    "sys/bus/usb/devices/1-1.2/speed": "480\n",
+    "sys/bus/usb/devices/1-1.3/idVendor": "03E7\n",
+    "sys/bus/usb/devices/1-1.3/idProduct": "2485\n",
+    "sys/bus/usb/devices/1-1.3/speed": "unknown\n",
+}
+CORAL_MINI = {
+    "proc/device-tree/model": "Google Coral Dev Board Mini\0",
+    "proc/device-tree/compatible": "google,excelsior\0mediatek,mt8516\0",
+    "proc/cpuinfo": "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd04\n",
+    "proc/meminfo": "MemTotal:        2004180 kB\nMemAvailable:   1700000 kB\n",
+    "etc/os-release": 'PRETTY_NAME="Mendel GNU/Linux 5 (Eagle)"\n',
+    CPU0 + "scaling_governor": "userspace\n",
+    "sys/bus/usb/devices/usb1/idVendor": "1d6b\n",
+}
+X86 = {
+    "sys/class/dmi/id/product_name": "NUC8i5BEH\n",
+    "proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Core(TM) i5-8259U CPU @ 2.30GHz\n",
+    "proc/meminfo": "MemTotal:       16288264 kB\nMemAvailable:   12000000 kB\n",
+    "etc/os-release": 'PRETTY_NAME="Ubuntu 24.04 LTS"\n',
+    CPU0 + "scaling_governor": "powersave\n",
+    "sys/bus/usb/devices/2-1/idVendor": "1a6e\n",
+    "sys/bus/usb/devices/2-1/idProduct": "089a\n",
+    "sys/bus/usb/devices/2-1/speed": "5000\n",
+}
+
+
+def planted(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
 
 
 @pytest.fixture
 def tree(tmp_path):
-    for name, text in TREE.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return tmp_path
+    return planted(tmp_path, NANO)
 
 
-def test_the_facts_of_a_board(tree):
+def test_a_jetson_nano(tree):
     facts = board_facts(str(tree))
     due = {
         "board": "NVIDIA Jetson Nano Developer Kit",
+        "soc": "nvidia,tegra210",
         "cpu": "ARMv8 Processor rev 1 (v8l)",
         "memory_bytes": 4059712 * 1024,
         "memory_available_bytes": 3000000 * 1024,
         "os": "Ubuntu 18.04.6 LTS",
+        "l4t": "R32.7.1",
+        "power_mode": {"id": 1, "name": "5W"},
+        "power_modes": {"0": "MAXN", "1": "5W"},
+        "usb_accelerators": [],
         "governor": "schedutil",
         "clock_now_mhz": 921.6,
+        "clock_min_mhz": 102.0,
+        "clock_limit_mhz": 918.0,
         "clock_max_mhz": 1479.0,
         "load_average": [0.1, 0.2, 0.3],
         "temperatures_c": {"0-CPU-therm": 41.5},
@@ -46,19 +109,92 @@ def test_the_facts_of_a_board(tree):
     assert facts["absent"] == {}
     assert facts["cores"] >= 1
     assert facts["timer_resolution_ns"] > 0
+    assert facts["python_bits"] in (32, 64)
+    assert facts["disk_available_bytes"] > 0
+
+
+def test_a_raspberry_pi_with_two_sticks(tmp_path):
+    facts = board_facts(str(planted(tmp_path, PI)))
+    assert (facts["board"], facts["soc"]) == ("Raspberry Pi 3 Model B Rev 1.2", "brcm,bcm2837")
+    assert facts["cpu"] == "Cortex-A53"
+    coral, stick = facts["usb_accelerators"]
+    assert (coral["name"], coral["speed_mbps"]) == ("Coral USB Accelerator", 480.0)
+    assert stick["name"].startswith("Neural Compute Stick 2") and stick["speed_mbps"] is None
+    for name in ("power_mode", "power_modes", "l4t"):
+        assert facts[name] is None and "No such file" in facts["absent"][name]
+
+
+def test_a_coral_dev_board_mini(tmp_path):
+    facts = board_facts(str(planted(tmp_path, CORAL_MINI)))
+    due = ("Google Coral Dev Board Mini", "mediatek,mt8516", "Cortex-A35", "Mendel GNU/Linux 5 (Eagle)")
+    assert (facts["board"], facts["soc"], facts["cpu"], facts["os"]) == due
+    assert facts["temperatures_c"] is None and facts["absent"]["temperatures_c"]
+    assert facts["usb_accelerators"] == []
+
+
+def test_a_plain_x86_machine(tmp_path):
+    facts = board_facts(str(planted(tmp_path, X86)))
+    assert facts["board"] == "NUC8i5BEH"
+    assert facts["soc"] is None and "device-tree" in facts["absent"]["soc"]
+    assert facts["usb_accelerators"] == [
+        {"id": "1a6e:089a", "name": "Coral USB Accelerator (no firmware yet)", "speed_mbps": 5000.0}
+    ]
 
 
 def test_an_empty_tree_gives_reasons_and_no_figure(tmp_path):
     facts = board_facts(str(tmp_path))
-    for name in ("board", "cpu", "memory_bytes", "os", "governor", "clock_now_mhz", "temperatures_c"):
+    names = ("board", "soc", "cpu", "memory_bytes", "os", "governor", "clock_now_mhz", "temperatures_c")
+    for name in (*names, "power_mode", "usb_accelerators"):
         assert facts[name] is None
         assert facts["absent"][name]
 
 
 def test_nonsense_in_a_file_is_absent_not_zero(tree):
-    (tree / "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq").write_text("<unknown>\n")
+    (tree / CPU0 / "scaling_cur_freq").write_text("<unknown>\n")
     (tree / "proc/meminfo").write_text("MemTotal: \xff kB\n")
+    (tree / "var/lib/nvpmodel/status").write_text("fmode:quiet\n")
+    (tree / "etc/nvpmodel.conf").write_text("none\n")
+    (tree / "etc/nv_tegra_release").write_text("# soon\n")
     facts = board_facts(str(tree))
-    assert facts["clock_now_mhz"] is None
-    assert facts["memory_bytes"] is None
+    for name in ("clock_now_mhz", "memory_bytes", "power_mode", "power_modes", "l4t"):
+        assert facts[name] is None
     assert "invalid literal" in facts["absent"]["memory_bytes"]
+
+
+def test_a_mode_without_a_name_keeps_its_number(tree):
+    (tree / "etc/nvpmodel.conf").unlink()
+    assert board_facts(str(tree))["power_mode"] == {"id": 1, "name": None}
+
+
+def test_reads_are_bounded(tree):
+    (tree / "etc/nvpmodel.conf").write_text("#" * (1 << 20) + "\n< POWER_MODEL ID=0 NAME=FAR >\n")
+    (tree / "proc/device-tree/model").write_text("x" * 100_000)
+    for number in range(300):
+        planted(tree, {f"sys/class/thermal/thermal_zone{number}/{name}": "1" for name in ("type", "temp")})
+    facts = board_facts(str(tree))
+    assert facts["power_modes"] is None
+    assert len(facts["board"]) == 4096
+    assert len(facts["temperatures_c"]) <= 64
+
+
+def test_packages_are_found_without_importing_them(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (
+        first / "numpy-1.19.5.dist-info",
+        first / "Secret_Tool-1.0.dist-info",
+        second / "numpy-1.13.3-py3.6.egg-info",
+        second / "tflite_runtime-2.11.0.dist-info",
+        second / "tensorrt",
+    ):
+        folder.mkdir(parents=True)
+    (second / "tensorrt" / "__init__.py").write_text("raise SystemExit\n")
+    found = packages([str(tmp_path / "nowhere"), str(first), str(second)])
+    assert found == {"numpy": "1.19.5", "tflite-runtime": "2.11.0", "tensorrt": UNTOLD}
+    assert board_facts(str(tmp_path), path=[str(first)])["packages"] == {"numpy": "1.19.5"}
+
+
+def test_names_of_host_and_user_stand_in_one_place_of_their_own(tmp_path):
+    facts = board_facts(str(tmp_path), path=[])
+    private = facts.pop("private")
+    assert set(private) == {"user", "node", "home"}
+    assert not {"user", "node", "home", "hostname"} & set(facts)

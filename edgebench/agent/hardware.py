@@ -1,0 +1,89 @@
+"""What a vendor's board adds to the facts: its SoC, power modes, and accelerators on USB."""
+
+import glob
+import os
+import re
+from typing import Any, Dict, List
+
+from .reading import MAX_TABLE, Absent, text
+
+MAX_USB = 256
+MAX_MODES = 64
+NVPMODEL_STATUS = "var/lib/nvpmodel/status"
+NVPMODEL_MODES = "etc/nvpmodel.conf"
+
+# The Coral shows another number once its firmware is loaded, and so does the stick.
+ACCELERATORS = {
+    "1a6e:089a": "Coral USB Accelerator (no firmware yet)",
+    "18d1:9302": "Coral USB Accelerator",
+    "03e7:2485": "Neural Compute Stick 2 (no firmware yet)",
+    "03e7:f63b": "Neural Compute Stick 2",
+}
+
+
+def soc(root: str) -> str:
+    """The chip: the last and most general word of the device tree's `compatible`, else what sysfs says."""
+    try:
+        words = text(root, "proc/device-tree/compatible").split("\0")
+        return [word for word in words if word][-1]
+    except (OSError, IndexError):
+        pass
+    for path in ("sys/devices/soc0/soc_id", "sys/devices/soc0/machine"):
+        try:
+            return text(root, path)
+        except OSError:
+            continue
+    raise Absent("neither /proc/device-tree/compatible nor /sys/devices/soc0 is there")
+
+
+def l4t(root: str) -> str:
+    """NVIDIA's release, such as R32.7.1, out of `# R32 (release), REVISION: 7.1, ...`."""
+    line = text(root, "etc/nv_tegra_release")
+    found = re.match(r"#\s*(R\d+)\s*\(release\),\s*REVISION:\s*([\d.]+)", line)
+    if not found:
+        raise Absent("/etc/nv_tegra_release does not say it in a known way")
+    return "{}.{}".format(found.group(1), found.group(2))
+
+
+def power_modes(root: str) -> Dict[str, str]:
+    """The modes that nvpmodel has here, name by number as a string."""
+    table = text(root, NVPMODEL_MODES, MAX_TABLE)
+    found = re.findall(r"^\s*<\s*POWER_MODEL\s+ID=(\d{1,3})\s+NAME=(\S{1,60})\s*>", table, re.MULTILINE)
+    if not found:
+        raise Absent("/{} names no mode".format(NVPMODEL_MODES))
+    return dict(found[:MAX_MODES])
+
+
+def power_mode(root: str) -> Dict[str, Any]:
+    """The mode that nvpmodel has set, {id, name}, as it remembers it in `pmode:0001`."""
+    found = re.search(r"pmode:(\d{1,6})", text(root, NVPMODEL_STATUS))
+    if not found:
+        raise Absent("/{} does not say it in a known way".format(NVPMODEL_STATUS))
+    number = int(found.group(1))
+    try:
+        name = power_modes(root).get(str(number))
+    except (OSError, Absent):
+        name = None
+    return {"id": number, "name": name}
+
+
+def usb_accelerators(root: str) -> List[Dict[str, Any]]:
+    """Each known accelerator with its bus speed: 480 Mbit/s is USB 2, 5000 and more is USB 3."""
+    folder = os.path.join(root, "sys/bus/usb/devices")
+    if not os.path.isdir(folder):
+        raise Absent("/sys/bus/usb/devices is not there")
+    found = []
+    for device in sorted(glob.glob(os.path.join(glob.escape(folder), "*")))[:MAX_USB]:
+        try:
+            number = "{}:{}".format(text(device, "idVendor"), text(device, "idProduct")).lower()
+        except OSError:
+            continue
+        if number not in ACCELERATORS:
+            continue
+        entry: Dict[str, Any] = {"id": number, "name": ACCELERATORS[number], "speed_mbps": None}
+        try:
+            entry["speed_mbps"] = float(text(device, "speed"))
+        except (OSError, ValueError):
+            pass
+        found.append(entry)
+    return found

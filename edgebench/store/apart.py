@@ -1,0 +1,142 @@
+"""Names of hosts and users, kept apart: they stay in the targets of experiment.json and go nowhere else."""
+
+from __future__ import annotations
+
+import getpass
+import platform
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgebench.errors import UsageError
+from edgebench.link.address import check_address
+
+HOST, USER, HOME, MASK = "(host)", "(user)", "~", "..."
+
+# These identify nobody, and many messages need them ("sudo", "needs root").
+_NOBODY = frozenset({"root", "localhost", "127.0.0.1", "::1"})
+_LONGEST = 255
+
+# What the hardware and its system say of themselves: a board called `nano` must not lose its model's name.
+_OF_HARDWARE = frozenset(
+    {"board", "soc", "cpu", "os", "kernel", "machine", "l4t", "governor", "power_mode", "power_modes"}
+    | {"packages", "usb_accelerators", "temperatures_c", "platform", "python"}
+)
+
+_ANY_HOME = re.compile(r"/(?:home|Users)/[^/\s'\":,;]+")
+# What OpenSSH says of a host under a name that only its own configuration knows.
+_SSH_WORDS = (
+    (re.compile(r"\S+ port (?=[0-9])"), f"{HOST} port "),
+    (re.compile(r"(resolve hostname )[^\s:]+"), rf"\1{HOST}"),
+    (re.compile(r"[^\s:]+@\S+(?=: Permission denied)"), HOST),
+)
+
+
+@dataclass(frozen=True)
+class Apart:
+    """The names to take out of texts; empty for a machine that nobody named."""
+
+    hosts: frozenset[str] = frozenset()
+    users: frozenset[str] = frozenset()
+    homes: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, addresses: Iterable[str | None] = (), private: Mapping[str, Any] | None = None) -> Apart:
+        """The names in addresses (`user@board:22`) and in a board's private facts.
+
+        Args:
+            addresses: of targets; None and what is no address are passed over.
+            private: `user`, `node`, `home` and `link` as the agent and the link say them; not trusted.
+        """
+        told = {name: value for name, value in (private or {}).items() if isinstance(value, str)}
+        hosts, users = {told.get("node", "")}, {told.get("user", "")}
+        for text in (*addresses, told.get("link")):
+            try:
+                address = check_address(text or "")
+            except UsageError:
+                continue
+            hosts.add(address.host)
+            users.add(address.user or "")
+        homes = {told.get("home", "").rstrip("/")}
+        return cls(
+            frozenset(name for name in hosts | {name.lower() for name in hosts} if _tells(name)),
+            frozenset(name for name in users if _tells(name)),
+            frozenset(home for home in homes if home.startswith("/") and _tells(home) and home != "/root"),
+        )
+
+    @classmethod
+    def here(cls, addresses: Iterable[str | None] = ()) -> Apart:
+        """Those of this machine, and of the addresses."""
+        try:
+            user, home = getpass.getuser(), str(Path.home())
+        except (OSError, KeyError, RuntimeError):
+            user = home = ""
+        return cls.of(addresses, {"user": user, "node": platform.node(), "home": home})
+
+    def path(self, text: str) -> str:
+        """A path, an argument or an address without the names in it; other words stay as they are."""
+        for home in sorted(self.homes, key=len, reverse=True):
+            text = re.sub(rf"{re.escape(home)}(?![\w.-])", HOME, text)
+        text = _ANY_HOME.sub(HOME, text)
+        for user in self.users:
+            text = re.sub(rf"(?<=/){re.escape(user)}(?=/|$)", USER, text)
+        for host in sorted(self.hosts, key=len, reverse=True):
+            text = re.sub(rf"[\w.-]+@\[?{re.escape(host)}\]?(:[0-9]+)?(?![\w-])", HOST, text)
+        return text
+
+    def text(self, text: str) -> str:
+        """A message or a report's line without the names, wherever they stand as words."""
+        text = self.path(text)
+        if self.hosts:
+            for pattern, plain in _SSH_WORDS:
+                text = pattern.sub(plain, text)
+        for host in sorted(self.hosts, key=len, reverse=True):
+            text = re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", HOST, text)
+        for user in self.users:
+            text = re.sub(rf"(?<![\w-]){re.escape(user)}(?![\w-])", USER, text)
+        return text
+
+    def texts(self, value: Any) -> Any:
+        """A JSON value with every string in it treated by `text`."""
+        return _each(value, self.text)
+
+    def paths(self, value: Any) -> Any:
+        """A JSON value with every string in it treated by `path`."""
+        return _each(value, self.path)
+
+    def facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """A board's description: what tells of hardware stays as it is."""
+        return {name: value if name in _OF_HARDWARE else self.texts(value) for name, value in facts.items()}
+
+    def command(self, command: Sequence[str]) -> tuple[str, ...]:
+        """A command line with its paths treated and the values of --host masked."""
+        return tuple(self.path(word) for word in masked(command))
+
+
+def masked(command: Sequence[str]) -> tuple[str, ...]:
+    """The command with `...` for the value of every --host."""
+    made: list[str] = []
+    for word in command:
+        if made and made[-1] == "--host":
+            made.append(MASK)
+        elif word.startswith("--host="):
+            made.append(f"--host={MASK}")
+        else:
+            made.append(word)
+    return tuple(made)
+
+
+def _tells(name: str) -> bool:
+    return 2 <= len(name) <= _LONGEST and name not in _NOBODY
+
+
+def _each(value: Any, change: Any) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {name: _each(item, change) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_each(item, change) for item in value)
+    return value

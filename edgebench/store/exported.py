@@ -1,0 +1,68 @@
+"""An experiment's record without names of hosts and users: as it is written, and as exports show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgebench.store.apart import MASK, Apart
+from edgebench.store.records import ExperimentRecord, SessionRecord, TargetRecord
+
+
+def written(record: ExperimentRecord, apart: Apart) -> ExperimentRecord:
+    """What goes into experiment.json: names stand in its targets only, and in the paths of trials' inputs."""
+    return record.model_copy(update=_told(record, apart))
+
+
+def exported(record: ExperimentRecord) -> ExperimentRecord:
+    """What a report or an export may show: the targets without their hosts, too."""
+    apart = Apart.of(target.host for target in record.targets)
+    targets = tuple(_target(target, apart) for target in record.targets)
+    return record.model_copy(update={**_told(record, apart), "targets": targets})
+
+
+def session_written(record: SessionRecord, apart: Apart) -> SessionRecord:
+    """A session's record whose messages, facts and reasons name no host and no user."""
+    failure = record.failure
+    if failure is not None:
+        update = {name: apart.text(getattr(failure, name)) for name in ("what", "why", "stderr_tail")}
+        failure = failure.model_copy(update=update)
+    return record.model_copy(
+        update={
+            "failure": failure,
+            "device": apart.facts(record.device),
+            "runtime": apart.texts(record.runtime),
+            "probe_reasons": apart.texts(record.probe_reasons),
+            "warnings": apart.texts(record.warnings),
+        }
+    )
+
+
+def _told(record: ExperimentRecord, apart: Apart) -> dict[str, Any]:
+    return {
+        "command": apart.command(record.command),
+        "config": {name: _setting(name, setting, apart) for name, setting in record.config.items()},
+        "profiles": apart.paths(record.profiles),
+        "preflight": apart.texts(record.preflight),
+        "warnings": apart.texts(record.warnings),
+        "trials": tuple(
+            trial.model_copy(update={"reason": apart.text(trial.reason)}) if trial.reason else trial
+            for trial in record.trials
+        ),
+    }
+
+
+def _setting(name: str, setting: dict[str, Any], apart: Apart) -> dict[str, Any]:
+    if name == "host" and setting.get("value") is not None:
+        return {**setting, "value": MASK}
+    return {key: apart.paths(value) for key, value in setting.items()}
+
+
+def _target(target: TargetRecord, apart: Apart) -> TargetRecord:
+    return target.model_copy(
+        update={
+            "host": None,
+            "options": apart.paths(target.options),
+            "launch": apart.paths(target.launch),
+            "meters": apart.paths(target.meters),
+        }
+    )
