@@ -22,7 +22,9 @@ from edgebench.plan.build import Built
 from edgebench.plan.config import Resolved
 from edgebench.plan.estimate import known_cost, note_cost
 from edgebench.plan.trials import Plan, PlannedTrial
+from edgebench.store.apart import Apart
 from edgebench.store.experiment import ExperimentStore
+from edgebench.store.exported import written
 from edgebench.store.find import find_unfinished
 from edgebench.store.load import load
 from edgebench.store.reading import read_experiment
@@ -117,7 +119,7 @@ class Campaign:
     def _record(self, prepared: Prepared) -> ExperimentRecord:
         plan, config = self.built.plan, self.resolved.config
         created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return ExperimentRecord(
+        record = ExperimentRecord(
             name=config.name or "-".join(target.name for target in self.built.targets),
             created_utc=created,
             edgebench_version=edgebench.__version__,
@@ -137,6 +139,7 @@ class Campaign:
             host=host_facts(),
             preflight=tuple(preflight(self.built.targets, self.built.backends)),
         )
+        return written(record, Apart.here(target.host for target in self.built.targets))
 
 
 def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> list[dict[str, Any]]:
