@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
 from edgebench.contract import PrepareRequest
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.models.prepare import prepare_tflite, tool_versions
 from edgebench.models.variant import PRECISIONS, Variant
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_board_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The agents of these tests keep their files, and their board's lock, to themselves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(BOARD_DIR, str(tmp_path_factory.mktemp("board")))
+        yield
 
 
 @pytest.fixture(scope="session")

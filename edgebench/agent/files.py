@@ -13,6 +13,7 @@ from typing import List, NamedTuple, Optional
 _HASHED = r"[0-9a-f]{64}(\.[a-z0-9]{1,12})?"
 _NAME = re.compile(_HASHED + r"\Z")
 _OURS = re.compile(r"(" + _HASHED + r"(\.[0-9]{1,10}\.part|\.ok)?|lock)\Z")
+_COMPILED = re.compile(r"[0-9a-f]{64}\.[a-z0-9.-]{1,60}\.pyc\Z")
 _READ_BYTES = 1 << 20
 _BOOT = "/proc/sys/kernel/random/boot_id"
 
@@ -97,7 +98,7 @@ class FileStore:
             os.unlink(path)
             files += 1
             size += about.st_size
-        left = len(names) - len(ours)
+        left = len(names) - len(ours) - self._forget_compiled()
         if not left:
             for folder in (self._folder, os.path.dirname(self._folder)):
                 try:
@@ -105,6 +106,18 @@ class FileStore:
                 except OSError:
                     break
         return Removed(files, size, left)
+
+    def _forget_compiled(self) -> int:
+        """Remove what Python made of runners; whether the folder that it made is gone."""
+        folder = os.path.join(self._folder, "__pycache__")
+        for name in _listed(folder):
+            if _COMPILED.match(name):
+                _unlink(os.path.join(folder, name))
+        try:
+            os.rmdir(folder)
+        except OSError:
+            return 0
+        return 1
 
 
 class _Coming:

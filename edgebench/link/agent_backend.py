@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 from edgebench.contract import Backend, Target
 from edgebench.errors import NoPermissionError
 from edgebench.link.agent_device import AgentDevice
+from edgebench.link.base import Link
 from edgebench.link.local import LocalLink
+from edgebench.link.ssh import SshLink
 from edgebench.link.zipapp import agent_file
 from edgebench.models.cache import Cache
 
 
 class AgentBackend(Backend):
-    """Gives `open`: the agent on this machine, started with the target's Python."""
+    """Gives `open`: the agent on the target's host or on this machine, started with the target's Python."""
 
     takes_host = True
     board_packages: ClassVar[tuple[str, ...]] = ()
     """Distributions that bring the runtime; one of them must be there on the board. Best first."""
 
     def open(self, target: Target) -> AgentDevice:
-        """Start the agent; UnavailableError when it does not answer."""
-        try:
-            agent, _ = agent_file(Cache())
-        except OSError as error:
-            raise NoPermissionError(
-                "the cache folder cannot be written",
-                why=str(error),
-                fix="set EDGEBENCH_CACHE_DIR to a folder that can",
-            ) from error
-        return AgentDevice(LocalLink(agent, target.launch.python), self.runner_files())
+        """Start the agent; UnavailableError when it does not answer, or another harness holds the board."""
+        return AgentDevice(open_link(target), self.runner_files())
+
+
+def open_link(target: Target) -> Link:
+    """The way to where the target is: by SSH where it names a host, else on this machine.
+
+    `AgentDevice(open_link(target), (), locks=False)` looks at a board or cleans it.
+    """
+    agent, digest = _agent()
+    if target.host is None:
+        return LocalLink(agent, target.launch.python)
+    return SshLink(target.host, agent, digest, target.launch.python)
+
+
+def _agent() -> tuple[Path, str]:
+    try:
+        return agent_file(Cache())
+    except OSError as error:
+        raise NoPermissionError(
+            "the cache folder cannot be written",
+            why=str(error),
+            fix="set EDGEBENCH_CACHE_DIR to a folder that can",
+        ) from error

@@ -84,6 +84,17 @@ def from_link(error: LinkLost, stage: str) -> SessionError:
     )
 
 
+def lost_before(why: str) -> SessionError:
+    """The device was lost in an earlier session, and is not back."""
+    return SessionError(
+        "the device was lost and is not back",
+        status="lost_connection",
+        stage="start",
+        why=why,
+        fix="check the device and its connection, then --resume",
+    )
+
+
 def from_protocol(error: ProtocolError, stage: str, stderr_tail: str) -> SessionError:
     """What arrived is no frame, or no answer to what was asked."""
     return SessionError(

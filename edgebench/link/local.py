@@ -19,6 +19,8 @@ class LocalLink:
     """
 
     name = "this machine"
+    kind = "this machine"
+    comes_back = False
 
     def __init__(self, agent: Path, python: str | None = None, folder: Path | None = None) -> None:
         self._command = [python or sys.executable, str(agent), "serve"]
@@ -43,3 +45,6 @@ class LocalLink:
                 why=str(error),
                 fix="name a Python interpreter that exists on the device",
             ) from error
+
+    def close(self) -> None:
+        """There is nothing beside the agent."""

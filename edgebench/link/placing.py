@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 
-from edgebench.errors import UnavailableError
+from edgebench.agent.frames import Frame
 from edgebench.link.connection import Connection
+from edgebench.link.ssh_failures import not_placed
 from edgebench.models.cache import sha256_file
 
-PIECE_BYTES = 1 << 22
+PIECE_BYTES = 1 << 20
+AHEAD = 4
+"""Pieces on their way that nobody has confirmed: enough that no link waits for an answer between two."""
 
 
 class Placer:
@@ -18,12 +22,16 @@ class Placer:
         connection: the agent that receives.
         shares_files: whether the device sees the host's files under the same paths.
         timeout_s: for one piece of a file.
+        name: of the device, for messages.
     """
 
-    def __init__(self, connection: Connection, shares_files: bool, timeout_s: float) -> None:
+    def __init__(
+        self, connection: Connection, shares_files: bool, timeout_s: float, name: str = "the device"
+    ) -> None:
         self._connection = connection
         self._shares_files = shares_files
         self._timeout_s = timeout_s
+        self._name = name
         self._placed: dict[tuple[Path, str | None], str] = {}
 
     def place(self, path: Path, sha256: str | None = None) -> str:
@@ -37,27 +45,30 @@ class Placer:
     def _send(self, path: Path, sha256: str | None) -> str:
         suffix = path.suffix.lower()
         name = (sha256 or sha256_file(path)) + (suffix if suffix[1:].isalnum() and len(suffix) <= 12 else "")
-        there = self._connection.request({"op": "have", "name": name}, self._timeout_s).message.get("path")
-        if there:
-            return str(there)
+        there = self._connection.request({"op": "have", "name": name}, self._timeout_s)
+        if path_there := self._path(there, path):
+            return path_there
         size = path.stat().st_size
-        reply: dict[str, object] = {}
+        waiting: deque[int] = deque()
         with path.open("rb") as file:
             offset = 0
             while True:
                 piece = file.read(PIECE_BYTES)
                 last = offset + len(piece) >= size or not piece
                 message = {"op": "put", "name": name, "offset": offset, "last": last}
-                reply = self._connection.request(message, self._timeout_s, piece).message
+                waiting.append(self._connection.send(message, piece))
                 offset += len(piece)
-                if last or "error" in reply:
-                    break
-        if "error" in reply:
-            error = reply["error"]
-            why = str(error.get("what", "")) if isinstance(error, dict) else str(error)
-            raise UnavailableError(
-                f"{path.name} cannot be placed on the device",
-                why=why,
-                fix="free space on the device, or try again",
-            )
-        return str(reply["path"])
+                while len(waiting) > (0 if last else AHEAD):
+                    frame = self._connection.wait(waiting.popleft(), self._timeout_s)
+                    placed = self._path(frame, path)
+                if last:
+                    return placed
+
+    def _path(self, frame: Frame, path: Path) -> str:
+        """Where the device keeps the file: a name to say back to it, and no path on this machine."""
+        error = frame.message.get("error")
+        if error is not None:
+            known = error if isinstance(error, dict) else {"what": error}
+            what = f"{path.name}: {str(known.get('what', ''))[:500]}"
+            raise not_placed(what, known.get("errno"), self._name)
+        return str(frame.message.get("path") or "")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from edgebench.errors import UsageError
 
 ENVIRONMENT = "EDGEBENCH_STAGE_TIMEOUT_S"
+LOCK_ENVIRONMENT = "EDGEBENCH_LOCK_WAIT_S"
+RECONNECT_ENVIRONMENT = "EDGEBENCH_RECONNECT_S"
 
 
 @dataclass(frozen=True)
@@ -24,17 +26,33 @@ class Timeouts:
     stop: float = 10.0
     interrupt: float = 30.0  # for the pass in hand after Ctrl-C
     probe: float = 10.0
+    lock: float = 60.0  # while another harness measures on the board
+    reconnect: float = 180.0  # until a board that was lost is back, as after a reboot
 
     @classmethod
     def from_environment(cls) -> Timeouts:
-        """The defaults, with `$EDGEBENCH_STAGE_TIMEOUT_S` for each stage of a session where that is set."""
-        text = os.environ.get(ENVIRONMENT)
-        if not text:
-            return cls()
-        try:
-            limit = float(text)
-        except ValueError:
-            limit = 0.0
-        if not 0.0 < limit < float("inf"):
-            raise UsageError(f"{ENVIRONMENT}={text!r} is not a time", fix="give seconds above 0, such as 120")
-        return cls(load=limit, golden=limit, scene=limit, measure=limit, predict=limit)
+        """The defaults, unless the environment says otherwise.
+
+        `$EDGEBENCH_STAGE_TIMEOUT_S` is for each stage of a session, `$EDGEBENCH_LOCK_WAIT_S` for a board that
+        another harness holds, `$EDGEBENCH_RECONNECT_S` for one that was lost.
+        """
+        found: dict[str, float] = {}
+        if limit := _seconds(ENVIRONMENT):
+            found = dict.fromkeys(("load", "golden", "scene", "measure", "predict"), limit)
+        for name, variable in (("lock", LOCK_ENVIRONMENT), ("reconnect", RECONNECT_ENVIRONMENT)):
+            if seconds := _seconds(variable):
+                found[name] = seconds
+        return cls(**found)
+
+
+def _seconds(variable: str) -> float | None:
+    text = os.environ.get(variable)
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < float("inf"):
+        raise UsageError(f"{variable}={text!r} is not a time", fix="give seconds above 0, such as 120")
+    return seconds

@@ -11,12 +11,15 @@ import numpy as np
 from edgebench import registry
 from edgebench.contract import ImageSet, Launch, MeasurePlan, PrepareRequest, Scene, SessionSettings
 from edgebench.link.agent_device import AgentDevice
+from edgebench.link.base import Link
 from edgebench.link.local import LocalLink
+from edgebench.link.ssh import SshLink
 from edgebench.link.timeouts import Timeouts
 from edgebench.link.zipapp import agent_file
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache, sha256_file
 from edgebench.models.variant import Variant
+from tests.link.sshd import Board
 
 ROWS, COLUMNS = 3, 4
 
@@ -44,6 +47,18 @@ class Rig:
         files = (runner,) if runner else registry.backend("toy").runner_files()
         agent, _ = agent_file(self.cache)
         return AgentDevice(LocalLink(agent, python, folder), files, Timeouts(**timeouts))
+
+    def link(self, board: Board | None, python=None) -> Link:
+        """To a board by SSH, or to this machine."""
+        agent, digest = agent_file(self.cache)
+        if board is None:
+            return LocalLink(agent, python)
+        return SshLink(board.address, agent, digest, python, board.config, timeout_s=30.0)
+
+    def far(self, board: Board | None, python=None, locks=True, **timeouts) -> AgentDevice:
+        """The toy on such a board."""
+        files = registry.backend("toy").runner_files()
+        return AgentDevice(self.link(board, python), files, Timeouts(**timeouts), locks=locks)
 
     def settings(self, batch=1, meters=(), idle_s=0.0, launch=None, **chosen) -> SessionSettings:
         return SessionSettings(batch, self.options(**chosen), launch or Launch(), meters, idle_s)

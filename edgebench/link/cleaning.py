@@ -1,0 +1,45 @@
+"""Taking EdgeBench off a board again: its files and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgebench.errors import UnavailableError
+from edgebench.link.board_lock import holder
+from edgebench.link.connection import Connection
+from edgebench.link.replies import Count, Reply, checked
+from edgebench.link.ssh_failures import not_placed
+from edgebench.link.timeouts import Timeouts
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What was removed: files, their bytes, and how many others were left in that folder."""
+
+    files: int
+    bytes: int
+    left: int
+
+
+class _Removed(Reply):
+    held: bool
+    files: Count = 0
+    size: Count = 0
+    left: Count = 0
+
+
+def clean_board(connection: Connection, name: str, timeouts: Timeouts) -> Cleaned:
+    """Have the agent remove the files under its folder; it is of no more use after that.
+
+    Raises:
+        UnavailableError: while any harness measures there.
+    """
+    message = connection.request({"op": "clean", "holder": holder()}, timeouts.connect).message
+    if isinstance(error := message.get("error"), dict):
+        raise not_placed(str(error.get("what", ""))[:500], error.get("errno"), name)
+    removed = checked(_Removed, message)
+    if not removed.held:
+        raise UnavailableError(
+            f"{name} is in use", why="another harness measures there", fix="clean it when that one is done"
+        )
+    return Cleaned(removed.files, removed.size, removed.left)

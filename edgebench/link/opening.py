@@ -1,0 +1,102 @@
+"""The first words of a process at the far end of SSH, before it speaks frames.
+
+Login scripts print what they like: what counts is behind a mark, and the rest is kept for messages.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import time
+
+READ_BYTES = 65536
+MAX_NOISE_BYTES = 1 << 20
+
+
+class OpeningFailed(Exception):
+    """The process ended, or said nothing that was due.
+
+    Args:
+        code: its exit code; None when it still runs.
+        stderr: the end of what it wrote there.
+        stdout: what it said instead.
+    """
+
+    def __init__(self, code: int | None, stderr: str, stdout: str) -> None:
+        super().__init__(stderr or stdout)
+        self.code = code
+        self.stderr = stderr
+        self.stdout = stdout
+
+
+class Opening:
+    """Reads marked lines from a process's stdout until a deadline, and its stderr beside them.
+
+    Args:
+        process: with pipes for stdout and stderr; they are non-blocking from here on.
+        timeout_s: for all of the opening.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], timeout_s: float) -> None:
+        assert process.stdout and process.stderr
+        self._process = process
+        self._deadline = time.monotonic() + timeout_s
+        self._out = process.stdout.fileno()
+        self._err = process.stderr.fileno()
+        self._said = bytearray()
+        self._complained = bytearray()
+        for descriptor in (self._out, self._err):
+            os.set_blocking(descriptor, False)
+
+    def after(self, mark: bytes) -> bytes:
+        """The rest of the next line that holds the mark; OpeningFailed when none comes."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._out, selectors.EVENT_READ)
+            selector.register(self._err, selectors.EVENT_READ)
+            while True:
+                start = self._said.find(mark)
+                end = self._said.find(b"\n", start) if start >= 0 else -1
+                if end >= 0:
+                    line = bytes(self._said[start + len(mark) : end])
+                    del self._said[: end + 1]
+                    return line
+                left = self._deadline - time.monotonic()
+                ready = {key.fd for key, _ in selector.select(max(left, 0.0))}
+                if self._err in ready and not self._take(self._err, self._complained):
+                    selector.unregister(self._err)
+                if self._out in ready and not self._take(self._out, self._said):
+                    raise self._failed(ended=True)
+                if left <= 0 or len(self._said) > MAX_NOISE_BYTES:
+                    raise self._failed(ended=False)
+
+    def _take(self, descriptor: int, into: bytearray) -> bool:
+        try:
+            data = os.read(descriptor, READ_BYTES)
+        except BlockingIOError:
+            return True
+        into += data
+        if into is self._complained:
+            del into[:-READ_BYTES]
+        return bool(data)
+
+    def _failed(self, ended: bool) -> OpeningFailed:
+        code: int | None = None
+        if ended:
+            try:
+                code = self._process.wait(max(1.0, self._deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                code = None
+            while self._take(self._err, self._complained):
+                if not self._more():
+                    break
+        return OpeningFailed(code, _text(self._complained), _text(self._said))
+
+    def _more(self) -> bool:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._err, selectors.EVENT_READ)
+            return bool(selector.select(0.0))
+
+
+def _text(data: bytearray) -> str:
+    return bytes(data[-4000:]).decode("utf-8", "backslashreplace").strip()
