@@ -16,6 +16,7 @@ from edgebench.measure.interrupt import held_interrupt
 from edgebench.measure.progress import Observer
 from edgebench.measure.session import Job, Measured, measure_session, unreached_session
 from edgebench.models.artifact import Artifact
+from edgebench.plan.beside import meters_of, monitors_of
 from edgebench.plan.estimate import Cost, estimate
 from edgebench.plan.rounds import Turn, turns
 from edgebench.plan.trials import Plan, PlannedTrial
@@ -152,6 +153,7 @@ class Lane:
     def _job(self, turn: Turn) -> Job:
         trial = self.trials[turn.key]
         plan = self.plan
+        meters = meters_of(trial.target)
         with self.lock:
             n = self.store.next_n(trial.key)
         return Job(
@@ -163,8 +165,9 @@ class Lane:
                 batch=trial.batch,
                 options=trial.target.options,
                 launch=trial.target.launch,
-                meters=trial.target.meters,
-                idle_s=IDLE_WINDOW_S if trial.target.meters else 0.0,
+                meters=meters,
+                idle_s=IDLE_WINDOW_S if meters else 0.0,
+                monitors=monitors_of(trial.target, telemetry=plan.telemetry),
             ),
             plan=MeasurePlan(
                 scene=plan.scene,
