@@ -12,11 +12,12 @@ from edgebench.agent.facts import board_facts
 from edgebench.contract import BackendOptions, Finding, Json, PrepareRequest, Progress, Target
 from edgebench.errors import UnsupportedError
 from edgebench.link.agent_backend import AgentBackend
+from edgebench.link.board_findings import board_findings
 from edgebench.models import prepare
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 
-from .checks import board_findings, runtime_findings
+from .checks import runtime_findings
 
 
 class CpuOptions(BackendOptions):

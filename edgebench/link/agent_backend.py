@@ -10,6 +10,7 @@ from edgebench.errors import NoPermissionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.base import Link
 from edgebench.link.local import LocalLink
+from edgebench.link.power_mode import require_power_mode
 from edgebench.link.ssh import SshLink
 from edgebench.link.zipapp import agent_file
 from edgebench.models.cache import Cache
@@ -23,8 +24,21 @@ class AgentBackend(Backend):
     """Distributions that bring the runtime; one of them must be there on the board. Best first."""
 
     def open(self, target: Target) -> AgentDevice:
-        """Start the agent; UnavailableError when it does not answer, or another harness holds the board."""
-        return AgentDevice(open_link(target), self.runner_files())
+        """Start the agent.
+
+        Raises:
+            UnavailableError: it does not answer, another harness holds the board, or the board is in
+                another power mode than the target asks for.
+            UsageError: the target asks for a power mode that the board does not have.
+        """
+        device = AgentDevice(open_link(target), self.runner_files())
+        if target.power_mode is not None:
+            try:
+                require_power_mode(device.describe(), target)
+            except BaseException:
+                device.close()
+                raise
+        return device
 
 
 def open_link(target: Target) -> Link:

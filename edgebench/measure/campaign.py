@@ -13,6 +13,7 @@ from edgebench.contract import Backend, Device, ImageSet, Target
 from edgebench.data.preview import scene_preview
 from edgebench.errors import UnsupportedError
 from edgebench.fit.summary import summarise, trial_json
+from edgebench.link.inspection import check_target
 from edgebench.measure.experiment import Experiment, Outcome
 from edgebench.measure.host import host_facts
 from edgebench.measure.progress import Observer
@@ -147,7 +148,7 @@ def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> lis
     return [
         {"target": target.name, **asdict(finding)}
         for target in targets
-        for finding in backends[target.device].check(target)
+        for finding in check_target(target, backends[target.device])
     ]
 
 

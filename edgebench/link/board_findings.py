@@ -1,0 +1,157 @@
+"""What a board's facts mean for a measurement, and what is missing there, each problem with its fix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from edgebench.contract import Finding, Json, Target
+from edgebench.errors import EdgeBenchError
+from edgebench.link.board_facts import BoardFacts, UsbAccelerator
+from edgebench.link.power_mode import require_power_mode
+
+MOST_LOAD_A_CORE = 0.25
+LEAST_MEMORY_BYTES = 1 << 30
+COARSEST_CLOCK_NS = 1000.0
+HOT_C = 80.0
+LEAST_DISK_BYTES = 256 << 20
+USB3_MBPS = 5000.0
+OLDEST_PYTHON = (3, 6)
+
+
+def board_findings(facts: Mapping[str, Json]) -> list[Finding]:
+    """What the board's facts (edgebench.agent.facts) mean for a measurement."""
+    known = BoardFacts.of(facts)
+    return [
+        _governor(known.governor),
+        _load(known.load_average, known.cores),
+        _memory(known.memory_available_bytes),
+        _clock(known.timer_resolution_ns),
+        _temperature(known.temperatures_c),
+    ]
+
+
+def _governor(governor: str | None) -> Finding:
+    if governor is None:
+        return Finding(
+            "warning",
+            "governor",
+            "cannot be read, as in most virtual machines: clocks may change unseen",
+            "measure on the machine itself where that matters",
+        )
+    if governor == "performance":
+        return Finding("ok", "governor", governor)
+    fix = "sudo cpupower frequency-set -g performance"
+    return Finding("warning", "governor", f"{governor}: clocks change with the load", fix)
+
+
+def _load(load: list[float] | None, cores: int | None) -> Finding:
+    if not load or not cores:
+        return Finding("warning", "load", "cannot be read", "see that nothing else runs")
+    text = f"{load[0]:.2f} over the last minute on {cores} cores"
+    if load[0] > MOST_LOAD_A_CORE * cores:
+        return Finding("warning", "load", text, "end other programs, or wait a minute")
+    return Finding("ok", "load", text)
+
+
+def _memory(available: int | None) -> Finding:
+    if available is None:
+        return Finding("warning", "memory", "cannot be read", "see that at least 1 GiB is free")
+    text = f"{available / (1 << 20):.0f} MiB available"
+    if available < LEAST_MEMORY_BYTES:
+        return Finding(
+            "warning", "memory", text, "end other programs: the scene and the runtime take 0.3 GiB"
+        )
+    return Finding("ok", "memory", text)
+
+
+def _clock(resolution_ns: float | None) -> Finding:
+    if resolution_ns is None:
+        return Finding("warning", "clock", "resolution unknown", "use Linux with high-resolution timers")
+    text = f"resolution {resolution_ns:g} ns"
+    if resolution_ns > COARSEST_CLOCK_NS:
+        return Finding("warning", "clock", text, "boot a kernel with high-resolution timers")
+    return Finding("ok", "clock", text)
+
+
+def _temperature(temperatures: Mapping[str, float] | None) -> Finding:
+    if not temperatures:
+        fix = "watch for a drift of the passes instead: the report shows it"
+        return Finding("warning", "temperature", "no sensor can be read", fix)
+    name, hottest = max(temperatures.items(), key=lambda item: item[1])
+    text = f"{hottest:.0f} °C at {name}"
+    if hottest > HOT_C:
+        return Finding("warning", "temperature", text, "let it cool down, or improve the cooling")
+    return Finding("ok", "temperature", text)
+
+
+def missing_findings(facts: Mapping[str, Json], runtimes: Sequence[str], target: Target) -> list[Finding]:
+    """Whether the board has what a measurement needs.
+
+    Args:
+        facts: of edgebench.agent.facts, as they came from the board.
+        runtimes: the distributions of which one must be there; none where the runner brings its own.
+        target: for its power mode.
+    """
+    known = BoardFacts.of(facts)
+    python = known.python_executable or "python3"
+    findings = [_python(known), _package(known.packages or {}, ("numpy",), python)]
+    if runtimes:
+        findings.append(_package(known.packages or {}, runtimes, python))
+    findings.append(_disk(known.disk_available_bytes))
+    findings += [_accelerator(one) for one in known.usb_accelerators or ()]
+    if target.power_mode is not None:
+        findings.append(_power_mode(facts, target))
+    return findings
+
+
+def _python(known: BoardFacts) -> Finding:
+    text = f"{known.python or 'version unknown'} ({known.python_executable or 'path unknown'})"
+    numbers = tuple(int(part) for part in (known.python or "").split(".")[:2] if part.isdecimal())
+    if len(numbers) == 2 and numbers < OLDEST_PYTHON:
+        return Finding("error", "python", f"{text} is too old", "name one of 3.6 or newer with --python")
+    if known.python_bits == 32 and known.machine in ("aarch64", "x86_64"):
+        fix = "install a 64-bit system, or a 64-bit Python and name it with --python"
+        return Finding("warning", "python", f"{text} has 32 bits on a 64-bit kernel", fix)
+    return Finding("ok", "python", text)
+
+
+def _package(installed: Mapping[str, str], names: Sequence[str], python: str) -> Finding:
+    for name in names:
+        if name in installed:
+            return Finding("ok", name, installed[name])
+    others = f" (or {' or '.join(names[1:])}, where there is no wheel of it)" if names[1:] else ""
+    return Finding(
+        "error",
+        names[0],
+        f"{' or '.join(names)} is not found by {python}: nothing can be measured",
+        f"on the board: {python} -m pip install {names[0]}{others}",
+    )
+
+
+def _disk(available: int | None) -> Finding:
+    if available is None:
+        return Finding("warning", "disk", "free space cannot be read", "see that 256 MiB are free")
+    text = f"{available / (1 << 20):.0f} MiB free"
+    if available < LEAST_DISK_BYTES:
+        fix = "free some: scene, images and artifacts are kept in the cache folder there"
+        return Finding("warning", "disk", text, fix)
+    return Finding("ok", "disk", text)
+
+
+def _accelerator(one: UsbAccelerator) -> Finding:
+    if one.speed_mbps is None:
+        return Finding("warning", "usb", f"{one.name}: bus speed unknown", "see `lsusb -t` on the board")
+    text = f"{one.name} at {one.speed_mbps:g} Mbit/s"
+    if one.speed_mbps < USB3_MBPS:
+        text += ", which is USB 2: a pass takes up to three times as long"
+        return Finding("warning", "usb", text, "plug it into a USB 3 port, where the board has one")
+    return Finding("ok", "usb", text)
+
+
+def _power_mode(facts: Mapping[str, Json], target: Target) -> Finding:
+    try:
+        return Finding("ok", "power mode", require_power_mode(facts, target))
+    except EdgeBenchError as error:
+        return Finding(
+            "error", "power mode", f"{error.what}{f' ({error.why})' if error.why else ''}", error.fix
+        )

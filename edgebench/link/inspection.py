@@ -1,0 +1,68 @@
+"""Looking at a target without measuring it: what its board says of itself, and what is missing there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from edgebench.contract import Backend, Finding, Json, Target
+from edgebench.errors import EdgeBenchError, UsageError
+from edgebench.link.agent_backend import AgentBackend, open_link
+from edgebench.link.agent_device import AgentDevice
+from edgebench.link.board_findings import board_findings, missing_findings
+from edgebench.link.cleaning import Cleaned
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """`facts` is None where the target could not be reached, or has no agent to ask."""
+
+    facts: Mapping[str, Json] | None
+    findings: tuple[Finding, ...]
+
+
+def inspect_target(target: Target, backend: Backend) -> Inspection:
+    """Connect, ask, disconnect; a target that cannot be reached is a finding. Takes no lock."""
+    if not isinstance(backend, AgentBackend):
+        return Inspection(None, tuple(backend.check(target)))
+    try:
+        facts = _described(target)
+    except EdgeBenchError as error:
+        message = error.what + (f" ({error.why})" if error.why else "")
+        return Inspection(None, (Finding("error", "connection", message, error.fix),))
+    findings = missing_findings(facts, backend.board_packages, target) + board_findings(facts)
+    return Inspection(facts, tuple(findings))
+
+
+def check_target(target: Target, backend: Backend) -> list[Finding]:
+    """What doctor says: of a board by asking it, of this machine by the backend's own checks."""
+    if target.host is not None or target.power_mode is not None:
+        here = [] if target.host is not None else backend.check(target)
+        known = {finding.subject for finding in here}
+        there = inspect_target(target, backend).findings
+        return here + [finding for finding in there if finding.subject not in known]
+    return backend.check(target)
+
+
+def clean_target(target: Target, backend: Backend) -> Cleaned:
+    """Remove EdgeBench's files from the target's board.
+
+    Raises:
+        UsageError: a target on this machine, whose files are shared, or one without an agent.
+        UnavailableError: the board cannot be reached, or a measurement runs there.
+    """
+    if target.host is None or not isinstance(backend, AgentBackend):
+        raise UsageError(
+            f"{target.name} has no files of EdgeBench to clean",
+            why="only a board that is reached by SSH keeps some",
+            fix="name a target with a host; the cache on this machine is the folder EDGEBENCH_CACHE_DIR",
+        )
+    return AgentDevice(open_link(target), (), locks=False).clean()
+
+
+def _described(target: Target) -> dict[str, Json]:
+    device = AgentDevice(open_link(target), (), locks=False)
+    try:
+        return device.describe()
+    finally:
+        device.close()

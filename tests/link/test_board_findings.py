@@ -1,0 +1,135 @@
+"""What a board's facts mean, what is missing there, and its power mode; each problem with its fix."""
+
+import pytest
+
+from edgebench.contract import Target
+from edgebench.errors import UnavailableError, UsageError
+from edgebench.link.board_findings import board_findings, missing_findings
+from edgebench.link.power_mode import require_power_mode
+
+GOOD = {
+    "governor": "performance",
+    "load_average": [0.1, 0.1, 0.1],
+    "cores": 4,
+    "memory_available_bytes": 4 << 30,
+    "timer_resolution_ns": 1.0,
+    "temperatures_c": {"0-cpu": 45.0, "1-gpu": 40.0},
+}
+NANO = {
+    "python": "3.6.9",
+    "python_bits": 64,
+    "python_executable": "/usr/bin/python3",
+    "machine": "aarch64",
+    "disk_available_bytes": 4 << 30,
+    "packages": {"numpy": "1.13.3", "tflite-runtime": "2.5.0"},
+    "usb_accelerators": [],
+    "power_mode": {"id": 1, "name": "5W"},
+    "power_modes": {"0": "MAXN", "1": "5W"},
+}
+TARGET = Target(name="nano", device="cpu", host="someone@nano")
+
+
+def test_a_quiet_machine_is_well():
+    findings = board_findings(GOOD)
+    assert {finding.subject for finding in findings} == {"governor", "load", "memory", "clock", "temperature"}
+    assert all(finding.level == "ok" for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "subject", "said"),
+    [
+        ("governor", "powersave", "governor", "powersave"),
+        ("governor", None, "governor", "cannot be read"),
+        ("load_average", [1.5, 1.0, 1.0], "load", "1.50"),
+        ("load_average", None, "load", "cannot be read"),
+        ("memory_available_bytes", 200 << 20, "memory", "200 MiB"),
+        ("memory_available_bytes", None, "memory", "cannot be read"),
+        ("timer_resolution_ns", 4e6, "clock", "4e+06 ns"),
+        ("timer_resolution_ns", None, "clock", "unknown"),
+        ("temperatures_c", {"0-cpu": 45.0, "1-gpu": 91.0}, "temperature", "91 °C at 1-gpu"),
+        ("temperatures_c", None, "temperature", "no sensor"),
+    ],
+)
+def test_each_problem_is_found_with_its_fix(fact, value, subject, said):
+    [finding] = [one for one in board_findings({**GOOD, fact: value}) if one.level != "ok"]
+    assert finding.subject == subject
+    assert said in finding.message
+    assert finding.fix
+
+
+def in_mode(mode):
+    return Target(name="nano", device="cpu", power_mode=mode)
+
+
+def problems(facts, runtimes=("ai-edge-litert", "tflite-runtime"), target=TARGET):
+    return [one for one in missing_findings(facts, runtimes, target) if one.level != "ok"]
+
+
+def test_a_board_with_everything_is_well():
+    assert problems(NANO) == []
+    assert {one.subject for one in missing_findings(NANO, ("tflite-runtime",), in_mode("5W"))} == {
+        "python", "numpy", "tflite-runtime", "disk", "power mode",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "level", "said", "fix"),
+    [
+        ({"python": "3.5.2"}, "error", "too old", "--python"),
+        ({"python_bits": 32}, "warning", "32 bits", "64-bit"),
+        ({"packages": {"tflite-runtime": "2.5.0"}}, "error", "numpy is not found", "python3 -m pip install numpy"),
+        ({"packages": {"numpy": "1.19.5"}}, "error", "ai-edge-litert or tflite-runtime", "pip install ai-edge"),
+        ({"disk_available_bytes": 10 << 20}, "warning", "10 MiB", "free some"),
+        (
+            {"usb_accelerators": [{"id": "18d1:9302", "name": "Coral", "speed_mbps": 480.0}]},
+            "warning", "USB 2", "USB 3 port",
+        ),
+        ({"usb_accelerators": [{"id": "18d1:9302", "name": "Coral"}]}, "warning", "unknown", "lsusb"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_said_with_its_fix(change, level, said, fix):
+    [finding] = problems({**NANO, **change})
+    assert finding.level == level
+    assert said in finding.message
+    assert fix in finding.fix
+
+
+@pytest.mark.parametrize("nonsense", [None, "x" * 10_000, -1, {"a": []}, [[{}]], float("nan"), True])
+def test_facts_from_a_hostile_board_are_believed_only_where_they_fit(nonsense):
+    facts = dict.fromkeys([*NANO, *GOOD], nonsense)
+    assert all(len(one.message) < 1000 for one in missing_findings(facts, ("numpy",), TARGET))
+    assert board_findings(facts)
+    with pytest.raises(UsageError, match="no power modes"):
+        require_power_mode(facts, in_mode("MAXN"))
+
+
+@pytest.mark.parametrize("asked", ["1", "01", "5W", "5w"])
+def test_the_right_power_mode_is_named(asked):
+    assert require_power_mode(NANO, in_mode(asked)) == "1 (5W)"
+
+
+@pytest.mark.parametrize("asked", ["0", "maxn"])
+def test_another_power_mode_is_an_error_with_the_command(asked):
+    with pytest.raises(UnavailableError, match=r"is in power mode 1 \(5W\)") as caught:
+        require_power_mode(NANO, in_mode(asked))
+    assert caught.value.fix.endswith("sudo nvpmodel -m 0")
+    [finding] = problems(NANO, target=in_mode(asked))
+    assert (finding.level, finding.subject) == ("error", "power mode")
+
+
+def test_a_mode_that_does_not_exist_is_a_usage_error_with_those_that_do():
+    with pytest.raises(UsageError) as caught:
+        require_power_mode(NANO, in_mode("15W"))
+    assert "0 (MAXN), 1 (5W)" in caught.value.fix
+    with pytest.raises(UsageError):
+        require_power_mode(NANO, in_mode("7"))
+
+
+def test_a_board_that_does_not_say_its_mode_is_not_trusted_to_be_in_it():
+    with pytest.raises(UnavailableError, match="does not say"):
+        require_power_mode({**NANO, "power_mode": None}, in_mode("MAXN"))
+
+
+def test_a_board_without_power_modes_says_so():
+    with pytest.raises(UsageError, match="no power modes"):
+        require_power_mode({}, in_mode("MAXN"))
