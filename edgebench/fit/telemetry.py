@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,7 +62,7 @@ def observe(records: Sequence[SessionRecord], probes: pd.DataFrame) -> tuple[Obs
     return tuple(_one(record, found) for record in records)
 
 
-def _one(record: SessionRecord, found: Mapping[tuple[int, str], pd.DataFrame]) -> Observed:
+def _one(record: SessionRecord, found: Mapping[Any, pd.DataFrame]) -> Observed:
     steady = record.windows_ns.get("steady")
     if steady is None:
         return Observed()

@@ -99,14 +99,16 @@ class TelemetryProbe:
 
     def __iter__(self) -> Iterator[Chunk]:
         due = time.monotonic()
-        while self._running:
+        last = False
+        while not last:
             stamps: List[int] = []
             values: Dict[str, List[float]] = {name: [] for name in self._names}
-            while self._running and len(stamps) < self._in_chunk:
+            while not last and len(stamps) < self._in_chunk:
                 patience = due - time.monotonic()
-                if patience > 0:
+                if self._running and patience > 0:
                     select.select([self._wake], [], [], patience)
                 due = max(due, time.monotonic() - self._period_s) + self._period_s
+                last = not self._running
                 self._sample(stamps, values)
             yield stamps, values
 
@@ -131,10 +133,7 @@ class _Held:
 
     def number(self) -> float:
         """Its only number, or no number where it cannot be had now."""
-        try:
-            return float(self.text())
-        except (OSError, ValueError):
-            return NAN
+        return _quiet(lambda: float(self.text()))
 
 
 def _held(paths: List[str]) -> List[_Held]:
@@ -269,25 +268,24 @@ def _cooling(root: str, worker: Optional[int]) -> Source:
 
 def _load(root: str, worker: Optional[int]) -> Source:
     file = _Held(os.path.join(root, "proc/loadavg"))
-
-    def read() -> List[float]:
-        return [_quiet(lambda: float(file.text().split(None, 1)[0]))]
-
-    if read() != read():
-        raise Absent("/proc/loadavg holds no number")
-    return Source([Channel("load_1min", "load", "processes")], read)
+    float(file.text().partition(" ")[0])
+    return Source(
+        [Channel("load_1min", "load", "processes")],
+        lambda: [_quiet(lambda: float(file.text().partition(" ")[0]))],
+    )
 
 
 def _memory(root: str, worker: Optional[int]) -> Source:
     file = _Held(os.path.join(root, "proc/meminfo"))
 
-    def read() -> List[float]:
+    def read() -> float:
         found = re.search(r"^MemAvailable:\s+(\d+) kB", file.text(), re.MULTILINE)
-        return [float(found.group(1)) * 1024 if found else NAN]
+        if found is None:
+            raise ValueError("/proc/meminfo has no MemAvailable")
+        return float(found.group(1)) * 1024
 
-    if read() != read():
-        raise Absent("/proc/meminfo has no MemAvailable")
-    return Source([Channel("memory_available", "memory", "B")], read)
+    read()
+    return Source([Channel("memory_available", "memory", "B")], lambda: [_quiet(read)])
 
 
 class _Switches:

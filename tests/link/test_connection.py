@@ -9,7 +9,6 @@ import pytest
 from edgebench.agent.frames import Frame
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.clockmatch import match_clocks
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
 from edgebench.link.local import LocalLink
 from edgebench.link.timeouts import ENVIRONMENT, Timeouts
@@ -113,11 +112,6 @@ def test_an_agent_that_does_not_end_is_killed(tmp_path, monkeypatch):
     process = pretend(tmp_path, "import time; time.sleep(600)").start()
     Connection(process, unheard).close()
     assert process.returncode == -9
-
-
-def test_clocks_match_within_their_bound(device):
-    match = match_clocks(device._connection, 30.0, round_trips=3)
-    assert abs(match.offset_ns) <= match.bound_ns
 
 
 def test_describe_gives_the_boards_facts(device):

@@ -1,0 +1,81 @@
+"""Warnings from made telemetry: each needs its steady window, and none comes from outside of it."""
+
+import pandas as pd
+import pytest
+
+from edgebench.fit.cautions import cautions
+from edgebench.fit.power import power_figures
+from edgebench.fit.telemetry import Observed, observe
+from edgebench.store.records import PROBE_COLUMNS
+from tests.fit.test_cautions import CALM, THREE
+
+SECOND = 1_000_000_000
+WINDOW = (100 * SECOND, 120 * SECOND)
+RECORDS = [record.model_copy(update={"windows_ns": {"idle": None, "steady": WINDOW}}) for record in THREE]
+
+
+def rows(channel, values, session=0, start_s=100, probe="telemetry:1"):
+    quantity, unit = {"cpu_clock_max": ("clock", "MHz")}.get(channel, ("throttle", "bits"))
+    made = [
+        (probe, channel, quantity, unit, (start_s + second) * SECOND, float(value))
+        for second, value in enumerate(values)
+    ]
+    return pd.DataFrame(made, columns=list(PROBE_COLUMNS)).assign(session=session)
+
+
+def told(*frames):
+    return cautions(RECORDS, CALM, observe(RECORDS, pd.concat(frames)))
+
+
+FALLING = [1500.0] * 10 + [1200.0] * 11
+
+
+def test_a_cool_board_has_no_warning():
+    quiet = [rows("cpu_clock_max", [1500.0] * 20), rows("throttle_flags", [0x50000] * 20)]
+    assert told(*quiet, rows("involuntary_switches", range(0, 100, 5)), rows("cooling_state", [0] * 20)) == ()
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (
+            rows("throttle_flags", [0, 0x4, 0x40000]),
+            "throttled: throttled, by the board's own word, in 1 of 3",
+        ),
+        (rows("throttle_count", [3, 3, 9]), "throttled: throttle events counted, by the board's own word"),
+        (rows("cooling_state", [0, 1, 0]), "throttled: a cooling device slowed the processor"),
+        (
+            rows("cpu_clock_max", FALLING),
+            "the processor's clock fell by up to 20% over the steady passes in 1",
+        ),
+        (
+            rows("involuntary_switches", range(0, 3000, 150)),
+            "interference: something else wanted the worker's cores in 1 of 3 sessions; "
+            "it was put off them up to 150 times a second",
+        ),
+    ],
+)
+def test_each_doubt_is_said_where_the_steady_window_shows_it(frame, said):
+    [sentence] = told(frame)
+    assert said in sentence
+    assert told(frame.assign(t_ns=frame["t_ns"] - 50 * SECOND)) == ()
+    assert told(frame.assign(probe="other:1")) == ()
+    assert told(frame.assign(session=7)) == ()
+
+
+def test_sessions_are_counted_and_the_worst_is_told():
+    first, second = rows("cpu_clock_max", FALLING), rows("cpu_clock_max", [1500.0] * 10 + [750.0] * 11, 2)
+    [sentence] = told(first, second)
+    assert "fell by up to 50% over the steady passes in 2 of 3 sessions" in sentence
+
+
+def test_a_session_without_a_steady_window_says_nothing():
+    assert observe(THREE, rows("cpu_clock_max", FALLING)) == (Observed(),) * 3
+    assert observe([], rows("cpu_clock_max", [])) == ()
+
+
+def test_telemetry_is_no_power():
+    channels = [{"name": "cpu_clock_max", "quantity": "clock", "unit": "MHz"}]
+    info = {"kind": "telemetry", "address": "1", "rate_hz": 1.0, "scope": "", "channels": channels}
+    records = [record.model_copy(update={"probes": (info,)}) for record in RECORDS]
+    assert power_figures(records, rows("cpu_clock_max", FALLING), {0: 5.0}) is None

@@ -1,0 +1,109 @@
+"""A device's clock that is shifted and drifts is found within the stated bound; every stamp is on it."""
+
+import time
+from dataclasses import asdict, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from edgebench.agent import clock
+from edgebench.link.clockmatch import BETWEEN_TRIPS, ROUND_TRIPS, SessionClock, match
+from edgebench.stats.clock import ClockFit, RoundTrip
+from tests.link.old_python import python36
+
+OFFSET_NS, DRIFT_PPM = 3_600_000_000_000, 400.0
+
+
+def moved(host_ns):
+    """What the injected clock says at that moment of this machine's."""
+    return host_ns + OFFSET_NS + host_ns * 400_000 // 1_000_000_000
+
+
+@pytest.fixture
+def drifting(rig, monkeypatch):
+    monkeypatch.setenv(clock.ENVIRONMENT, f"{OFFSET_NS},{DRIFT_PPM}")
+    opened = []
+
+    def make(**how):
+        opened.append(rig.device(**how))
+        return opened[-1]
+
+    yield make
+    for device in opened:
+        device.close()
+
+
+def test_the_edges_match_within_their_bound(device):
+    session = SessionClock(device._connection)
+    session.edge("start", 30.0)
+    facts = session.facts()
+    assert abs(facts["start"]["offset_ns"]) <= facts["start"]["bound_ns"]
+    assert facts["fit"]["n"] == ROUND_TRIPS
+    assert abs(facts["fit"]["offset_ns"]) <= facts["fit"]["bound_ns"]
+    assert "end" not in facts
+
+
+def test_the_quickest_trip_of_an_edge_counts():
+    found = match([RoundTrip(0, 5_000, 4_000), RoundTrip(10_000, 13_000, 10_101)])
+    assert (found.offset_ns, found.bound_ns) == (2_950, 51)
+
+
+def test_without_a_round_trip_there_is_no_fit(device):
+    assert SessionClock(device._connection).facts() == {}
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_moved_clock_is_found_and_all_stamps_are_on_it(rig, drifting, old):
+    python, why = python36() if old else (None, "")
+    if old and python is None:
+        pytest.skip(why)
+    device = drifting(python=python)
+    settings = replace(rig.settings(delay_us=5_000), monitors=("telemetry:10",))
+    before_ns = time.monotonic_ns()
+    with device.session(rig.artifact(), settings) as session:
+        passes = list(session.measure(rig.plan(passes=6, warmup_cap=20)))
+        trips = list(session._clock._trips)
+        facts = session.facts()
+        chunks = list(session.probe_chunks())
+    after_ns = time.monotonic_ns()
+
+    fit = ClockFit(**facts["clock"]["fit"])
+    scans = [one for one in passes if one.phase != "warmup"]
+    assert fit.n == len(trips) == 2 * ROUND_TRIPS + BETWEEN_TRIPS * len(scans)
+    assert asdict(fit) == facts["clock"]["fit"]
+    # The two clocks are one here, so what is true is known to the nanosecond.
+    for host_ns in (fit.from_ns, fit.reference_ns, fit.to_ns):
+        assert abs(fit.to_device(host_ns) - moved(host_ns)) <= fit.bound_ns
+    for edge in ("start", "end"):
+        true = moved(fit.from_ns if edge == "start" else fit.to_ns) - (
+            fit.from_ns if edge == "start" else fit.to_ns
+        )
+        slack = facts["clock"][edge]["bound_ns"] + 400e-6 * (fit.to_ns - fit.from_ns)
+        assert abs(facts["clock"][edge]["offset_ns"] - true) <= slack
+    assert fit.drift_ppm is not None and fit.drift_bound_ppm is not None
+    assert abs(fit.drift_ppm - DRIFT_PPM) <= fit.drift_bound_ppm
+
+    start_ns, end_ns = moved(before_ns), moved(after_ns)
+    for one in passes:
+        assert start_ns < one.start_ns < one.end_ns < end_ns
+        assert one.start_ns <= one.stamps_ns.min() and one.stamps_ns.max() <= one.end_ns
+    stamps = np.concatenate([chunk.stamps_ns for chunk in chunks])
+    assert start_ns < stamps.min() <= stamps.max() < end_ns
+
+    # The agent answers while its worker is busy, so this says something: nobody asked it to.
+    read_ns = [trip.device_ns for trip in trips]
+    for one in passes:
+        assert not any(one.start_ns <= at <= one.end_ns for at in read_ns)
+    for one, following in pairwise(scans):
+        assert sum(one.end_ns < at < following.start_ns for at in read_ns) == BETWEEN_TRIPS
+
+
+def test_the_injected_clock_is_exact_and_off_by_default(monkeypatch):
+    monkeypatch.delenv(clock.ENVIRONMENT, raising=False)
+    assert clock.injected() is None
+    assert clock.monotonic_clock() is time.monotonic_ns
+    monkeypatch.setenv(clock.ENVIRONMENT, "-5,-0.5")
+    on_clock = clock.injected()
+    assert on_clock is not None
+    assert on_clock(2_000_000_000) == 2_000_000_000 - 5 - 1000

@@ -1,0 +1,226 @@
+"""Telemetry on made trees of boards: what each tells, what is absent with its reason, and hostile files."""
+
+import json
+import math
+import os
+import threading
+
+import pytest
+
+from edgebench.probes import telemetry
+
+
+def write(root, files):
+    for path, text in files.items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    return root
+
+
+CPUFREQ = "sys/devices/system/cpu/cpufreq"
+THERMAL = "sys/class/thermal"
+COMMON = {
+    "proc/loadavg": "0.52 0.58 0.59 1/467 12345\n",
+    "proc/meminfo": "MemTotal:  3884348 kB\nMemFree: 100 kB\nMemAvailable:  2000 kB\n",
+}
+PI = {
+    **COMMON,
+    f"{CPUFREQ}/policy0/scaling_cur_freq": "1500000\n",
+    f"{THERMAL}/thermal_zone0/type": "cpu-thermal\n",
+    f"{THERMAL}/thermal_zone0/temp": "61835\n",
+    f"{THERMAL}/cooling_device0/type": "cpufreq-cpu0\n",
+    f"{THERMAL}/cooling_device0/cur_state": "0\n",
+    telemetry.FIRMWARE: "50005\n",
+}
+JETSON = {
+    **COMMON,
+    f"{CPUFREQ}/policy0/scaling_cur_freq": "1190400\n",
+    f"{CPUFREQ}/policy4/scaling_cur_freq": "2265600\n",
+    f"{THERMAL}/thermal_zone1/type": "CPU-therm\n",
+    f"{THERMAL}/thermal_zone1/temp": "40500\n",
+    f"{THERMAL}/thermal_zone10/type": "PMIC Die\n",
+    f"{THERMAL}/thermal_zone10/temp": "100000\n",
+    f"{THERMAL}/thermal_zone2/type": "GPU-therm\n",
+    f"{THERMAL}/thermal_zone2/temp": "41000\n",
+    f"{THERMAL}/cooling_device0/type": "tegra-pwm-fan\n",
+    f"{THERMAL}/cooling_device0/cur_state": "7\n",
+    f"{THERMAL}/cooling_device1/type": "gpu-balanced\n",
+    f"{THERMAL}/cooling_device1/cur_state": "2\n",
+}
+X86 = {
+    **COMMON,
+    "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "3\n",
+    "sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count": "4\n",
+    "sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count": "10\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def no_vcgencmd(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.delenv(telemetry.WORKER_PID, raising=False)
+
+
+def sample(root, rate="10"):
+    """One sample, by channel, and what is absent."""
+    probe = telemetry.open_probe(f"{rate}:{root}")
+    json.dumps(probe.info)
+    probe.start()
+    probe.stop()
+    [(stamps, values)] = list(probe)
+    assert len(stamps) == 1
+    assert {channel["name"] for channel in probe.info["channels"]} == set(values)
+    return {name: column[0] for name, column in values.items()}, probe.info["absent"]
+
+
+def test_a_raspberry_pi(tmp_path):
+    values, absent = sample(write(tmp_path, PI))
+    assert values == {
+        "cpu_clock_max": 1500.0,
+        "cpu_clock_min": 1500.0,
+        "temperature.0-cpu-thermal": 61.835,
+        "throttle_flags": float(0x50005),
+        "cooling_state": 0.0,
+        "load_1min": 0.52,
+        "memory_available": 2048000.0,
+    }
+    assert set(absent) == {"throttle counters", "context switches"}
+    assert absent["context switches"] == "no worker runs beside it"
+
+
+def test_a_jetson_with_two_clusters_and_a_fan(tmp_path):
+    values, absent = sample(write(tmp_path, JETSON))
+    assert (values["cpu_clock_max"], values["cpu_clock_min"]) == (2265.6, 1190.4)
+    temperatures = {name: value for name, value in values.items() if name.startswith("temperature")}
+    assert list(temperatures.items()) == [
+        ("temperature.1-CPU-therm", 40.5),
+        ("temperature.2-GPU-therm", 41.0),
+        ("temperature.10-PMIC_Die", 100.0),
+    ]
+    assert values["cooling_state"] == 2.0  # the fan slows nothing
+    assert "vcgencmd" in absent["throttle flags"]
+
+
+def test_x86_counts_its_throttle_events(tmp_path):
+    values, absent = sample(write(tmp_path, X86))
+    assert values["throttle_count"] == 17.0
+    assert {"clocks", "temperatures", "cooling devices"} <= set(absent)
+    assert all(absent.values())
+
+
+def test_a_board_that_tells_nothing_is_a_missing_probe(tmp_path):
+    with pytest.raises(telemetry.ProbeMissing, match="tells nothing"):
+        telemetry.open_probe(f"1:{tmp_path}")
+
+
+@pytest.mark.parametrize("address", ["fast", "0", "11", "-1", "nan", "inf", "1e9"])
+def test_a_rate_out_of_range_is_refused(address):
+    with pytest.raises(telemetry.ProbeMissing, match="is no rate") as caught:
+        telemetry.open_probe(address)
+    assert "telemetry:1" in caught.value.fix
+
+
+def test_files_that_are_not_numbers_are_absent_or_no_number(tmp_path):
+    root = write(
+        tmp_path,
+        {
+            **PI,
+            f"{THERMAL}/thermal_zone0/temp": "hot\n",
+            f"{THERMAL}/thermal_zone1/type": "\x1b[31m<b>" + "x" * 500,
+            f"{THERMAL}/thermal_zone1/temp": "20000",
+            telemetry.FIRMWARE: "no bits",
+        },
+    )
+    values, absent = sample(root)
+    [name] = [name for name in values if name.startswith("temperature")]
+    assert name.startswith("temperature.1-__31m_b_x") and len(name) < 60
+    assert "throttle flags" in absent
+
+
+def test_what_cannot_be_read_any_more_is_no_number(tmp_path):
+    root = write(tmp_path, PI)
+    probe = telemetry.open_probe(f"10:{root}")
+    for path in (f"{CPUFREQ}/policy0/scaling_cur_freq", telemetry.FIRMWARE, "proc/loadavg", "proc/meminfo"):
+        (root / path).write_text("")
+    probe.stop()
+    [(_, values)] = list(probe)
+    for name in ("cpu_clock_max", "throttle_flags", "load_1min", "memory_available"):
+        assert math.isnan(values[name][0]), name
+    assert values["temperature.0-cpu-thermal"][0] == 61.835
+
+
+def test_the_firmwares_own_tool_is_asked_now_and_then(tmp_path, monkeypatch):
+    root = write(tmp_path, COMMON)
+    tool = tmp_path / "vcgencmd"
+    tool.write_text(f'#!/bin/sh\necho asked >> "{tmp_path}/log"\necho throttled=0x50000\n')
+    tool.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(tool))
+    probe = telemetry.open_probe(f"10:{root}")
+    for _ in range(5):
+        values: dict[str, list[float]] = {name: [] for name in probe._names}
+        probe._sample([], values)
+        assert values["throttle_flags"] == [float(0x50000)]
+    assert (tmp_path / "log").read_text().count("asked") == 1
+
+
+def test_a_tool_that_says_nothing_is_absent(tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: "/bin/false")
+    _, absent = sample(write(tmp_path, COMMON))
+    assert absent["throttle flags"] == "vcgencmd get_throttled says nothing"
+
+
+def status(voluntary, involuntary):
+    return f"Name:\tx\nvoluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{involuntary}\n"
+
+
+def stat(session):
+    return f"7 (a) b) S 1 7 {session} 0 -1\n"
+
+
+def test_switches_are_summed_over_threads_that_come_and_go(tmp_path, monkeypatch):
+    root = write(
+        tmp_path,
+        {
+            "proc/100/stat": stat(100),
+            "proc/100/task/100/status": status(1000, 50),
+            "proc/101/stat": stat(100),  # a prefix stayed in front: the worker is its child
+            "proc/101/task/101/status": status(10, 1),
+            "proc/200/stat": stat(1),
+            "proc/200/task/200/status": status(9999, 9999),
+            "proc/self/stat": "nonsense",
+        },
+    )
+    monkeypatch.setenv(telemetry.WORKER_PID, "100")
+    probe = telemetry.open_probe(f"1:{root}")
+
+    def now():
+        values: dict[str, list[float]] = {name: [] for name in probe._names}
+        probe._sample([], values)
+        return values["voluntary_switches"][0], values["involuntary_switches"][0]
+
+    assert now() == (0.0, 0.0)
+    write(root, {"proc/100/task/100/status": status(1005, 50), "proc/101/task/102/status": status(3, 2)})
+    assert now() == (8.0, 2.0)
+    (root / "proc/101/task/102/status").unlink()
+    os.rmdir(root / "proc/101/task/102")
+    write(root, {"proc/101/task/101/status": status(11, 1)})
+    assert now() == (9.0, 2.0)
+    write(root, {"proc/101/task/101/status": status(4, 4)})  # another thread under the same number
+    assert now() == (13.0, 6.0)
+    write(root, {"proc/100/task/100/status": "gone wrong"})
+    assert now() == (13.0, 6.0)
+
+
+def test_a_worker_that_is_not_there_is_absent(tmp_path, monkeypatch):
+    monkeypatch.setenv(telemetry.WORKER_PID, "4242")
+    _, absent = sample(write(tmp_path, COMMON))
+    assert absent["context switches"] == "the worker's threads cannot be read"
+
+
+def test_a_stop_cuts_the_sleep_short_and_takes_a_last_sample(tmp_path):
+    probe = telemetry.open_probe(f"0.05:{write(tmp_path, COMMON)}")
+    probe.start()
+    threading.Timer(0.05, probe.stop).start()
+    taken = [len(stamps) for stamps, _ in probe]  # one sample in 20 s otherwise
+    assert sum(taken) == 2

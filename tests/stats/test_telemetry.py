@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from edgebench.stats.telemetry import clock_drop, rate_per_s, throttle_events, throttle_flags, within
+
+
+def test_within_keeps_finite_samples_in_order():
+    t_ns = np.array([30, 10, 20, 40, 25])
+    values = np.array([3.0, 1.0, np.nan, 4.0, 2.5])
+    stamps, kept = within(t_ns, values, 10, 30)
+    assert stamps.tolist() == [10, 25, 30]
+    assert kept.tolist() == [1.0, 2.5, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("clocks", "drop"),
+    [
+        ([1500.0] * 8, 0.0),
+        ([1500.0] * 4 + [1200.0] * 4, 0.2),
+        ([1200.0] * 4 + [1500.0] * 4, -0.25),
+        ([1500.0, 600.0, 1500.0, 1500.0] * 4, 0.0),  # a dip is not a drop
+        ([1500.0] * 7, None),
+        ([0.0] * 8, None),
+    ],
+)
+def test_a_clock_drop_is_the_last_quarter_against_the_first(clocks, drop):
+    found = clock_drop(np.array(clocks))
+    assert found == (None if drop is None else pytest.approx(drop))
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ([0, 0, 0], ()),
+        ([0, 0x50005, 0x50000], ("under-voltage", "throttled")),
+        ([0x50000, 0x50000], ()),  # it happened before this window
+        ([0x10000, 0x90000], ("soft temperature limit",)),
+        ([0x2], ("clock capped",)),
+        ([-1.0, 1e300], ()),
+        ([], ()),
+    ],
+)
+def test_the_firmwares_bits_in_words(flags, said):
+    assert throttle_flags(np.array(flags, float)) == said
+
+
+def test_counters():
+    assert throttle_events(np.array([5.0, 5.0, 9.0])) == 4
+    assert throttle_events(np.array([9.0, 5.0])) == 0
+    assert throttle_events(np.array([9.0])) == 0
+    seconds = np.array([0, 1, 2]) * 1_000_000_000
+    assert rate_per_s(seconds, np.array([0.0, 10.0, 300.0])) == 150.0
+    assert rate_per_s(seconds // 10, np.array([0.0, 10.0, 300.0])) is None
+    assert rate_per_s(seconds[:1], np.array([1.0])) is None
