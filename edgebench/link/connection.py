@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
+from edgebench import stopping
 from edgebench.agent.frames import (
     READ_BYTES,
     Buffer,
@@ -48,6 +49,8 @@ class Connection:
     Args:
         process: with pipes for stdin, stdout and stderr.
         listener: called with every frame that answers no request.
+
+    The thread that makes it uses it: that thread's interrupts end its waits.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], listener: Callable[[Frame], None]) -> None:
@@ -62,6 +65,9 @@ class Connection:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._stdout, selectors.EVENT_READ)
         self._selector.register(self._stderr, selectors.EVENT_READ)
+        self._interrupts = stopping.of_this_thread()
+        if self._interrupts is not None:
+            self._selector.register(self._interrupts, selectors.EVENT_READ)
         self._decoder = Decoder()
         self._arrived: list[Frame] = []
         self._tail = bytearray()
@@ -179,6 +185,8 @@ class Connection:
         if self._closed:
             raise LinkLost("the connection is closed", self.tail())
         ready = [key.fd for key, _ in self._selector.select(timeout_s)]
+        if self._interrupts is not None:
+            self._interrupts.check()
         if self._stderr in ready:
             data = os.read(self._stderr, READ_BYTES)
             if not data:
