@@ -31,6 +31,64 @@ def complete_profile(incomplete: str) -> list[str]:
     return [one.name for one in shipped_profiles() if one.name.startswith(incomplete)]
 
 
+def complete_target(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of the targets file for the shell; none where it cannot be read."""
+    from edgebench.errors import EdgeBenchError
+    from edgebench.plan.targets_file import read_targets
+
+    try:
+        found = read_targets(ctx.params.get("targets_file"))
+    except EdgeBenchError:
+        return []
+    return [one.name for one in found.targets if one.name.startswith(incomplete)]
+
+
+DeviceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--device",
+        "-d",
+        metavar="NAME",
+        autocompletion=complete_device,
+        help="What is measured (`edgebench devices`). Repeatable.",
+    ),
+]
+TargetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        "-t",
+        metavar="NAME",
+        autocompletion=complete_target,
+        help="A board of the targets file (`edgebench targets list`). Repeatable; beside --device too.",
+    ),
+]
+TargetsFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--targets-file",
+        metavar="FILE",
+        help="Where --target looks. Default: ./targets.toml, else the one in the user's config folder",
+    ),
+]
+HostOption = Annotated[
+    str | None,
+    typer.Option(
+        "--host", metavar="USER@BOARD[:PORT]", help="Where --device is, by SSH. Default: this machine"
+    ),
+]
+PythonOption = Annotated[
+    str | None,
+    typer.Option("--python", metavar="PATH", help="Python 3.6 or newer there. Default on a board: python3"),
+]
+PowerModeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--power-mode",
+        metavar="MODE",
+        help="The board has to be in this nvpmodel mode (number or name); recorded, and never set.",
+    ),
+]
 ProfileOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -64,6 +122,13 @@ def stderr() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
+
+
+def targets_file_setting(flag: Path | None) -> Path | None:
+    """The targets file of the flag, else of the environment or a configuration file; None: the default."""
+    from edgebench.plan.config import resolve_from_machine
+
+    return resolve_from_machine({"targets_file": flag}, quick=False).config.targets_file
 
 
 def read_profiles(names: Sequence[str]) -> tuple[Profile, ...]:

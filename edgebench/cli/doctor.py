@@ -6,8 +6,18 @@ from typing import Annotated
 
 import typer
 
-from edgebench.cli.common import JsonOption, complete_device, stdout
-from edgebench.errors import EXIT_ERROR
+from edgebench.cli.common import (
+    HostOption,
+    JsonOption,
+    PowerModeOption,
+    PythonOption,
+    TargetOption,
+    TargetsFileOption,
+    complete_device,
+    stdout,
+    targets_file_setting,
+)
+from edgebench.errors import EXIT_ERROR, UsageError
 
 
 def doctor(
@@ -21,19 +31,45 @@ def doctor(
             help="Check this one only. Repeatable. Default: every device",
         ),
     ] = None,
+    target: TargetOption = None,
+    targets_file: TargetsFileOption = None,
+    host: HostOption = None,
+    python: PythonOption = None,
+    power_mode: PowerModeOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Check runtimes, governor, load, memory, clock and temperature; each problem comes with its fix."""
-    from edgebench import registry
-    from edgebench.contract import Target
+    """Check runtimes, governor, load, memory, clock and temperature; each problem comes with its fix.
+
+    Of this machine, or of boards with --host or --target; `edgebench targets check` says more of a board.
+    """
     from edgebench.measure.campaign import preflight
+    from edgebench.plan.build import choose
+    from edgebench.plan.config import RunConfig
     from edgebench.report.lists import print_findings
 
-    names = device or [
-        name for name in registry.names("edgebench.backends") if not registry.backend(name).for_tests
-    ]
-    backends = {name: registry.backend(name) for name in dict.fromkeys(names)}
-    findings = preflight([Target(name=name, device=name) for name in backends], backends)
+    if host is not None and not device:
+        raise UsageError("--host says where, and not what is measured there", fix="add --device NAME")
+    names = device or ([] if target else _every_device())
+    backends, targets = choose(
+        RunConfig.model_validate(
+            {
+                "device": names,
+                "target": target or (),
+                "targets_file": targets_file_setting(targets_file),
+                "host": host,
+                "python": python,
+                "power_mode": power_mode,
+            }
+        )
+    )
+    findings = preflight(targets, backends)
     print_findings(stdout(), findings, as_json=json_)
     if any(finding["level"] == "error" for finding in findings):
         raise typer.Exit(EXIT_ERROR)
+
+
+def _every_device() -> list[str]:
+    from edgebench import registry
+
+    names = registry.names("edgebench.backends")
+    return [name for name in names if not registry.backend(name).for_tests]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import edgebench
-from edgebench.cli import devices, doctor, fit, models, profiles, report, run, show
+from edgebench.cli import devices, doctor, fit, models, profiles, report, run, show, targets
 from edgebench.errors import EXIT_ERROR, EXIT_INTERRUPTED, EdgeBenchError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command("fit")(fit.fit)
 app.command("report")(report.report)
 app.command("devices")(devices.devices)
 app.command("doctor")(doctor.doctor)
+app.add_typer(targets.app, name="targets")
 app.add_typer(models.app, name="models")
 app.add_typer(profiles.app, name="profiles")
 

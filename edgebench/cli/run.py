@@ -8,11 +8,16 @@ from typing import Annotated
 import typer
 
 from edgebench.cli.common import (
+    DeviceOption,
+    HostOption,
     JsonOption,
     OutputDirOption,
+    PowerModeOption,
     ProfileOption,
+    PythonOption,
     StrictOption,
-    complete_device,
+    TargetOption,
+    TargetsFileOption,
     read_profiles,
     stderr,
     stdout,
@@ -20,16 +25,12 @@ from edgebench.cli.common import (
 
 
 def run(
-    device: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--device",
-            "-d",
-            metavar="NAME",
-            autocompletion=complete_device,
-            help="What is measured (`edgebench devices`). Repeatable.",
-        ),
-    ] = None,
+    device: DeviceOption = None,
+    target: TargetOption = None,
+    targets_file: TargetsFileOption = None,
+    host: HostOption = None,
+    python: PythonOption = None,
+    power_mode: PowerModeOption = None,
     depth: Annotated[
         list[float] | None,
         typer.Option(
@@ -125,6 +126,9 @@ def run(
     Each trial (a variant on a device) is measured in several fresh processes.
     The figures and verdicts are printed, and kept in a folder with report.html.
 
+    A device is this machine's, or a board's with --host; boards with names,
+    launch settings, mass and size stand in targets.toml (--target).
+
     Exit codes: 0 done, 1 error, 2 usage, 3 a requirement is not met,
     4 undecided (--strict), 5 some trials failed, 130 interrupted.
     """
@@ -140,6 +144,11 @@ def run(
 
     flags = {
         "device": device,
+        "target": target,
+        "targets_file": targets_file,
+        "host": host,
+        "python": python,
+        "power_mode": power_mode,
         "depth": depth,
         "precision": precision,
         "batch": batch,

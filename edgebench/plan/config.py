@@ -19,6 +19,8 @@ QUICK_SESSIONS = 3
 QUICK_PASSES = 3
 _LISTS = ("device", "depth", "precision", "batch", "profile", "meter", "set", "target")
 
+_WHAT = ("device", "target")
+
 
 class RunConfig(BaseModel):
     """Everything that `edgebench run` can be told."""
@@ -95,11 +97,13 @@ def resolve(
     values: dict[str, Any] = {}
     origins = dict.fromkeys(RunConfig.model_fields, "default")
     for origin, layer in layers:
+        # What is measured is said by one source: `--target nano` does not add to the project's devices.
+        said = any(name in values for name in _WHAT)
         for name, value in layer.items():
             if name not in RunConfig.model_fields:
                 known = ", ".join(RunConfig.model_fields)
                 raise UsageError(f"the {origin} sets {name!r}, which is no setting", fix=f"known: {known}")
-            if name not in values:
+            if name not in values and not (said and name in _WHAT):
                 values[name] = value
                 origins[name] = origin
     try:

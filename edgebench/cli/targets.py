@@ -1,0 +1,143 @@
+"""`edgebench targets`: the boards that are declared, what they say of themselves, and cleaning them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from edgebench.cli.common import (
+    DeviceOption,
+    HostOption,
+    JsonOption,
+    PowerModeOption,
+    PythonOption,
+    TargetsFileOption,
+    complete_target,
+    stderr,
+    stdout,
+    targets_file_setting,
+)
+from edgebench.errors import EXIT_ERROR, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from edgebench.contract import Backend, Target
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="List, check and clean the boards of a targets file (targets.toml).",
+)
+
+NamesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME...", autocompletion=complete_target, help="Targets of the targets file."),
+]
+
+
+@app.command("list")
+def list_(targets_file: TargetsFileOption = None, json_: JsonOption = False) -> None:
+    """List the declared targets: name, device, host, meters, mass and size."""
+    from edgebench.plan.targets_file import read_targets
+    from edgebench.report.boards import print_targets
+
+    found = read_targets(targets_file_setting(targets_file))
+    rows = [target.model_dump(mode="json") for target in found.targets]
+    print_targets(stdout(), rows, None if found.path is None else str(found.path), as_json=json_)
+
+
+@app.command()
+def check(
+    name: NamesArgument = None,
+    device: DeviceOption = None,
+    host: HostOption = None,
+    python: PythonOption = None,
+    power_mode: PowerModeOption = None,
+    targets_file: TargetsFileOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Connect to boards, name what they are, and say what is missing there, with the fix.
+
+    Without a name, every target of the targets file; or one board by --host and --device.
+    Nothing is measured. Exits with 1 where something stands in the way of a measurement.
+    """
+    from dataclasses import asdict
+
+    from edgebench.link.inspection import inspect_target
+    from edgebench.report.boards import print_checks
+
+    backends, targets = _chosen(name, device, host, python, power_mode, targets_file, every=True)
+    checks = []
+    for target in targets:
+        seen = inspect_target(target, backends[target.device])
+        facts = None if seen.facts is None else {k: v for k, v in seen.facts.items() if k != "private"}
+        findings = [asdict(finding) for finding in seen.findings]
+        checks.append({"target": target.name, "device": target.device, "facts": facts, "findings": findings})
+    print_checks(stdout(), checks, as_json=json_)
+    if any(finding["level"] == "error" for one in checks for finding in one["findings"]):
+        raise typer.Exit(EXIT_ERROR)
+
+
+@app.command()
+def clean(
+    name: NamesArgument = None,
+    device: DeviceOption = None,
+    host: HostOption = None,
+    python: PythonOption = None,
+    targets_file: TargetsFileOption = None,
+) -> None:
+    """Remove EdgeBench's files from boards: its cache folder there, and nothing else."""
+    from edgebench.link.inspection import clean_target
+    from edgebench.report import words
+
+    backends, targets = _chosen(name, device, host, python, None, targets_file, every=False)
+    for target in targets:
+        cleaned = clean_target(target, backends[target.device])
+        left = f"; {words.counted(cleaned.left, 'other file')} left alone" if cleaned.left else ""
+        stderr().print(
+            f"{target.name}: removed {words.counted(cleaned.files, 'file')}, "
+            f"{words.size(cleaned.bytes)}{left}",
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def _chosen(
+    names: list[str] | None,
+    device: list[str] | None,
+    host: str | None,
+    python: str | None,
+    power_mode: str | None,
+    targets_file: Path | None,
+    *,
+    every: bool,
+) -> tuple[Mapping[str, Backend], tuple[Target, ...]]:
+    """The targets by name, or of the flags; with `every` all of the file where none was named."""
+    from edgebench.plan.build import choose
+    from edgebench.plan.config import RunConfig
+    from edgebench.plan.targets_file import FILE_NAME, read_targets, user_file
+
+    targets_file = targets_file_setting(targets_file)
+    if not names and not device:
+        declared = read_targets(targets_file).targets if every and host is None else ()
+        names = [target.name for target in declared]
+        if not names:
+            raise UsageError(
+                "no target was named",
+                why="" if host is None else "--host says where, and not what is measured there",
+                fix=f"name one of {FILE_NAME} (here or {user_file()}), or use --host with --device",
+            )
+    return choose(
+        RunConfig.model_validate(
+            {
+                "target": names or (),
+                "targets_file": targets_file,
+                "device": device or (),
+                "host": host,
+                "python": python,
+                "power_mode": power_mode,
+            }
+        )
+    )
