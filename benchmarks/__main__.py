@@ -14,12 +14,18 @@ from rich.console import Console
 from rich.table import Table
 
 import edgebench
-from benchmarks import harness, help_time, image_s, worker_cost
+from benchmarks import harness, help_time, image_s, telemetry, worker_cost
 from benchmarks.row import Row
 from edgebench.measure.host import host_facts
 from edgebench.models.cache import Cache
 
-SECTIONS = {"help": help_time, "worker": worker_cost, "harness": harness, "image": image_s}
+SECTIONS = {
+    "help": help_time,
+    "worker": worker_cost,
+    "harness": harness,
+    "image": image_s,
+    "telemetry": telemetry,
+}
 
 
 def main() -> int:
