@@ -1,0 +1,100 @@
+"""Sessions in threads: interrupts are passed on to them, whatever they wait for."""
+
+import threading
+
+import pytest
+
+from edgebench import stopping
+from edgebench.errors import SessionError
+
+
+def in_thread(interrupts, work):
+    """Run `work` in a thread that hears `interrupts`; returns what it returned or raised."""
+    found = []
+
+    def run():
+        try:
+            with stopping.heard_here(interrupts):
+                found.append(work())
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, found
+
+
+def test_an_interrupt_that_is_passed_on_lets_the_pass_in_hand_end(rig):
+    started = threading.Event()
+    passes = []
+
+    def work():
+        device = rig.device()
+        try:
+            with device.session(rig.artifact(), rig.settings(delay_us=5000)) as session:
+                for one in session.measure(rig.plan(passes=100_000)):
+                    passes.append(one)
+                    if one.phase == "steady":
+                        started.set()
+        finally:
+            device.close()
+
+    with stopping.Interrupts() as interrupts:
+        thread, found = in_thread(interrupts, work)
+        assert started.wait(60)
+        interrupts.pass_on()
+        thread.join(60)
+        assert not thread.is_alive()
+    assert isinstance(found[0], KeyboardInterrupt)
+    assert passes[-1].phase == "steady"
+    assert passes[-1].scores is not None
+
+
+def test_an_interrupt_ends_a_stage_that_hangs(rig):
+    started = threading.Event()
+
+    def work():
+        device = rig.device()
+        try:
+            with device.session(rig.artifact(), rig.settings(fault="hang", fault_stage="golden")) as session:
+                started.set()
+                session.golden()
+        finally:
+            device.close()
+
+    with stopping.Interrupts() as interrupts:
+        thread, found = in_thread(interrupts, work)
+        assert started.wait(60)
+        interrupts.pass_on()
+        thread.join(60)
+        assert not thread.is_alive()
+    assert isinstance(found[0], KeyboardInterrupt)
+
+
+def test_without_an_interrupt_a_thread_is_like_any_other(rig):
+    def work():
+        device = rig.device()
+        try:
+            with device.session(rig.artifact(), rig.settings()) as session:
+                return len(list(session.measure(rig.plan(passes=2))))
+        finally:
+            device.close()
+
+    with stopping.Interrupts() as interrupts:
+        thread, found = in_thread(interrupts, work)
+        thread.join(60)
+    assert not isinstance(found[0], SessionError)
+    assert found[0] >= 3
+
+
+def test_interrupts_are_taken_one_by_one_and_only_in_their_thread():
+    stopping.check()
+    with stopping.Interrupts() as interrupts, stopping.heard_here(interrupts):
+        stopping.check()
+        interrupts.pass_on()
+        interrupts.pass_on()
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                stopping.check()
+        stopping.check()
+    assert stopping.of_this_thread() is None

@@ -1,0 +1,256 @@
+"""Several targets in one run: hosts side by side, the targets of one host one after the other."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from edgebench import stopping
+from edgebench.errors import StoredResultError, UnavailableError
+from edgebench.measure.experiment import Experiment
+from edgebench.measure.progress import SilentObserver
+from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache
+from edgebench.plan.targets import make_targets
+from edgebench.plan.trials import Plan, choose_variants, make_trials
+from tests.fakes import FakeBackend, FakeDevice, FakeSession, made_images, made_pass, made_scene
+from tests.measure.test_experiment import MemoryStore, statuses
+
+
+def experiment(store, open_device, hosts, *, sessions=2, depths=(0.25,), observer=None, retries=1):
+    """One target a name in `hosts` (name -> host)."""
+    backend = FakeBackend(precisions=("int8",))
+    backends = {"fake": backend}
+    [plain] = make_targets(backends, [], [])
+    targets = [replace(plain, name=name, host=host) for name, host in hosts.items()]
+    made = make_trials(
+        targets,
+        backends,
+        {"fake": choose_variants(backend, depths, ())},
+        batches=(1,),
+        scene=made_scene(),
+        images=made_images(),
+    )
+    plan = Plan(made, made_scene(), made_images(), sessions=sessions, passes=2, seed=1, retries=retries)
+    artifacts = backend.prepare([trial.request for trial in made], Cache(Path("unused")), print)
+    return Experiment(
+        plan=plan,
+        artifacts={
+            trial.key: one for trial, one in zip(made, artifacts, strict=True) if isinstance(one, Artifact)
+        },
+        open_device=open_device,
+        store=store,
+        observer=observer or SilentObserver(),
+        costs={},
+    )
+
+
+class StrictStore(MemoryStore):
+    """Complains where two threads are in it at once."""
+
+    def __init__(self):
+        super().__init__()
+        self._inside = threading.Lock()
+
+    def write_session(self, record, tables):
+        assert self._inside.acquire(blocking=False), "two threads write at once"
+        try:
+            time.sleep(0.002)
+            super().write_session(record, tables)
+        finally:
+            self._inside.release()
+
+
+def by_target(run, store):
+    names = {trial.key: trial.target.name for trial in run.plan.trials}
+    found: dict[str, list[str]] = {}
+    for record in store.records:
+        found.setdefault(names[record.trial], []).append(record.status)
+    return found
+
+
+def test_hosts_are_measured_side_by_side():
+    together = threading.Barrier(3)
+
+    class Meeting(FakeDevice):
+        @contextmanager
+        def session(self, artifact, settings):
+            together.wait(20)  # every session of one host waits for one of each other host
+            with super().session(artifact, settings) as session:
+                yield session
+
+    store = StrictStore()
+    run = experiment(store, lambda trial: Meeting(), {"a": None, "b": "pi", "c": "nano"})
+    outcome = run.run()
+    assert not outcome.interrupted
+    assert outcome.sessions == 6
+    assert by_target(run, store) == {"a": ["ok"] * 2, "b": ["ok"] * 2, "c": ["ok"] * 2}
+
+
+def test_targets_of_one_host_take_turns_and_only_one_is_open():
+    opened: list[FakeDevice] = []
+
+    class Lone(FakeDevice):
+        def close(self):
+            super().close()
+            if self in opened:
+                opened.remove(self)
+
+    def open_device(trial):
+        device = Lone()
+        opened.append(device)
+        assert len(opened) == 1
+        return device
+
+    store = MemoryStore()
+    run = experiment(store, open_device, {"a": "pi", "b": "pi"}, sessions=3)
+    run.run()
+    assert by_target(run, store) == {"a": ["ok"] * 3, "b": ["ok"] * 3}
+    assert [record.round for record in store.records] == [0, 0, 1, 1, 2, 2]
+    assert not opened
+
+
+def test_a_host_that_cannot_be_opened_fails_its_own_trials():
+    def open_device(trial):
+        if trial.target.name == "b":
+            raise UnavailableError("the agent on pi does not answer", why="no route", fix="switch it on")
+        return FakeDevice()
+
+    store = MemoryStore()
+    run = experiment(store, open_device, {"a": None, "b": "pi"}, depths=(0.25, 0.5))
+    assert not run.run().interrupted
+    assert by_target(run, store) == {"a": ["ok"] * 4, "b": ["lost_connection"] * 2}
+    failed = next(record for record in store.records if record.status != "ok")
+    assert failed.failure is not None
+    assert failed.failure.what == "the agent on pi does not answer"
+    assert failed.failure.why == "no route; switch it on"
+
+
+def test_the_only_target_that_cannot_be_opened_is_an_error():
+    def open_device(trial):
+        raise UnavailableError("the agent on pi does not answer")
+
+    store = MemoryStore()
+    with pytest.raises(UnavailableError, match="pi"):
+        experiment(store, open_device, {"a": "pi"}).run()
+    assert not store.records
+
+
+def test_a_host_that_is_lost_on_the_way_fails_sessions_and_the_others_go_on():
+    class Leaving(FakeDevice):
+        def describe(self):
+            if len(self.opened) >= 1:
+                raise UnavailableError("the agent on pi does not answer")
+            return super().describe()
+
+    devices: dict[str, FakeDevice] = {}
+
+    def open_device(trial):
+        if trial.target.name == "a":
+            return FakeDevice()
+        if "b" in devices:
+            raise UnavailableError("the agent on pi does not answer")
+        return devices.setdefault("b", Leaving())
+
+    store = MemoryStore()
+    run = experiment(store, open_device, {"a": None, "b": "pi"}, sessions=4)
+    run.run()
+    assert by_target(run, store) == {"a": ["ok"] * 4, "b": ["ok", "lost_connection", "lost_connection"]}
+
+
+def test_a_store_that_refuses_ends_the_whole_run():
+    class Full(MemoryStore):
+        def write_session(self, record, tables):
+            raise StoredResultError("the disk is full")
+
+    with pytest.raises(StoredResultError):
+        experiment(Full(), lambda trial: FakeDevice(), {"a": None, "b": "pi"}).run()
+
+
+@dataclass
+class Slow(FakeSession):
+    """Waits for its device as a connection does: an interrupt wakes it, and the pass in hand ends."""
+
+    started: threading.Event = field(default_factory=threading.Event)
+
+    def measure(self, plan):
+        yield made_pass(0, plan.scene.patches, "first")
+        for index in range(1, 1000):
+            self.started.set()
+            interrupted = None
+            for _ in range(10):
+                try:
+                    stopping.check()
+                except KeyboardInterrupt as interrupt:
+                    interrupted = interrupt
+                time.sleep(0.005)
+            yield made_pass(index, plan.scene.patches, "steady")
+            if interrupted:
+                raise interrupted
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_reaches_every_host_and_each_keeps_its_pass(number):
+    started = [threading.Event() for _ in range(3)]
+    free = list(started)
+
+    class Device(FakeDevice):
+        @contextmanager
+        def session(self, artifact, settings):
+            yield Slow(self, "ok", free.pop())
+
+    store = StrictStore()
+    run = experiment(store, lambda trial: Device(), {"a": None, "b": "pi", "c": "nano"})
+
+    def press():
+        for one in started:
+            assert one.wait(20)
+        os.kill(os.getpid(), number)
+
+    pressing = threading.Thread(target=press)
+    pressing.start()
+    before = signal.getsignal(number)
+    outcome = run.run()
+    pressing.join()
+    assert outcome.interrupted
+    assert statuses(store) == ["interrupted"] * 3
+    for at in range(3):
+        assert "steady" in list(store.passes(at)["phase"])
+    assert signal.getsignal(number) is before
+
+
+def test_retries_as_configured():
+    def run(script, retries, sessions=3):
+        store = MemoryStore()
+        device = FakeDevice(script=list(script))
+        experiment(store, lambda trial: device, {"a": None}, sessions=sessions, retries=retries).run()
+        return statuses(store)
+
+    assert run(["crash"], 0) == ["crash", "ok", "ok"]
+    assert run(["crash"], 1) == ["crash", "ok", "ok", "ok"]
+    assert run(["load"] * 99, 0, sessions=1) == ["load_failed"]
+    assert run(["load"] * 99, 3, sessions=1) == ["load_failed"] * 4
+    assert run(["load"] * 99, 1) == ["load_failed"] * 2
+    # Failures with good sessions between them are not held against the trial.
+    assert run(["crash", "ok", "crash", "ok"], 1).count("ok") == 3
+
+
+class Watching(SilentObserver):
+    def __init__(self):
+        self.said = []
+
+    def session_starts(self, done, total, label, left_s, *, target=""):
+        self.said.append((target, done, total))
+
+
+def test_progress_is_counted_by_target():
+    observer = Watching()
+    hosts = {"a": "pi", "b": "pi"}
+    experiment(MemoryStore(), lambda trial: FakeDevice(), hosts, sessions=3, observer=observer).run()
+    for name in hosts:
+        assert [one[1:] for one in observer.said if one[0] == name] == [(0, 3), (1, 3), (2, 3)]
