@@ -9,6 +9,7 @@ import numpy as np
 
 from edgebench.fit.latency import SteadyPasses
 from edgebench.fit.telemetry import Observed
+from edgebench.stats import pacing
 from edgebench.stats.heat import heat
 from edgebench.stats.intervals import MIN_SESSIONS
 from edgebench.stats.outliers import outliers
@@ -36,6 +37,7 @@ def cautions(
         found.append(Caution(Flag.OUTLIERS, count=count, of=steady.count))
     found += _thermal(steady)
     found += _observed(observed)
+    found += _missed(steady)
     if count := sum(record.status == "golden_mismatch" for record in records):
         found.append(Caution(Flag.GOLDEN_MISMATCH, count=count, of=len(records)))
     if count := sum(record.golden is None for record in ok):
@@ -72,6 +74,17 @@ def _observed(observed: Sequence[Observed]) -> list[Caution]:
         found.append(Caution(Flag.THROTTLED, count=len(throttled), of=of, what=what))
     if drops := [one.clock_drop for one in observed if one.dropped and one.clock_drop is not None]:
         found.append(Caution(Flag.CLOCK_DROP, count=len(drops), of=of, ratio=max(drops)))
-    if rates := [one.involuntary_per_s or 0.0 for one in observed if one.interfered]:
-        found.append(Caution(Flag.INTERFERENCE, count=len(rates), of=of, ratio=max(rates)))
+    if interfered := [one for one in observed if one.interfered]:
+        rate = max(one.involuntary_per_s or 0.0 for one in interfered)
+        waited = max(one.waiting_share or 0.0 for one in interfered)
+        what = f", and waited for one up to {waited:.0%} of its time" if waited else ""
+        found.append(Caution(Flag.INTERFERENCE, count=len(interfered), of=of, ratio=rate, what=what))
     return found
+
+
+def _missed(steady: SteadyPasses) -> list[Caution]:
+    late_s = [late for session in steady.lateness_s for late in session]
+    count = pacing.misses(late_s)
+    if not count:
+        return []
+    return [Caution(Flag.DEADLINES_MISSED, count=count, of=len(late_s), ratio=max(late_s))]

@@ -12,12 +12,14 @@ import pandas as pd
 from edgebench.stats.telemetry import (
     CLOCK_DROP_LIMIT,
     INVOLUNTARY_LIMIT_PER_S,
+    WAITING_LIMIT,
     Stamps,
     Values,
     clock_drop,
     rate_per_s,
     throttle_events,
     throttle_flags,
+    waiting_share,
     within,
 )
 from edgebench.store.records import SessionRecord
@@ -33,11 +35,13 @@ class Observed:
         throttled: what the board said of throttling, such as `under-voltage`.
         clock_drop: by which share the fastest core's clock fell from the first quarter to the last.
         involuntary_per_s: how often the worker's threads were put off their cores.
+        waiting_share: the share of their time that they waited for one.
     """
 
     throttled: tuple[str, ...] = ()
     clock_drop: float | None = None
     involuntary_per_s: float | None = None
+    waiting_share: float | None = None
 
     @property
     def dropped(self) -> bool:
@@ -46,8 +50,9 @@ class Observed:
 
     @property
     def interfered(self) -> bool:
-        """Whether something else wanted the worker's cores."""
-        return self.involuntary_per_s is not None and self.involuntary_per_s > INVOLUNTARY_LIMIT_PER_S
+        """Whether something else wanted the worker's cores: it was put off them often, and had to wait."""
+        often = self.involuntary_per_s is not None and self.involuntary_per_s > INVOLUNTARY_LIMIT_PER_S
+        return often and (self.waiting_share is None or self.waiting_share > WAITING_LIMIT)
 
 
 def observe(records: Sequence[SessionRecord], probes: pd.DataFrame) -> tuple[Observed, ...]:
@@ -82,4 +87,5 @@ def _one(record: SessionRecord, found: Mapping[Any, pd.DataFrame]) -> Observed:
         throttled=tuple(flags),
         clock_drop=clock_drop(samples("cpu_clock_max")[1]),
         involuntary_per_s=rate_per_s(*samples("involuntary_switches")),
+        waiting_share=waiting_share(samples("worker_running")[1], samples("worker_waiting")[1]),
     )

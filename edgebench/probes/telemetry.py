@@ -9,7 +9,9 @@ that it opens once. Sources, each absent with its reason where a board has none:
   1 clock capped, 2 throttled, 3 soft temperature limit, 16 to 19 the same since the board started); the x86
   counters `thermal_throttle/*_throttle_count`; the state of cooling devices that slow a processor;
 - `/proc/loadavg`, and MemAvailable of `/proc/meminfo`;
-- context switches of every thread of the worker, from `/proc/PID/task/*/status`, counted from the start.
+- of every thread of the worker, counted from the start: context switches from `/proc/PID/task/*/status`, and
+  how long it ran and waited for a core from `schedstat` beside it (a thread pool that spins and yields is
+  switched involuntarily thousands of times a second and waits for nobody).
 """
 
 import glob
@@ -37,6 +39,7 @@ FIRMWARE = "sys/devices/platform/soc/soc:firmware/get_throttled"
 # Fans and the like are cooling devices too, and slow nothing down.
 SLOWS = re.compile("cpu|gpu|processor|devfreq|balanced|throttle|emergency", re.IGNORECASE)
 
+Pair = Tuple[int, int]
 Chunk = Tuple[List[int], Dict[str, List[float]]]
 Channel = NamedTuple("Channel", [("name", str), ("quantity", str), ("unit", str)])
 Source = NamedTuple("Source", [("channels", List[Channel]), ("read", Callable[[], List[float]])])
@@ -288,27 +291,34 @@ def _memory(root: str, worker: Optional[int]) -> Source:
     return Source([Channel("memory_available", "memory", "B")], lambda: [_quiet(read)])
 
 
-class _Switches:
-    """Context switches of all threads of some processes, summed up from the first reading on."""
+class _Threads:
+    """Two counters of every thread of some processes, summed up from the first reading on.
 
-    def __init__(self, folder: str, pids: List[int]) -> None:
-        self._tasks = [os.path.join(folder, str(pid), "task") for pid in pids]
-        self._last: Dict[str, Tuple[int, int]] = {}
-        self._totals = [0.0, 0.0]
+    Args:
+        tasks: the processes' `task` folders.
+        file: the name of a thread's file there.
+        parse: both counters out of its bytes; ValueError or IndexError where they are not in it.
+    """
+
+    def __init__(self, tasks: List[str], file: str, parse: Callable[[bytes], Pair]) -> None:
+        self._tasks = tasks
+        self._file = file
+        self._parse = parse
+        self._last: Dict[str, Pair] = {}
+        self._totals = [0, 0]
         self.read()
         if not self._last:
-            raise Absent("the worker's threads cannot be read")
-        self._totals = [0.0, 0.0]
+            raise Absent("/proc has no {} of the worker's threads".format(file))
+        self._totals = [0, 0]
 
     def read(self) -> List[float]:
-        now: Dict[str, Tuple[int, int]] = {}
         for task in self._tasks:
             try:
                 threads = os.listdir(task)[:MAX_THREADS]
             except OSError:
                 continue
             for thread in threads:
-                found = _switches_of(os.path.join(task, thread, "status"))
+                found = self._of(os.path.join(task, thread, self._file))
                 if found is None:
                     continue
                 before = self._last.get(thread, (0, 0))
@@ -316,39 +326,56 @@ class _Switches:
                     before = (0, 0)
                 self._totals[0] += found[0] - before[0]
                 self._totals[1] += found[1] - before[1]
-                now[thread] = found
-        if now:
-            self._last = now
-        return list(self._totals)
+                self._last[thread] = found
+        return [float(total) for total in self._totals]
+
+    def _of(self, path: str) -> Optional[Pair]:
+        """None for a thread that is gone."""
+        try:
+            file = os.open(path, os.O_RDONLY)
+        except OSError:
+            return None
+        try:
+            return self._parse(os.read(file, 8192))
+        except (OSError, ValueError, IndexError):
+            return None
+        finally:
+            os.close(file)
 
 
-def _switches_of(path: str) -> Optional[Tuple[int, int]]:
-    """Voluntary and involuntary context switches of one thread; None for one that is gone."""
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        end = os.read(file, 8192).rpartition(b"\nvoluntary_ctxt_switches:")[2].split()
-        return int(end[0]), int(end[2])
-    except (OSError, ValueError, IndexError):
-        return None
-    finally:
-        os.close(file)
+def _switches_in(status: bytes) -> Pair:
+    end = status.rpartition(b"\nvoluntary_ctxt_switches:")[2].split()
+    return int(end[0]), int(end[2])
+
+
+def _times_in(schedstat: bytes) -> Pair:
+    fields = schedstat.split()
+    return int(fields[0]), int(fields[1])
 
 
 def _switches(root: str, worker: Optional[int]) -> Source:
-    if worker is None:
-        raise Absent("no worker runs beside it")
-    folder = os.path.join(root, "proc")
-    counter = _Switches(folder, _session_of(folder, worker))
+    counters = _Threads(_tasks_of(root, worker), "status", _switches_in)
     return Source(
         [
             Channel("voluntary_switches", "context_switches", "switches"),
             Channel("involuntary_switches", "context_switches", "switches"),
         ],
-        counter.read,
+        counters.read,
     )
+
+
+def _waiting(root: str, worker: Optional[int]) -> Source:
+    counters = _Threads(_tasks_of(root, worker), "schedstat", _times_in)
+    return Source(
+        [Channel("worker_running", "time", "ns"), Channel("worker_waiting", "time", "ns")], counters.read
+    )
+
+
+def _tasks_of(root: str, worker: Optional[int]) -> List[str]:
+    if worker is None:
+        raise Absent("no worker runs beside it")
+    folder = os.path.join(root, "proc")
+    return [os.path.join(folder, str(pid), "task") for pid in _session_of(folder, worker)]
 
 
 def _session_of(folder: str, leader: int) -> List[int]:
@@ -386,6 +413,7 @@ FINDERS: List[Tuple[str, Find]] = [
     ("load", _load),
     ("memory", _memory),
     ("context switches", _switches),
+    ("waiting for a core", _waiting),
 ]
 
 

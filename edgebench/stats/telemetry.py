@@ -11,6 +11,9 @@ CLOCK_DROP_LIMIT = 0.05
 INVOLUNTARY_LIMIT_PER_S = 50.0
 """A lone worker is put off its core a few times a second; one that shares it, at every time slice."""
 
+WAITING_LIMIT = 0.05
+"""Share of its time that a worker waits for a core; where it is known, switches alone are no interference."""
+
 MIN_VALUES = 8
 MIN_RATE_S = 1.0
 
@@ -67,3 +70,11 @@ def rate_per_s(t_ns: Stamps, counts: Values) -> float | None:
         return None
     window_s = float(t_ns[-1] - t_ns[0]) / 1e9
     return max(0.0, float(counts[-1] - counts[0])) / window_s if window_s >= MIN_RATE_S else None
+
+
+def waiting_share(running_ns: Values, waiting_ns: Values) -> float | None:
+    """The share of its time that the worker waited for a core, from two counters that rose together."""
+    if min(running_ns.size, waiting_ns.size) < 2:
+        return None
+    ran, waited = (max(0.0, float(counter[-1] - counter[0])) for counter in (running_ns, waiting_ns))
+    return waited / (ran + waited) if ran + waited > 0 else None

@@ -22,7 +22,11 @@ class Flag(Enum):
     )
     INTERFERENCE = (
         "interference: something else wanted the worker's cores in {count} of {of} sessions; "
-        "it was put off them up to {ratio:.0f} times a second"
+        "it was put off them up to {ratio:.0f} times a second{what}"
+    )
+    DEADLINES_MISSED = (
+        "{count} of {of} paced passes were not done when the next was due; "
+        "the worst was {ratio:.3f} s late"
     )
     GOLDEN_MISMATCH = "outputs differ from the golden scores in {count} of {of} sessions, which were ended"
     GOLDEN_ABSENT = "the outputs of {count} of {of} sessions were not checked against golden patches"

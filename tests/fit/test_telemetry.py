@@ -69,6 +69,14 @@ def test_sessions_are_counted_and_the_worst_is_told():
     assert "fell by up to 50% over the steady passes in 2 of 3 sessions" in sentence
 
 
+def test_a_pool_that_yields_and_waits_for_nobody_is_not_interfered_with():
+    switches = rows("involuntary_switches", range(0, 100_000, 5000))
+    running = rows("worker_running", [n * 1e9 for n in range(20)])
+    assert told(switches, running, rows("worker_waiting", [n * 1e7 for n in range(20)])) == ()
+    [sentence] = told(switches, running, rows("worker_waiting", [n * 1e9 for n in range(20)]))
+    assert sentence.endswith("up to 5000 times a second, and waited for one up to 50% of its time")
+
+
 def test_a_session_without_a_steady_window_says_nothing():
     assert observe(THREE, rows("cpu_clock_max", FALLING)) == (Observed(),) * 3
     assert observe([], rows("cpu_clock_max", [])) == ()

@@ -85,7 +85,7 @@ def test_a_raspberry_pi(tmp_path):
         "load_1min": 0.52,
         "memory_available": 2048000.0,
     }
-    assert set(absent) == {"throttle counters", "context switches"}
+    assert set(absent) == {"throttle counters", "context switches", "waiting for a core"}
     assert absent["context switches"] == "no worker runs beside it"
 
 
@@ -215,7 +215,8 @@ def test_switches_are_summed_over_threads_that_come_and_go(tmp_path, monkeypatch
 def test_a_worker_that_is_not_there_is_absent(tmp_path, monkeypatch):
     monkeypatch.setenv(telemetry.WORKER_PID, "4242")
     _, absent = sample(write(tmp_path, COMMON))
-    assert absent["context switches"] == "the worker's threads cannot be read"
+    assert absent["context switches"] == "/proc has no status of the worker's threads"
+    assert absent["waiting for a core"] == "/proc has no schedstat of the worker's threads"
 
 
 def test_a_stop_cuts_the_sleep_short_and_takes_a_last_sample(tmp_path):
@@ -224,3 +225,15 @@ def test_a_stop_cuts_the_sleep_short_and_takes_a_last_sample(tmp_path):
     threading.Timer(0.05, probe.stop).start()
     taken = [len(stamps) for stamps, _ in probe]  # one sample in 20 s otherwise
     assert sum(taken) == 2
+
+
+def test_how_long_the_worker_ran_and_waited(tmp_path, monkeypatch):
+    task = "proc/100/task/100"
+    root = write(tmp_path, {"proc/100/stat": stat(100), f"{task}/schedstat": "9000 4000 17\n"})
+    monkeypatch.setenv(telemetry.WORKER_PID, "100")
+    probe = telemetry.open_probe(f"1:{root}")
+    write(root, {f"{task}/schedstat": "9500 4100 18\n"})
+    values: dict[str, list[float]] = {name: [] for name in probe._names}
+    probe._sample([], values)
+    assert (values["worker_running"], values["worker_waiting"]) == ([500.0], [100.0])
+    assert "context switches" in probe.info["absent"]

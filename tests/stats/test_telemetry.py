@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from edgebench.stats.telemetry import clock_drop, rate_per_s, throttle_events, throttle_flags, within
+from edgebench.stats.telemetry import (
+    clock_drop,
+    rate_per_s,
+    throttle_events,
+    throttle_flags,
+    waiting_share,
+    within,
+)
 
 
 def test_within_keeps_finite_samples_in_order():
@@ -52,3 +59,9 @@ def test_counters():
     assert rate_per_s(seconds, np.array([0.0, 10.0, 300.0])) == 150.0
     assert rate_per_s(seconds // 10, np.array([0.0, 10.0, 300.0])) is None
     assert rate_per_s(seconds[:1], np.array([1.0])) is None
+
+
+def test_the_share_of_waiting():
+    assert waiting_share(np.array([100.0, 200.0, 400.0]), np.array([0.0, 50.0, 100.0])) == 0.25
+    assert waiting_share(np.array([1.0, 1.0]), np.array([0.0, 0.0])) is None
+    assert waiting_share(np.array([1.0]), np.array([0.0])) is None
