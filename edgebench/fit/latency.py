@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-_NO_STAGES = {"start_ns", "end_ns", "image_ns"}
+from edgebench.store.records import PACED_COLUMNS
+
+_NO_STAGES = {"start_ns", "end_ns", "image_ns", *PACED_COLUMNS}
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,8 @@ class SteadyPasses:
         images: images that each session got through, by session number.
         stages_ms: milliseconds a patch of each stage, median over the passes.
         extrapolated: passes that covered fewer patches than the scene has, scaled up to it.
+        numbers: the sessions' numbers, in the order of `image_s`.
+        lateness_s: of paced passes, by session: the end against the deadline; empty where not paced.
     """
 
     image_s: tuple[tuple[float, ...], ...]
@@ -29,6 +34,8 @@ class SteadyPasses:
     images: dict[int, float]
     stages_ms: dict[str, float]
     extrapolated: int
+    numbers: tuple[int, ...] = ()
+    lateness_s: tuple[tuple[float, ...], ...] = ()
 
     @property
     def count(self) -> int:
@@ -60,7 +67,16 @@ def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: 
         images={number: float((1 / whole[rows]).sum()) for number, rows in found},
         stages_ms=stages_ms,
         extrapolated=int((whole > 1).sum()),
+        numbers=tuple(number for number, _ in found),
+        lateness_s=_lateness_s(frame, [rows for _, rows in found]),
     )
+
+
+def _lateness_s(frame: pd.DataFrame, sessions: Sequence[NDArray[np.bool_]]) -> tuple[tuple[float, ...], ...]:
+    if not set(PACED_COLUMNS) <= set(map(str, frame.columns)):
+        return ()
+    late_s = _nanoseconds(frame["lateness_ns"]) / 1e9
+    return tuple(tuple(late_s[rows & np.isfinite(late_s)].tolist()) for rows in sessions)
 
 
 def _nanoseconds(column: pd.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -13,6 +13,7 @@ import pandas as pd
 from edgebench.fit.accuracy import Predictions, accuracy_of, agreement_of, predictions_of
 from edgebench.fit.cautions import cautions
 from edgebench.fit.latency import steady_passes
+from edgebench.fit.pace import paced_of, sustained_of
 from edgebench.fit.power import power_figures, power_reason
 from edgebench.fit.telemetry import observe
 from edgebench.fit.types import Interval, TrialStatus, TrialSummary
@@ -96,6 +97,7 @@ class _Part:
         trial, ok = self.trial, self.ok
         scene = self.experiment.scene
         steady = steady_passes(self.passes, [record.n for record in ok], scene.rows * scene.columns)
+        observed = observe(ok, self.probes)
         status, reason = _status(trial, self.records, self.experiment.sessions)
         target = next((one for one in self.experiment.targets if one.name == trial.target), None)
         power = power_figures(ok, self.probes, steady.images)
@@ -132,7 +134,9 @@ class _Part:
             load_s_values=tuple(self._cold("load_s")),
             memory_bytes_values=tuple(memory),
             workers=ok[-1].workers if ok else (),
-            warnings=cautions(self.records, steady, observe(ok, self.probes)),
+            paced=paced_of(steady, self.experiment.period_s),
+            sustained=sustained_of(steady, self.experiment.sustained_s, observed),
+            warnings=cautions(self.records, steady, observed),
             failures=tuple(
                 _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
             ),

@@ -69,6 +69,46 @@ class PowerFigure:
 
 
 @dataclass(frozen=True)
+class Paced:
+    """Steady passes that began at their due times, over all sessions.
+
+    `misses` were not done when the next was due; `worst_lateness_s` is the greatest end against deadline,
+    below 0 when every pass was in time.
+    """
+
+    period_s: float
+    passes: int
+    misses: int
+    worst_lateness_s: float
+
+
+@dataclass(frozen=True)
+class Minute:
+    """One minute of sustained work, counted from 0: the mean over sessions of its median; passes in all."""
+
+    minute: int
+    median_s: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Sustained:
+    """How image_s moved over sessions that went on for a time; means over the sessions.
+
+    The quarters' medians, their ratio and the slope (Theil-Sen, seconds of image_s an hour) are None below
+    8 passes a session. `because` says which of the tests for heat found something.
+    """
+
+    minutes: tuple[Minute, ...]
+    first_quarter_s: float | None
+    last_quarter_s: float | None
+    ratio: float | None
+    slope_per_hour: float | None
+    suspected: bool
+    because: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class TrialSummary:
     """One trial, summed up from its finished sessions."""
 
@@ -99,6 +139,8 @@ class TrialSummary:
     load_s_values: tuple[float, ...] = ()  # one a session
     memory_bytes_values: tuple[int, ...] = ()  # peak of each session
     workers: tuple[dict[str, Any], ...] = ()
+    paced: Paced | None = None
+    sustained: Sustained | None = None
     warnings: tuple[str, ...] = field(default=())
     failures: tuple[str, ...] = field(default=())
 

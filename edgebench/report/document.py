@@ -63,6 +63,8 @@ def _trial(summary: TrialSummary) -> dict[str, Any]:
         "memory_bytes": summary.memory_bytes,
         "artifact_bytes": summary.artifact_bytes,
         "workers": summary.workers,
+        "paced": None if summary.paced is None else asdict(summary.paced),
+        "sustained": None if summary.sustained is None else asdict(summary.sustained),
         "warnings": summary.warnings,
         "failures": summary.failures,
         "reasons": reasons(summary),

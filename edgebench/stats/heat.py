@@ -26,12 +26,27 @@ class Heat:
     Attributes:
         ratio: median of the last quarter over median of the first.
         rise: Theil-Sen's slope times the session's length, over the session's median.
-        suspected: whether either is above 5 %; the slope counts where its 95 % interval is above 0.
+        first, last: medians of the first and the last quarter, in the values' unit.
+        slope_per_s: Theil-Sen's slope, in the values' unit a second.
+        rising: whether the rise is above 5 % and the slope's 95 % interval above 0.
     """
 
     ratio: float
     rise: float
-    suspected: bool
+    first: float
+    last: float
+    slope_per_s: float
+    rising: bool
+
+    @property
+    def slower(self) -> bool:
+        """Whether the last quarter took more than 1.05 times the first."""
+        return self.ratio > RATIO_LIMIT
+
+    @property
+    def suspected(self) -> bool:
+        """Whether either of the two says so."""
+        return self.slower or self.rising
 
 
 def heat(at_s: Series, values: Series) -> Heat | None:
@@ -50,11 +65,11 @@ def heat(at_s: Series, values: Series) -> Heat | None:
         return None
     quarter = array.size // 4
     first = float(np.median(array[:quarter]))
-    ratio = float(np.median(array[-quarter:])) / first if first > 0 else 1.0
+    last = float(np.median(array[-quarter:]))
+    ratio = last / first if first > 0 else 1.0
     slope, slope_low = _slope(times, array)
     rise = slope * float(times[-1] - times[0]) / median
-    suspected = ratio > RATIO_LIMIT or (slope_low > 0 and rise > RATIO_LIMIT - 1)
-    return Heat(ratio, rise, suspected)
+    return Heat(ratio, rise, first, last, slope, slope_low > 0 and rise > RATIO_LIMIT - 1)
 
 
 def _slope(times: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[float, float]:

@@ -25,8 +25,7 @@ class Flag(Enum):
         "it was put off them up to {ratio:.0f} times a second{what}"
     )
     DEADLINES_MISSED = (
-        "{count} of {of} paced passes were not done when the next was due; "
-        "the worst was {ratio:.3f} s late"
+        "{count} of {of} paced passes were not done when the next was due; the worst was {ratio:.3f} s late"
     )
     GOLDEN_MISMATCH = "outputs differ from the golden scores in {count} of {of} sessions, which were ended"
     GOLDEN_ABSENT = "the outputs of {count} of {of} sessions were not checked against golden patches"

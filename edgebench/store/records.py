@@ -172,6 +172,10 @@ PASS_COLUMNS = ("worker", "pass", "phase", "start_ns", "end_ns", "image_ns", "in
 """passes.parquet; then one `<stage>_ns` a stage (sums over the batches). One row a pass; the warm-up's
 batches are one row of phase `warmup`. `infer_ns` is the union of the infer intervals."""
 
+PACED_COLUMNS = ("due_ns", "lateness_ns")
+"""passes.parquet of a paced session, after the stages; empty but for its steady passes. `lateness_ns` is the
+pass's end against the moment at which the next is due: above 0 for a deadline miss."""
+
 BATCH_COLUMNS = ("worker", "pass", "phase", "batch", "first_patch", "patches")
 """batches.parquet; then `<stage>_start_ns` and `<stage>_end_ns` a stage."""
 

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from edgebench.contract import Channel, Pass, ProbeChunk, ProbeInfo, Scores
 from edgebench.errors import SessionError
-from edgebench.store.records import BATCH_COLUMNS, PASS_COLUMNS, PREDICTION_COLUMNS, PROBE_COLUMNS
+from edgebench.store.records import (
+    BATCH_COLUMNS,
+    PACED_COLUMNS,
+    PASS_COLUMNS,
+    PREDICTION_COLUMNS,
+    PROBE_COLUMNS,
+)
 
 INFER = "infer"
 """The stage whose intervals make `infer_s`."""
@@ -34,7 +40,8 @@ def pass_rows(passes: Sequence[Pass], worker: int = 0) -> tuple[pd.DataFrame, pd
 
     The warm-up goes round the scene again and again: its batches are numbered on, and say which patches
     of the scene they held when the size of the scene is known from another pass. `infer_ns` is empty
-    where no stage is called infer. SessionError (`protocol_error`) for stamps that cannot be.
+    where no stage is called infer. Paced passes bring PACED_COLUMNS. SessionError (`protocol_error`) for
+    stamps that cannot be.
     """
     stages = passes[0].stages if passes else ()
     scene_patches = next((len(one.scores) for one in passes if one.scores is not None), None)
@@ -60,6 +67,10 @@ def pass_rows(passes: Sequence[Pass], worker: int = 0) -> tuple[pd.DataFrame, pd
         parts.append(_batches(one, worker, first, patches))
     pass_columns = [*PASS_COLUMNS, *(f"{name}_ns" for name in stages if name != INFER)]
     frame = pd.DataFrame(rows, columns=pass_columns)
+    if any(one.due_ns is not None for one in passes):
+        for column in PACED_COLUMNS:
+            # A stage of that name would have the column: what the schedule says is what is kept.
+            frame[column] = pd.array([getattr(one, column) for one in passes], dtype="Int64")
     if INFER not in stages:
         frame["infer_ns"] = frame["infer_ns"].astype("Int64")
     return frame, _stacked(parts, BATCH_COLUMNS)

@@ -1,0 +1,29 @@
+"""A median a minute: how a long session's latency moved, in figures that a reader can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+MINUTE_S = 60.0
+
+
+def by_minute(at_s: Sequence[float], values: Sequence[float]) -> dict[int, list[float]]:
+    """The values by the minute in which they began, counted from 0; minutes without any are left out.
+
+    Args:
+        at_s: when each began, seconds since the session's first; none below 0.
+        values: one a time, any unit.
+    """
+    if len(at_s) != len(values):
+        raise ValueError("every value needs its time")
+    found: dict[int, list[float]] = {}
+    for at, value in zip(at_s, values, strict=True):
+        found.setdefault(int(at // MINUTE_S), []).append(value)
+    return dict(sorted(found.items()))
+
+
+def minute_medians(at_s: Sequence[float], values: Sequence[float]) -> dict[int, tuple[float, int]]:
+    """By minute: the median of its values, and how many there are."""
+    return {minute: (float(np.median(held)), len(held)) for minute, held in by_minute(at_s, values).items()}
