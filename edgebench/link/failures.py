@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from edgebench.agent.frames import ProtocolError
 from edgebench.errors import SessionError
 from edgebench.link.connection import LinkLost, NoAnswer
@@ -18,6 +20,41 @@ _DOING = {
 }
 _SEE_STDERR = "its stderr is kept in session.json"
 _OUT_OF_MEMORY = "close other programs, or take a smaller variant or batch"
+
+
+# What a loader, a shell or Python says of a board that lacks something, and what to do about it.
+_LACKS = (
+    (
+        re.compile(
+            r"exec format error|wrong elf class|invalid elf header|cannot execute binary", re.IGNORECASE
+        ),
+        "take a Python and packages that are built for the board's own processor (uname -m tells it)",
+    ),
+    (
+        re.compile(r"no module named '?(?P<name>[A-Za-z0-9_.]{1,60})'?"),
+        "install {name} for the Python that runs there, or name another with --python",
+    ),
+    (
+        re.compile(r"(?P<name>lib[A-Za-z0-9_.+-]{1,80}): cannot open shared object file"),
+        "install the system's package that has {name}",
+    ),
+    (
+        re.compile(r"version `(?P<name>[A-Za-z0-9_.]{1,60})' not found"),
+        "take an older release of the package: the board's system has no {name}",
+    ),
+    (
+        re.compile(r"no LiteRT runtime here"),
+        "install a runtime for the Python that runs there: ai-edge-litert, or tflite-runtime before 3.9",
+    ),
+)
+
+
+def _lacks(why: str) -> str:
+    """How to mend what is missing there; nothing where that is not what the words are about."""
+    for pattern, fix in reversed(_LACKS):
+        if found := pattern.search(why):
+            return fix.format(**found.groupdict())
+    return ""
 
 
 def from_end(end: Ended, stage: str) -> SessionError:
@@ -67,7 +104,7 @@ def from_end(end: Ended, stage: str) -> SessionError:
 def from_reply(status: str, why: str, stage: str, stderr_tail: str) -> SessionError:
     """The worker, or the agent, says that the request failed."""
     what = f"the worker failed while {_DOING[stage]}"
-    fix = _OUT_OF_MEMORY if status == "out_of_memory" else _SEE_STDERR
+    fix = _OUT_OF_MEMORY if status == "out_of_memory" else _lacks(why) or _SEE_STDERR
     return SessionError(what, status=status, stage=stage, stderr_tail=stderr_tail, why=why, fix=fix)
 
 

@@ -97,7 +97,7 @@ def not_connected(failed: OpeningFailed, address: str, login: str) -> EdgeBenchE
     }
     for cause in _CAUSES:
         if cause.pattern.search(text):
-            why = next((line for line in reversed(words) if cause.pattern.search(line)), text)
+            why = next((line for line in words if cause.pattern.search(line)), text)
             return cause.kind(cause.what.format(**names), why=why, fix=cause.fix.format(**names))
     if failed.code is None:
         why = "nothing came back in time" if not words else words[-1]
