@@ -1,0 +1,120 @@
+"""Targets from --device with its flags, and from the targets file."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from edgebench.contract import Launch
+from edgebench.errors import UsageError
+from edgebench.plan.config import resolve
+from edgebench.plan.targets import make_targets
+from edgebench.plan.targets_file import DeclaredLaunch, DeclaredTarget
+from edgebench.plan.trials import choose_variants, make_trials
+from tests.fakes import FakeBackend, made_images, made_scene
+
+
+class Reachable(FakeBackend):
+    takes_host = True
+
+
+BACKENDS = {"fake": Reachable()}
+NANO = DeclaredTarget(
+    name="nano",
+    device="fake",
+    host="someone@nano:2222",
+    python="/usr/bin/python3",
+    launch=DeclaredLaunch(env={"A": "1"}, prefix=("nice",), affinity=(1,)),
+    options={"threads": 2},
+    power_mode="5W",
+    meters=("rapl",),
+    mass_g=138.0,
+    size_mm=(100.0, 80.0, 29.0),
+)
+
+
+def made(settings=(), meters=(), **rest: Any):
+    return make_targets(BACKENDS, settings, meters, **rest)
+
+
+def test_a_device_with_a_host_is_one_target():
+    [target] = made(host="someone@board", python="/opt/python", power_mode="MAXN")
+    assert (target.name, target.device, target.host) == ("fake", "fake", "someone@board")
+    assert (target.launch, target.power_mode) == (Launch(python="/opt/python"), "MAXN")
+
+
+def test_a_declared_target_is_taken_whole():
+    [target] = made(devices=(), declared=[NANO])
+    assert (target.name, target.host, target.power_mode) == ("nano", "someone@nano:2222", "5W")
+    assert target.launch == Launch("/usr/bin/python3", {"A": "1"}, ("nice",), (1,))
+    assert (target.options, target.meters) == ({"threads": 2}, ("rapl",))
+    assert (target.mass_g, target.size_mm) == (138.0, (100.0, 80.0, 29.0))
+
+
+def test_flags_beat_the_file():
+    [target] = made(["threads=4"], ["telemetry"], devices=(), declared=[NANO], power_mode="MAXN")
+    assert (target.options, target.meters, target.power_mode) == ({"threads": 4}, ("telemetry",), "MAXN")
+
+
+def test_devices_and_declared_targets_may_be_mixed():
+    here, nano = made(devices=["fake"], declared=[NANO], host="someone@board")
+    assert (here.host, nano.host) == ("someone@board", "someone@nano:2222")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"devices": ["fake"], "declared": [NANO.model_copy(update={"name": "fake"})]}, "called 'fake'"),
+        ({"devices": (), "declared": [NANO], "host": "someone@board"}, "--host belongs to --device"),
+        ({"devices": (), "declared": [NANO], "python": "/x"}, "--python belongs to --device"),
+        ({"host": "-oProxyCommand=true"}, "no address"),
+        ({"host": ""}, "no address"),
+        ({"python": "--help"}, "no interpreter"),
+        ({"devices": (), "declared": [NANO.model_copy(update={"options": {"thread": 1}})]}, "options.thread"),
+        ({"devices": (), "declared": [NANO.model_copy(update={"options": {"threads": "x"}})]}, "'nano'"),
+        ({"settings": ["threads=x"], "devices": (), "declared": [NANO]}, "--set threads=x"),
+    ],
+)
+def test_what_does_not_go_together_is_a_usage_error(arguments, said):
+    with pytest.raises(UsageError) as caught:
+        made(**arguments)
+    assert said in caught.value.what
+    assert caught.value.fix
+
+
+def test_a_device_that_is_not_reached_by_ssh_takes_no_host():
+    with pytest.raises(UsageError, match="not reached by SSH"):
+        make_targets({"fake": FakeBackend()}, [], [], host="someone@board")
+
+
+def key_and_inputs(target):
+    backend = BACKENDS["fake"]
+    variants = {"fake": choose_variants(backend, (0.25,), ("int8",))}
+    [trial] = make_trials(
+        [target], BACKENDS, variants, batches=(1,), scene=made_scene(), images=made_images()
+    )
+    return trial.key, trial.inputs
+
+
+def test_host_and_power_mode_are_declared_identity_and_the_body_is_not():
+    [target] = made()
+    key, inputs = key_and_inputs(target)
+    assert key_and_inputs(replace(target, host="someone@board"))[0] != key
+    assert key_and_inputs(replace(target, power_mode="5W"))[0] != key
+    assert key_and_inputs(replace(target, mass_g=3.0, size_mm=(1.0, 2.0, 3.0)))[0] == key
+    # The key of a target without a host is what it was before there were hosts.
+    assert set(inputs["target"]) == {"name", "device", "power_mode", "meters"}
+
+
+def test_the_hosts_name_stays_out_of_the_inputs():
+    [target] = made(host="quokkauser@quokkaboard:22")
+    assert "quokka" not in str(key_and_inputs(target)[1])
+
+
+def test_what_is_measured_is_said_by_one_source():
+    project = {"device": ["cpu"], "target": ["pi"], "host": "someone@board"}
+    config = resolve({"target": ["nano"]}, project=project).config
+    assert (config.target, config.device, config.host) == (("nano",), (), "someone@board")
+    both = resolve({"target": ["nano"], "device": ["toy"]}, project=project).config
+    assert (both.target, both.device) == (("nano",), ("toy",))
+    assert resolve({}, env={"EDGEBENCH_TARGET": "a,b"}, project=project).config.target == ("a", "b")

@@ -1,0 +1,128 @@
+"""The targets file: what it takes, and how a bad one is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from edgebench.errors import UsageError
+from edgebench.plan import targets_file
+from edgebench.plan.targets_file import parse_targets, read_targets
+
+WHOLE = """
+schema_version = 1
+
+[[targets]]
+name = "nano"
+device = "cpu"
+host = "someone@nano.local:2222"
+python = "/usr/bin/python3.8"
+launch = { env = { OMP_NUM_THREADS = "2", EMPTY = "" }, prefix = ["nice", "-n", "-5"], affinity = [2, 3] }
+options = { threads = 2 }
+power_mode = 0
+meters = ["rapl"]
+mass_g = 138
+size_mm = [100, 80.5, 29]
+
+[[targets]]
+name = "here"
+device = "cpu"
+"""
+PATH = Path("targets.toml")
+
+
+def parsed(text):
+    return parse_targets(text.encode(), PATH)
+
+
+def one(line):
+    return f'[[targets]]\nname = "nano"\ndevice = "cpu"\n{line}\n'
+
+
+def test_a_whole_file():
+    nano, here = parsed(WHOLE)
+    assert (nano.name, nano.device, nano.host) == ("nano", "cpu", "someone@nano.local:2222")
+    assert nano.python == "/usr/bin/python3.8"
+    assert nano.launch.env == {"OMP_NUM_THREADS": "2", "EMPTY": ""}
+    assert nano.launch.prefix == ("nice", "-n", "-5")
+    assert nano.launch.affinity == (2, 3)
+    assert nano.options == {"threads": 2}
+    assert (nano.power_mode, nano.meters) == ("0", ("rapl",))
+    assert (nano.mass_g, nano.size_mm) == (138.0, (100.0, 80.5, 29.0))
+    assert (here.host, here.python, here.power_mode, here.mass_g, here.size_mm) == (None,) * 5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[targets]", "not TOML"),
+        ("\x00", "not TOML"),
+        ("boards = []", "'boards' is no key"),
+        ("schema_version = 2", "schema version 2"),
+        ("targets = 1", "no list of tables"),
+        ("targets = [1]", "no list of tables"),
+        ('[[targets]]\nname = "nano"', "target 'nano' has no device"),
+        ('[[targets]]\ndevice = "cpu"', "target number 1 has no name"),
+        (one("weight = 3"), "target 'nano': there is no key 'weight'"),
+        (one("launch = { nice = 3 }"), "there is no key 'launch.nice'"),
+        (one('launch = { env = { "A=B" = "c" } }'), "launch.env"),
+        (one("launch = { affinity = [-1] }"), "launch.affinity"),
+        (one("mass_g = 0"), "mass_g"),
+        (one("mass_g = inf"), "mass_g"),
+        (one("mass_g = 'heavy'"), "mass_g"),
+        (one("size_mm = [1, 2]"), "size_mm"),
+        (one("size_mm = [1, 2, -3]"), "size_mm"),
+        (one("host = '-oProxyCommand=true'"), "host"),
+        (one("host = 'board name'"), "host"),
+        (one("host = 'a@b:99999'"), "host"),
+        (one("python = '--version'"), "python"),
+        (one("python = 'a\\u0000b'".replace("'", '"')), "python"),
+        (one("meters = 'rapl'"), "meters"),
+        (one("power_mode = true"), "power_mode"),
+        (one("options = 3"), "options"),
+        ('[[targets]]\nname = "../up"\ndevice = "cpu"', "name"),
+        (one("") + one(""), "two targets 'nano'"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_the_file_and_the_fix(text, said):
+    with pytest.raises(UsageError) as caught:
+        parsed(text)
+    assert said in caught.value.what
+    assert "targets.toml" in caught.value.what
+    assert caught.value.fix
+
+
+def test_too_many_and_too_large_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="at most") as caught:
+        parsed("".join(f'[[targets]]\nname = "t{number}"\ndevice = "cpu"\n' for number in range(201)))
+    assert "201 targets" in caught.value.what
+    large = tmp_path / "large.toml"
+    large.write_bytes(b"#" * ((1 << 20) + 1))
+    with pytest.raises(UsageError, match="1 MiB"):
+        read_targets(large)
+
+
+def test_the_working_folder_comes_before_the_users(tmp_path, monkeypatch):
+    users = tmp_path / "config" / "targets.toml"
+    monkeypatch.setattr(targets_file, "user_file", lambda: users)
+    monkeypatch.chdir(tmp_path)
+    assert read_targets().path is None
+    with pytest.raises(UsageError, match="no target 'nano'") as caught:
+        read_targets().named(["nano"])
+    assert "--host" in caught.value.fix
+    users.parent.mkdir()
+    users.write_text(WHOLE)
+    assert read_targets().path == users
+    Path("targets.toml").write_text(one(""))
+    assert [target.name for target in read_targets().targets] == ["nano"]
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_targets(tmp_path / "other.toml")
+
+
+def test_an_unknown_name_is_refused_with_the_closest(tmp_path):
+    path = tmp_path / "targets.toml"
+    path.write_text(WHOLE)
+    found = read_targets(path)
+    assert [target.name for target in found.named(["here", "nano", "here"])] == ["here", "nano"]
+    with pytest.raises(UsageError, match="no target 'nan'") as caught:
+        found.named(["nan"])
+    assert "did you mean 'nano'" in caught.value.fix
