@@ -7,8 +7,9 @@ from typing import Any
 
 from edgebench.fit.types import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
-from edgebench.report import judged, tables, words
+from edgebench.report import judged, pace, tables, words
 from edgebench.report.environment import command_line, environment, golden
+from edgebench.report.telemetry import telemetry
 from edgebench.store.exported import exported
 from edgebench.store.load import Results
 
@@ -33,6 +34,8 @@ def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequenc
         "infer_s": tables.latency(summaries, "infer_s"),
         "stages": tables.stages(summaries),
         "cold": tables.cold(summaries),
+        "paced": pace.paced_table(summaries),
+        "sustained": pace.sustained_table(summaries),
         "accuracy": tables.accuracy(summaries),
         "accuracy_notes": _accuracy_notes(results, summaries),
         "matrices": _matrices(summaries, names),
@@ -42,6 +45,7 @@ def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequenc
         ),
         "memory": tables.memory(summaries),
         "golden": golden(results, names),
+        "telemetry": telemetry(results, names),
         "warnings": _warnings(results, summaries, names),
         "environment": environment(results),
         "command": command_line(exported(record).command) or "the command was not kept",
@@ -78,8 +82,7 @@ def _subtitle(results: Results, summaries: Sequence[TrialSummary]) -> str:
     return (
         f"{words.plain(record.name, 120)} · {words.plain(record.created_utc, 40)} · "
         f"{done} of {words.counted(len(summaries), 'trial')} complete, "
-        f"{words.counted(record.sessions, 'session')} of {record.passes} steady "
-        f"{'pass' if record.passes == 1 else 'passes'} each · "
+        f"{words.counted(record.sessions, 'session')} of {pace.steady_part(record)} each · "
         f"scene {words.plain(record.scene.name, 80)}, {record.scene.rows * record.scene.columns} patches"
     )
 
