@@ -15,6 +15,7 @@ from edgebench.stats.telemetry import (
     WAITING_LIMIT,
     Stamps,
     Values,
+    around,
     clock_drop,
     rate_per_s,
     throttle_events,
@@ -72,20 +73,26 @@ def _one(record: SessionRecord, found: Mapping[Any, pd.DataFrame]) -> Observed:
     if steady is None:
         return Observed()
 
-    def samples(channel: str) -> tuple[Stamps, Values]:
+    def column(channel: str) -> tuple[Stamps, Values]:
         rows = found.get((record.n, channel))
         if rows is None:
             return np.empty(0, np.int64), np.empty(0)
-        return within(rows["t_ns"].to_numpy(np.int64), rows["value"].to_numpy(np.float64), *steady)
+        return rows["t_ns"].to_numpy(np.int64), rows["value"].to_numpy(np.float64)
 
-    flags = list(throttle_flags(samples("throttle_flags")[1]))
-    if throttle_events(samples("throttle_count")[1]):
+    def samples(channel: str) -> Values:
+        return within(*column(channel), *steady)[1]
+
+    def counter(channel: str) -> tuple[Stamps, Values]:
+        return around(*column(channel), *steady)
+
+    flags = list(throttle_flags(samples("throttle_flags")))
+    if throttle_events(counter("throttle_count")[1]):
         flags.append("throttle events counted")
-    if (samples("cooling_state")[1] > 0).any():
+    if (samples("cooling_state") > 0).any():
         flags.append("a cooling device slowed the processor")
     return Observed(
         throttled=tuple(flags),
-        clock_drop=clock_drop(samples("cpu_clock_max")[1]),
-        involuntary_per_s=rate_per_s(*samples("involuntary_switches")),
-        waiting_share=waiting_share(samples("worker_running")[1], samples("worker_waiting")[1]),
+        clock_drop=clock_drop(samples("cpu_clock_max")),
+        involuntary_per_s=rate_per_s(*counter("involuntary_switches")),
+        waiting_share=waiting_share(counter("worker_running")[1], counter("worker_waiting")[1]),
     )

@@ -31,6 +31,19 @@ def within(t_ns: Stamps, values: Values, start_ns: int, end_ns: int) -> tuple[St
     return t_ns[inside][order], values[inside][order]
 
 
+def around(t_ns: Stamps, counts: Values, start_ns: int, end_ns: int) -> tuple[Stamps, Values]:
+    """A counter's finite samples over [start_ns, end_ns] and the nearest one on either side of it.
+
+    A window shorter than a few sample periods has hardly a sample inside; a counter covers it from outside.
+    """
+    kept = np.isfinite(counts)
+    order = np.argsort(t_ns[kept], kind="stable")
+    stamps, values = t_ns[kept][order], counts[kept][order]
+    first = max(0, int(np.searchsorted(stamps, start_ns, "right")) - 1)
+    last = int(np.searchsorted(stamps, end_ns, "left")) + 1
+    return stamps[first:last], values[first:last]
+
+
 def clock_drop(mhz: Values) -> float | None:
     """By which share the median clock of the last quarter is below that of the first; None below 8 samples.
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from edgebench.stats.telemetry import (
+    around,
     clock_drop,
     rate_per_s,
     throttle_events,
@@ -65,3 +66,21 @@ def test_the_share_of_waiting():
     assert waiting_share(np.array([100.0, 200.0, 400.0]), np.array([0.0, 50.0, 100.0])) == 0.25
     assert waiting_share(np.array([1.0, 1.0]), np.array([0.0, 0.0])) is None
     assert waiting_share(np.array([1.0]), np.array([0.0])) is None
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "kept"),
+    [
+        (21, 29, [20, 30]),
+        (20, 30, [20, 30]),
+        (5, 12, [10, 20]),
+        (35, 99, [30, 40]),
+        (0, 99, [10, 20, 30, 40]),
+    ],
+)
+def test_a_counter_covers_a_window_from_outside(start, end, kept):
+    t_ns = np.array([10, 30, 20, 25, 40])
+    counts = np.array([1.0, 3.0, 2.0, np.nan, 4.0])
+    stamps, values = around(t_ns, counts, start, end)
+    assert stamps.tolist() == kept
+    assert values.tolist() == [one / 10 for one in kept]
