@@ -31,7 +31,7 @@ _LACKS = (
         "take a Python and packages that are built for the board's own processor (uname -m tells it)",
     ),
     (
-        re.compile(r"no module named '?(?P<name>[A-Za-z0-9_.]{1,60})'?"),
+        re.compile(r"[Nn]o module named '?(?P<name>[A-Za-z0-9_.]{1,60})'?"),
         "install {name} for the Python that runs there, or name another with --python",
     ),
     (

@@ -1,22 +1,51 @@
-"""A Python 3.6 with numpy, where this machine has one: agent, worker and runner are run by it."""
+"""The boards' Pythons, where this machine has them: each with the newest runtime that has wheels for it.
+
+Made once, in the user's cache folder; what cannot be made is said, so that a test can skip with the reason.
+"""
 
 import functools
 import glob
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import filelock
 import platformdirs
 
 NUMPY = "1.19.5"
+INSTALL_S = 150
 
 
-def candidates():
-    found = shutil.which("python3.6")
+@dataclass(frozen=True)
+class Board:
+    """What a board of that age has installed."""
+
+    version: str
+    packages: tuple[str, ...]
+    imports: str  # a statement that works when they are there
+
+    @property
+    def name(self) -> str:
+        return "-".join([self.version, *(package.replace("==", "-") for package in self.packages)])
+
+
+TOY = Board("3.6", (f"numpy=={NUMPY}",), f"import numpy; assert numpy.__version__ == '{NUMPY}'")
+LITERT = (
+    Board("3.7", ("tflite-runtime==2.11.0",), "import tflite_runtime.interpreter"),
+    # Its wheel is built against numpy 1; what Python 3.8 can have is that.
+    Board("3.8", ("tflite-runtime==2.14.0",), "import tflite_runtime.interpreter"),
+    Board("3.10", ("ai-edge-litert",), "import ai_edge_litert.interpreter"),
+    Board("3.12", ("ai-edge-litert",), "import ai_edge_litert.interpreter"),
+    Board("3.13", ("ai-edge-litert",), "import ai_edge_litert.interpreter"),
+)
+
+
+def candidates(version):
+    found = shutil.which(f"python{version}")
     paths = [found] if found else []
-    return paths + sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.6*/bin/python")))
+    return paths + sorted(glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python")))
 
 
 def works(command, timeout=60):
@@ -27,25 +56,32 @@ def works(command, timeout=60):
 
 
 @functools.cache
-def python36() -> tuple[str | None, str]:
-    """Its path, or None and why there is none. Made once, in the user's cache."""
-    asks = ["-c", "import sys; sys.exit(sys.version_info[:2] != (3, 6))"]
-    base = next((path for path in candidates() if works([path, *asks])), None)
+def python_of(board: Board) -> tuple[str | None, str]:
+    """Its path, or None and why there is none."""
+    asks = ["-c", f"import sys; sys.exit('%d.%d' % sys.version_info[:2] != '{board.version}')"]
+    base = next((path for path in candidates(board.version) if works([path, *asks])), None)
     if base is None:
-        return None, "no Python 3.6 here"
-    folder = Path(platformdirs.user_cache_dir("edgebench")) / "test-pythons" / f"3.6-numpy-{NUMPY}"
+        return None, f"no Python {board.version} here"
+    folder = Path(platformdirs.user_cache_dir("edgebench")) / "test-pythons" / board.name
     python = folder / "bin" / "python"
-    has_numpy = [str(python), "-c", f"import numpy; assert numpy.__version__ == '{NUMPY}'"]
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(f"{folder}.lock", timeout=100):
-            if works(has_numpy):
+        with filelock.FileLock(f"{folder}.lock", timeout=INSTALL_S):
+            if works([str(python), "-c", board.imports]):
                 return str(python), ""
             shutil.rmtree(folder, ignore_errors=True)
             if not works([base, "-m", "venv", str(folder)]):
                 return None, f"{base} makes no virtual environment"
-            if not works([str(python), "-m", "pip", "install", "-q", f"numpy=={NUMPY}"]):
-                return None, f"numpy {NUMPY} cannot be installed for Python 3.6"
-            return (str(python), "") if works(has_numpy) else (None, "numpy does not run on Python 3.6")
+            wanted = " ".join(board.packages)
+            if not works([str(python), "-m", "pip", "install", "-q", *board.packages], INSTALL_S):
+                return None, f"{wanted} cannot be installed for Python {board.version}"
+            if not works([str(python), "-c", board.imports]):
+                return None, f"{wanted} does not run on Python {board.version}"
+            return str(python), ""
     except (OSError, filelock.Timeout) as error:
-        return None, f"no place for a Python 3.6 with numpy: {error}"
+        return None, f"no place for a Python {board.version} with its packages: {error}"
+
+
+def python36() -> tuple[str | None, str]:
+    """The oldest, with numpy."""
+    return python_of(TOY)
