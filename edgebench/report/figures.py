@@ -36,7 +36,7 @@ def image_s_by_depth(summaries: Sequence[TrialSummary], limits: Mapping[str, flo
         limits: profile -> limit of image_s in seconds, drawn as lines where `limits_in_range`.
     """
     shown = [summary for summary in summaries if summary.image_s is not None]
-    panels = _panels(shown)
+    panels = panels_of(shown)
     near = limits_in_range(shown, limits)
     depths = sorted({summary.depth_multiplier for summary in shown})
     precisions = _precisions(shown)
@@ -75,8 +75,8 @@ def image_s_by_depth(summaries: Sequence[TrialSummary], limits: Mapping[str, flo
             axes.grid(visible=False, axis="x")
             axes.set_xlabel("depth multiplier")
             axes.set_ylabel("image_s, seconds a scene" + (" (log)" if log else ""))
-            _title(axes, target, panels)
-        _legend(figure, all_axes, "precision")
+            title_panel(axes, target, panels)
+        shared_legend(figure, all_axes, "precision")
     return figure
 
 
@@ -87,7 +87,7 @@ def accuracy_against_latency(summaries: Sequence[TrialSummary]) -> Figure:
         summaries: trials; those without image_s or accuracy are left out.
     """
     shown = [one for one in summaries if one.image_s is not None and one.accuracy is not None]
-    panels = _panels(shown)
+    panels = panels_of(shown)
     precisions = _precisions(shown)
     colours, markers = drawing.colours(precisions), drawing.markers(precisions)
     ends = [end for one in shown for end in _ends(one.image_s)]
@@ -131,8 +131,8 @@ def accuracy_against_latency(summaries: Sequence[TrialSummary]) -> Figure:
                 axes.set_ylim(max(0.0, min(rates) - room), min(100.5, max(rates) + room))
             axes.set_xlabel("image_s, seconds a scene" + (" (log)" if log else ""))
             axes.set_ylabel("top-1 on the images, %")
-            _title(axes, target, panels)
-        _legend(figure, all_axes, "precision")
+            title_panel(axes, target, panels)
+        shared_legend(figure, all_axes, "precision")
     return figure
 
 
@@ -143,7 +143,7 @@ def stages(summaries: Sequence[TrialSummary]) -> Figure:
         summaries: trials; those without stages are left out.
     """
     shown = [summary for summary in summaries if summary.stages_ms]
-    panels = _panels(shown)
+    panels = panels_of(shown)
     names = list(dict.fromkeys(stage for summary in shown for stage in summary.stages_ms))
     known = {"patchify": drawing.SKY, "preprocess": drawing.ORANGE, "infer": drawing.BLUE}
     others = [colour for colour in drawing.PALETTE if colour not in known.values()]
@@ -171,12 +171,13 @@ def stages(summaries: Sequence[TrialSummary]) -> Figure:
             axes.grid(visible=False, axis="y")
             drawing.scale_axis(axes, "x", left, log=False)
             axes.set_xlabel("milliseconds a patch")
-            _title(axes, target, panels)
-        _legend(figure, all_axes, "stage")
+            title_panel(axes, target, panels)
+        shared_legend(figure, all_axes, "stage")
     return figure
 
 
-def _panels(summaries: Sequence[TrialSummary]) -> dict[str, list[TrialSummary]]:
+def panels_of(summaries: Sequence[TrialSummary]) -> dict[str, list[TrialSummary]]:
+    """The trials of each target, for as many targets as one figure draws."""
     found: dict[str, list[TrialSummary]] = {}
     for summary in summaries:
         found.setdefault(summary.target, []).append(summary)
@@ -219,12 +220,13 @@ def _points(
         )
 
 
-def _title(axes: Axes, target: str, panels: Mapping[str, object]) -> None:
+def title_panel(axes: Axes, target: str, panels: Mapping[str, object]) -> None:
+    """The target above its panel, where there is more than one."""
     if len(panels) > 1:
         axes.set_title(drawing.label(target), loc="left")
 
 
-def _legend(figure: Figure, all_axes: Sequence[Axes], title: str) -> None:
+def shared_legend(figure: Figure, all_axes: Sequence[Axes], title: str) -> None:
     """One legend for all panels, each name once."""
     found: dict[str, Artist] = {}
     for axes in all_axes:

@@ -26,6 +26,9 @@ def export_markdown(results: Results, summaries: Sequence[TrialSummary], verdict
         parts.append("No profile was asked for.")
     parts.append(_table(page["image_s"], "## image\\_s: the whole scene"))
     parts.append(_table(page["infer_s"], "## infer\\_s: the runtime alone"))
+    for name, heading in (("paced", "## Paced"), ("sustained", "## Sustained")):
+        if page[name].rows:
+            parts.append(_table(page[name], heading))
     parts.append(_table(page["accuracy"], "## Accuracy"))
     parts += [escape(note) for note in page["accuracy_notes"]]
     if page["power"].rows:

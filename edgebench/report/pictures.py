@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from edgebench.errors import EdgeBenchError
 from edgebench.fit.types import TrialSummary, Verdict
-from edgebench.report import drawing, figures, tables, words
+from edgebench.report import drawing, figures, minutes, tables, words
 from edgebench.report.scene import disagreements, scene_classes
 from edgebench.store.load import Results
 
@@ -89,6 +89,15 @@ def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
     return _drawn(figures.stages(summaries), alt, caption, _targets(summaries))
 
 
+def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
+    """A median a minute of the sustained sessions; None where there were none."""
+    shown = [one for one in summaries if one.sustained is not None]
+    if not shown:
+        return None
+    caption = "Median image_s of each minute, by trial; means over the sessions."
+    return _drawn(minutes.minutes_figure(shown), minutes.minutes_words(shown), caption, _targets(shown))
+
+
 def scene_picture(results: Results, summaries: Sequence[TrialSummary]) -> Picture:
     """The scene with the classes that one trial predicted: the most accurate, the fastest of equals."""
     if not summaries:
@@ -162,11 +171,12 @@ def _drawn(figure: Figure, alt: str, caption: str, targets: int) -> Picture:
 
 def pictures(
     results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
-) -> Mapping[str, Picture]:
-    """Every figure of the report by its place on the page."""
+) -> Mapping[str, Picture | None]:
+    """Every figure of the report by its place on the page; None for one that has none there."""
     return {
         "depth": depth_picture(summaries, verdicts),
         "accuracy": accuracy_picture(summaries),
         "stages": stages_picture(summaries),
         "scene": scene_picture(results, summaries),
+        "minutes": minutes_picture(summaries),
     }
