@@ -16,7 +16,8 @@ class DeviceProbe(Protocol):
 
     Attributes:
         info: `kind`, `address`, `rate_hz`, `resolution`, `scope` (chip, module, board, usb, wall, or "" for
-            a monitor) and `channels`, a list of {`name`, `quantity`, `unit`}.
+            a monitor) and `channels`, a list of {`name`, `quantity`, `unit`}; perhaps `absent`, what it
+            looked for in vain, {name: reason}.
     """
 
     info: dict[str, Any]
@@ -38,7 +39,10 @@ class ProbeModule(Protocol):
     """The module itself.
 
     Attributes:
-        PLACE: `board` for a probe that reads the board it is placed on.
+        PLACE: `board` for a probe that reads the board it is placed on. The environment variable
+            EDGEBENCH_WORKER_PID then names the process, and session, of the worker that it runs beside.
+        MONITOR: True for one that never has a power channel: it decides no key and gets no idle window.
+            May be left out.
     """
 
     PLACE: Literal["board"]

@@ -1,0 +1,41 @@
+"""A session's clock and monitors on disk: as the schema says, and version 1 without them still loads."""
+
+from dataclasses import asdict
+
+import jsonschema
+import pytest
+
+from edgebench.stats.clock import RoundTrip, fit_clocks
+from edgebench.store.records import SessionRecord
+from edgebench.store.schemas import schema
+
+PLAIN = {
+    "schema_version": 1,
+    "trial": "0" * 16,
+    "n": 0,
+    "round": 0,
+    "status": "ok",
+    "started_utc": "2025-03-01T12:00:00Z",
+    "duration_s": 1.0,
+    "clock": {"start": {"offset_ns": 5, "bound_ns": 2}, "end": {"offset_ns": 6, "bound_ns": 2}},
+}
+
+
+@pytest.mark.parametrize("trips", [1, 2, 20])
+def test_a_fit_survives_the_disk_and_fits_its_schema(trips):
+    made = [RoundTrip(n * 10**9, n * 10**9 + 70_000, n * 10**9 + 100_000) for n in range(trips)]
+    fit = fit_clocks(made)
+    assert fit is not None
+    clock = {**PLAIN["clock"], "fit": asdict(fit)}  # type: ignore[dict-item]
+    record = SessionRecord.model_validate({**PLAIN, "clock": clock, "monitor_reasons": {"telemetry:1": "no"}})
+    again = SessionRecord.model_validate_json(record.model_dump_json())
+    assert again == record
+    assert again.clock["fit"] == asdict(fit)
+    assert (again.clock["fit"]["drift_ppm"] is None) == (trips == 1)
+    jsonschema.validate(record.model_dump(mode="json"), schema("session"))
+
+
+def test_a_session_of_the_first_release_still_loads():
+    record = SessionRecord.model_validate(PLAIN)
+    assert "fit" not in record.clock and record.monitor_reasons == {}
+    jsonschema.validate(PLAIN, schema("session"))
