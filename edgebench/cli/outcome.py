@@ -50,8 +50,7 @@ def conclude(
     messages.print(f"\nreport: {report}", soft_wrap=True, markup=False)
     if outcome.interrupted:
         stderr().print(
-            "interrupted: everything measured so far is kept; go on with the same command and --resume",
-            soft_wrap=True,
+            "interrupted: everything measured so far is kept; go on with the same command and --resume"
         )
         code = EXIT_INTERRUPTED
     raise typer.Exit(code)

@@ -74,7 +74,7 @@ def power_figures(
 def power_reason(records: Sequence[SessionRecord]) -> str:
     """Why a meter, or every meter, gave nothing, as the sessions say; empty where they say nothing."""
     said = {
-        f"{meter}: {reason}" if meter else reason: None
+        reason if not meter or reason.startswith(f"{meter}:") else f"{meter}: {reason}": None
         for record in records
         for meter, reason in record.probe_reasons.items()
     }

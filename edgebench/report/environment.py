@@ -53,7 +53,7 @@ def environment(results: Results) -> list[Facts]:
     checks = tuple(
         (
             words.plain(f"{finding.get('level', '')}: {finding.get('subject', '')}", 120),
-            words.plain(f"{finding.get('message', '')} {finding.get('fix', '')}".strip()),
+            words.plain(words.advice(finding)),
         )
         for finding in record.preflight
     )
@@ -152,8 +152,15 @@ def _experiment(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
     for name, setting in list(record.config.items())[:_MAX_ROWS]:
         yield (
             words.plain(name, 80),
-            words.plain(f"{setting.get('value')} ({setting.get('origin', 'origin not kept')})"),
+            words.plain(f"{_setting(setting.get('value'))} ({setting.get('origin', 'origin not kept')})"),
         )
+
+
+def _setting(value: object) -> str:
+    """A setting as a person would write it."""
+    if value is None or value == []:
+        return "not given"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def command_line(command: Sequence[str]) -> str:

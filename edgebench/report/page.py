@@ -167,7 +167,7 @@ def _shared_notes(said: Sequence[tuple[str, str]]) -> list[str]:
 def _warnings(results: Results, summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:
     general = [words.plain(warning) for warning in (*results.experiment.warnings, *results.warnings)]
     general += [
-        words.plain(f"{finding.get('subject')}: {finding.get('message')} {finding.get('fix') or ''}".strip())
+        words.plain(words.finding(finding))
         for finding in results.experiment.preflight
         if finding.get("level") not in ("ok", None)
     ]

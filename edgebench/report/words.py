@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from edgebench.fit.types import Accuracy, Agreement, Interval, TrialSummary, Verdict
 
@@ -220,3 +220,13 @@ def listed(items: Sequence[str], conjunction: str = "and") -> str:
     return (
         items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {conjunction} {items[-1]}" if items else ""
     )
+
+
+def advice(finding: Mapping[str, object]) -> str:
+    """What doctor found, and behind it what to do about it."""
+    return "; ".join(str(finding[name]) for name in ("message", "fix") if finding.get(name))
+
+
+def finding(found: Mapping[str, object]) -> str:
+    """The same with its subject in front."""
+    return f"{found.get('subject')}: {advice(found)}"
