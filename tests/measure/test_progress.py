@@ -38,3 +38,22 @@ def test_on_a_terminal_the_line_says_what_runs_the_last_median_and_failures():
     text = observe(force_terminal=True)
     assert "2/2 cpu b, last 0.432 s" in text
     assert "cpu b: crash" in text
+
+
+def several(**options):
+    file = io.StringIO()
+    observer = StderrObserver(Console(file=file, width=80, **options))
+    observer.session_starts(0, 2, "pi a", None, target="pi")
+    observer.session_starts(0, 3, "nano a", None, target="nano")
+    observer.session_ended("pi a", 0.5, "ok", target="pi")
+    observer.session_starts(1, 2, "pi b", None, target="pi")
+    observer.close()
+    return file.getvalue()
+
+
+def test_each_target_has_its_own_line_and_its_own_last_median():
+    plain = several(force_terminal=False)
+    assert plain.splitlines() == ["1/2 pi a", "1/3 nano a", "2/2 pi b, last 0.500 s"]
+    drawn = several(force_terminal=True)
+    last = drawn[drawn.rindex("2/2 pi b") :]
+    assert "1/3 nano a" in last and "last" not in last.partition("1/3 nano a")[2]

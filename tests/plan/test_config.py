@@ -61,3 +61,17 @@ def test_the_record_is_plain_json():
 
     record = resolve({"scene": Path("a.png")}).as_record()
     assert json.loads(json.dumps(record))["scene"] == {"value": "a.png", "origin": "flag"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("period", 0), ("period", "nan"), ("period", "inf"), ("sustained", -1), ("retries", -1)],
+)
+def test_paces_that_cannot_be_are_usage_errors(name, value):
+    with pytest.raises(UsageError, match=name):
+        resolve({name: value})
+
+
+def test_a_pace_from_the_environment():
+    config = resolve({}, env={"EDGEBENCH_PERIOD": "2.5", "EDGEBENCH_RETRIES": "3"}).config
+    assert (config.period, config.sustained, config.retries) == (2.5, None, 3)

@@ -33,3 +33,22 @@ def test_sessions_passes_and_accuracy_add_up():
     one = estimate(Cost(0.01, measured=True), patches=400, passes=3, idle_s=2.0, images=1000)
     assert one.session_s == pytest.approx(0.8 + 2 + 0.01 * 400 * 4)
     assert total_s([one, one], 3) == pytest.approx(2 * (3 * one.session_s + 10))
+
+
+def session_s(**more):
+    return estimate(
+        Cost(0.01, measured=True), patches=400, passes=3, idle_s=0.0, images=0, **more
+    ).session_s  # fmt: skip
+
+
+def test_a_paced_pass_takes_its_period_or_longer():
+    plain = session_s()
+    assert session_s(period_s=10.0) == pytest.approx(plain + 3 * 6.0)
+    assert session_s(period_s=1.0) == pytest.approx(plain)
+
+
+def test_sustained_passes_take_as_long_as_they_are_told_to():
+    first = session_s() - 3 * 4.0
+    assert session_s(sustained_s=600.0) == pytest.approx(first + 600)
+    assert session_s(sustained_s=1.0) == pytest.approx(first + 4.0)
+    assert session_s(sustained_s=1.0, period_s=30.0) == pytest.approx(first + 30.0)

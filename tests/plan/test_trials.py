@@ -83,3 +83,25 @@ def test_settings_are_validated_into_their_types():
     (target,) = make_targets({"fake": FakeBackend()}, ["threads=2"], ["rapl"])
     assert target.options == {"threads": 2}
     assert target.meters == ("rapl",)
+
+
+def test_period_and_sustained_time_are_in_the_key_and_their_absence_changes_nothing():
+    def key(**pace):
+        backend = FakeBackend()
+        [trial] = make_trials(
+            make_targets({"fake": backend}, (), ()),
+            {"fake": backend},
+            {"fake": choose_variants(backend, (0.25,), ("int8",))},
+            batches=(1,),
+            scene=made_scene(),
+            images=made_images(),
+            **pace,
+        )
+        return trial.key, trial.inputs["settings"]
+
+    plain, settings = key()
+    assert "period_s" not in settings and "sustained_s" not in settings
+    assert key(period_s=None, sustained_s=None)[0] == plain
+    paced, settings = key(period_s=2.0)
+    assert settings["period_s"] == 2.0
+    assert len({plain, paced, key(period_s=3.0)[0], key(sustained_s=60.0)[0]}) == 4
