@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -69,14 +69,16 @@ def check(
     from edgebench.report.boards import print_checks
 
     backends, targets = _chosen(name, device, host, python, power_mode, targets_file, every=True)
-    checks = []
+    checks: list[dict[str, Any]] = []
+    failed = False
     for target in targets:
         seen = inspect_target(target, backends[target.device])
         facts = None if seen.facts is None else {k: v for k, v in seen.facts.items() if k != "private"}
+        failed = failed or any(finding.level == "error" for finding in seen.findings)
         findings = [asdict(finding) for finding in seen.findings]
         checks.append({"target": target.name, "device": target.device, "facts": facts, "findings": findings})
     print_checks(stdout(), checks, as_json=json_)
-    if any(finding["level"] == "error" for one in checks for finding in one["findings"]):
+    if failed:
         raise typer.Exit(EXIT_ERROR)
 
 

@@ -9,7 +9,7 @@ from edgebench.store.records import ExperimentRecord, SessionRecord, TargetRecor
 
 
 def written(record: ExperimentRecord, apart: Apart) -> ExperimentRecord:
-    """What goes into experiment.json: names stand in its targets only, and in the paths of trials' inputs."""
+    """What goes into experiment.json: names stand in its targets only."""
     return record.model_copy(update=_told(record, apart))
 
 
@@ -44,8 +44,11 @@ def _told(record: ExperimentRecord, apart: Apart) -> dict[str, Any]:
         "profiles": apart.paths(record.profiles),
         "preflight": apart.texts(record.preflight),
         "warnings": apart.texts(record.warnings),
+        # The key was hashed from the inputs as they were; here their paths name nobody.
         "trials": tuple(
-            trial.model_copy(update={"reason": apart.text(trial.reason)}) if trial.reason else trial
+            trial.model_copy(
+                update={"reason": apart.text(trial.reason), "inputs": apart.paths(dict(trial.inputs))}
+            )
             for trial in record.trials
         ),
     }

@@ -78,7 +78,7 @@ class TargetRecord(_Record):
 
 
 class TrialRecord(_Record):
-    """One trial of the plan; `inputs` is what was hashed into `key`."""
+    """One trial of the plan; `inputs` is what was hashed into `key`, less the names of users in paths."""
 
     key: str = Field(pattern=r"^[0-9a-f]{16}$")
     target: str
