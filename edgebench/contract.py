@@ -307,7 +307,8 @@ class Session(Protocol):
         {after_load_bytes, peak_bytes}, `runtime` (the runner's describe()), `clock` {start, end} with
         {offset_ns, bound_ns} and {fit} (edgebench.stats.clock.ClockFit as a dict), `probes` (list of
         ProbeInfo as dicts), `probe_reasons` {meter: why there is none}, `monitor_reasons` {monitor: why
-        there is none}, `windows_ns` {idle: [start, end] or None, steady: [start, end] or None}, `stderr_tail`.
+        there is none}, `windows_ns` {idle: [start, end] or None, steady: [start, end] or None},
+        `stderr_tail`.
         """
 
 

@@ -6,7 +6,7 @@ import statistics
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from edgebench import stopping
@@ -20,6 +20,8 @@ from edgebench.plan.beside import meters_of, monitors_of
 from edgebench.plan.estimate import Cost, estimate
 from edgebench.plan.rounds import Turn, turns
 from edgebench.plan.trials import Plan, PlannedTrial
+from edgebench.store.apart import Apart
+from edgebench.store.exported import session_written
 from edgebench.store.records import SessionRecord, SessionTables
 
 IDLE_WINDOW_S = 2.0
@@ -189,11 +191,15 @@ class Lane:
             return unreached_session(job, error)
 
     def _keep(self, turn: Turn, result: Measured) -> None:
+        trial = self.trials[turn.key]
+        # Whatever went wrong may be told with the board's address, which no record but the plan's keeps.
+        record = session_written(result.record, Apart.of([trial.target.host]))
+        result = replace(result, record=record)
         with held_interrupt(), self.lock:
             self.store.write_session(result.record, result.tables)
             self.measured += 1
             self._tries[turn] += 1
-            self._take_in(self.trials[turn.key], result)
+            self._take_in(trial, result)
 
     def _take_in(self, trial: PlannedTrial, result: Measured) -> None:
         standing = self.standing[trial.key]

@@ -32,6 +32,7 @@ def session_written(record: SessionRecord, apart: Apart) -> SessionRecord:
             "device": apart.facts(record.device),
             "runtime": apart.texts(record.runtime),
             "probe_reasons": apart.texts(record.probe_reasons),
+            "monitor_reasons": apart.texts(record.monitor_reasons),
             "warnings": apart.texts(record.warnings),
         }
     )

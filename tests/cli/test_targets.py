@@ -89,6 +89,19 @@ def test_a_device_with_a_host_is_measured_there_and_the_commands_host_is_masked(
     assert not [path for path in (field.folder / "placed").rglob("*") if path.is_file()]
 
 
+def test_a_board_that_cannot_be_opened_fails_its_own_trials_without_its_name(field):
+    done = field.call(
+        "run", "-t", "gone", "-t", "far", "--scene", "scene.png", "--images", "images", "--sessions", "1",
+        "--passes", "1", "--depth", "0.25", "--precision", "int8", "--name", "two",
+    )  # fmt: skip
+    assert done.exit_code == 5, done.output
+    records = [json.loads(path.read_text()) for path in field.folder.glob("results/two/**/session.json")]
+    assert {record["status"] for record in records} == {"ok", "lost_connection"}
+    told = json.dumps([record["failure"] for record in records])
+    assert "on (host)" in told
+    assert not any(name in told for name in NAMES)
+
+
 def test_targets_are_listed(field):
     done = field.call("targets", "list", "--json")
     listed = json.loads(done.stdout)

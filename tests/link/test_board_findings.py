@@ -77,8 +77,8 @@ def test_a_board_with_everything_is_well():
     [
         ({"python": "3.5.2"}, "error", "too old", "--python"),
         ({"python_bits": 32}, "warning", "32 bits", "64-bit"),
-        ({"packages": {"tflite-runtime": "2.5.0"}}, "error", "numpy is not found", "python3 -m pip install numpy"),
-        ({"packages": {"numpy": "1.19.5"}}, "error", "ai-edge-litert or tflite-runtime", "pip install ai-edge"),
+        ({"packages": {"tflite-runtime": "2.5.0"}}, "error", "numpy is not found", "-m pip install numpy"),
+        ({"packages": {"numpy": "1.19.5"}}, "error", "ai-edge-litert or tflite-runtime", "install ai-edge"),
         ({"disk_available_bytes": 10 << 20}, "warning", "10 MiB", "free some"),
         (
             {"usb_accelerators": [{"id": "18d1:9302", "name": "Coral", "speed_mbps": 480.0}]},

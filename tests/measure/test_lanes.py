@@ -127,7 +127,7 @@ def test_a_host_that_cannot_be_opened_fails_its_own_trials():
     assert by_target(run, store) == {"a": ["ok"] * 4, "b": ["lost_connection"] * 2}
     failed = next(record for record in store.records if record.status != "ok")
     assert failed.failure is not None
-    assert failed.failure.what == "the agent on pi does not answer"
+    assert failed.failure.what == "the agent on (host) does not answer"
     assert failed.failure.why == "no route; switch it on"
 
 
