@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -65,6 +67,16 @@ def check() -> None:
     """KeyboardInterrupt if one waits for this thread."""
     if _LOCAL.interrupts is not None:
         _LOCAL.interrupts.check()
+
+
+def pause(seconds: float) -> None:
+    """Sleep that long; KeyboardInterrupt as soon as one comes for this thread."""
+    interrupts = _LOCAL.interrupts
+    if interrupts is None:
+        time.sleep(seconds)
+        return
+    select.select([interrupts], [], [], seconds)
+    interrupts.check()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
+from edgebench import stopping
 from edgebench.agent import frames
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.contract import Json, SessionSettings
@@ -70,13 +71,14 @@ class AgentDevice:
         """
         try:
             frame = self._alive().request({"op": "facts"}, self._timeouts.connect)
-        except (LinkLost, ProtocolError) as error:
-            raise unavailable(self._link.name, error) from error
-        except EdgeBenchError:
+        except (LinkLost, ProtocolError, EdgeBenchError) as error:
+            self._connection.close()
             # The board was there before: it is the next session that is lost, not the experiment.
-            if self._facts is None:
+            if self._facts is not None:
+                return self._facts
+            if isinstance(error, EdgeBenchError):
                 raise
-            return self._facts
+            raise unavailable(self._link.name, error) from error
         facts = frame.message.get("facts")
         if not isinstance(facts, dict):
             raise unavailable(self._link.name, ProtocolError("an answer without facts"))
@@ -144,7 +146,7 @@ class AgentDevice:
                 if left <= 0:
                     self._lost_at = time.monotonic()
                     raise
-                time.sleep(min(pause_s, left))
+                stopping.pause(min(pause_s, left))
                 pause_s = min(2 * pause_s, MOST_RETRY_S)
             else:
                 self._lost_at = None

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from edgebench import stopping
 from edgebench.errors import UnavailableError
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Reply, checked
@@ -101,4 +102,4 @@ def take_lock(connection: Connection, name: str, wait_s: float, timeout_s: float
         if not noted:
             _log.warning("%s is in use by %s: waiting up to %.0f s", name, words, left)
             noted = True
-        time.sleep(min(ASK_EVERY_S, left))
+        stopping.pause(min(ASK_EVERY_S, left))

@@ -10,6 +10,8 @@ import selectors
 import subprocess
 import time
 
+from edgebench import stopping
+
 READ_BYTES = 65536
 MAX_NOISE_BYTES = 1 << 20
 
@@ -54,6 +56,8 @@ class Opening:
         with selectors.DefaultSelector() as selector:
             selector.register(self._out, selectors.EVENT_READ)
             selector.register(self._err, selectors.EVENT_READ)
+            if (interrupts := stopping.of_this_thread()) is not None:
+                selector.register(interrupts, selectors.EVENT_READ)
             while True:
                 start = self._said.find(mark)
                 end = self._said.find(b"\n", start) if start >= 0 else -1
@@ -63,6 +67,7 @@ class Opening:
                     return line
                 left = self._deadline - time.monotonic()
                 ready = {key.fd for key, _ in selector.select(max(left, 0.0))}
+                stopping.check()
                 if self._err in ready and not self._take(self._err, self._complained):
                     selector.unregister(self._err)
                 if self._out in ready and not self._take(self._out, self._said):

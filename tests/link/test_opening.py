@@ -1,0 +1,123 @@
+"""First words from the far end: marked lines among noise, and every way in which none comes."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from edgebench import stopping
+from edgebench.link import opening
+from edgebench.link.opening import Opening, OpeningFailed
+from edgebench.link.ssh_failures import no_python, not_connected, not_placed
+
+
+@pytest.fixture
+def saying():
+    started = []
+
+    def start(code, timeout_s=20.0):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        started.append(process)
+        return Opening(process, timeout_s)
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_marked_lines_among_noise(saying):
+    heard = saying("print('welcome', end=''); print('MARK:one\\nnoise\\nMARK:two', flush=True); input()")
+    assert heard.after(b"MARK:") == b"one"
+    assert heard.after(b"MARK:") == b"two"
+
+
+def test_an_end_gives_its_code_and_both_streams(saying):
+    with pytest.raises(OpeningFailed) as caught:
+        saying("import sys; print('hello'); sys.stderr.write('x' * 200000 + 'why'); sys.exit(9)").after(b"M")
+    assert caught.value.code == 9
+    assert caught.value.stderr.endswith("why")
+    assert len(caught.value.stderr) <= 4000
+    assert caught.value.stdout == "hello"
+
+
+def test_silence_ends_at_the_deadline(saying):
+    with pytest.raises(OpeningFailed) as caught:
+        saying("input()", timeout_s=0.2).after(b"M")
+    assert caught.value.code is None
+
+
+def test_endless_noise_is_given_up(saying, monkeypatch):
+    monkeypatch.setattr(opening, "MAX_NOISE_BYTES", 5000)
+    with pytest.raises(OpeningFailed):
+        saying("while True: print('noise')").after(b"M")
+
+
+def test_ctrl_c_reaches_a_thread_that_waits_for_first_words(saying):
+    heard = saying("input()")
+    caught = []
+    with stopping.Interrupts() as interrupts:
+
+        def wait():
+            with stopping.heard_here(interrupts):
+                try:
+                    heard.after(b"M")
+                except KeyboardInterrupt:
+                    caught.append("opening")
+                try:
+                    stopping.pause(30.0)
+                except KeyboardInterrupt:
+                    caught.append("pause")
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        interrupts.pass_on()
+        interrupts.pass_on()
+        thread.join(20)
+    assert caught == ["opening", "pause"]
+
+
+@pytest.mark.parametrize(
+    ("stderr", "said"),
+    [
+        ("ssh: connect to host board port 22: Connection timed out", "does not answer"),
+        ("ssh: connect to host board port 22: No route to host", "does not answer"),
+        ("ann@board: Permission denied (publickey,password).", "without a password"),
+        ("Received disconnect from board: Too many authentication failures", "without a password"),
+        ("No ED25519 host key is known for board and you have requested strict checking.", "is not known"),
+        ("Bad owner or permissions on /home/ann/.ssh/config", "configuration"),
+        ("something quite new", "cannot be reached"),
+        ("", "cannot be reached"),
+    ],
+)
+def test_what_ssh_says_becomes_a_message_with_a_fix(stderr, said):
+    error = not_connected(OpeningFailed(255, stderr, ""), "ann@board", "ssh ann@board")
+    assert said in error.what
+    assert error.why
+    assert "{" not in error.fix and error.fix
+
+
+def test_what_comes_from_a_board_is_made_printable():
+    error = not_connected(OpeningFailed(255, "\x1b[2Jevil\x07 refused", ""), "board", "ssh board")
+    assert error.why.isprintable()
+    assert no_python(
+        OpeningFailed(1, "\x1b]0;evil\x07", ""), "board", "python3", "ssh board"
+    ).why.isprintable()
+
+
+def test_an_old_key_of_a_host_without_a_port_is_forgotten_by_name():
+    changed = OpeningFailed(255, "WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!", "")
+    assert "ssh-keygen -R board'" in not_connected(changed, "ann@board", "ssh ann@board").fix
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(28, "is full"), (30, "cannot be written"), (None, "be placed")]
+)
+def test_what_cannot_be_written_there(number, said):
+    assert said in not_placed("[Errno] words", number, "board").what
