@@ -137,7 +137,7 @@ def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> E
         return NoPermissionError(
             f"{python} on {address} cannot be run", why=last, fix="name another Python with --python"
         )
-    said = failed.stdout.splitlines()
+    said = _printable(failed.stdout)
     why = last if words or not said else said[-1]
     if failed.code is None and not words:
         why = "it said nothing in time" if not said else said[-1]
@@ -156,6 +156,9 @@ def not_placed(what: str, number: object, address: str) -> EdgeBenchError:
         number: its errno, where it gave one.
         address: for the message.
     """
+    what = "; ".join(_printable(what))
+    if not isinstance(number, int):
+        number = None
     if number in _FULL:
         return UnavailableError(
             f"the disk of {address} is full",
@@ -179,6 +182,11 @@ def _known_as(host: str) -> str:
 
 
 def _lines(failed: OpeningFailed) -> list[str]:
-    lines = (line.strip().strip("@").strip() for line in failed.stderr.splitlines())
+    return _printable(failed.stderr)
+
+
+def _printable(text: str) -> list[str]:
+    """The lines of something that a board, or ssh, said; without frames of '@' and what a terminal obeys."""
+    lines = (line.strip().strip("@").strip() for line in text.splitlines())
     printable = ("".join(one if one.isprintable() else "?" for one in line) for line in lines)
     return [line[:500] for line in printable if line]

@@ -53,7 +53,9 @@ def test_litert_on_each_python(rig, ssh_board, prepared_quarter, board):
     device = AgentDevice(link, backend.runner_files())
     try:
         assert device.describe()["python"].startswith(board.version + ".")
-        settings = SessionSettings(1, backend.options_model(threads=1).model_dump(), rig.settings().launch)
+        settings = SessionSettings(
+            1, backend.options_model.model_validate({"threads": 1}).model_dump(), rig.settings().launch
+        )
         _, facts = run(device, prepared_quarter["int8"], settings, rig)
     finally:
         device.close()

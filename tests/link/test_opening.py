@@ -106,9 +106,11 @@ def test_what_ssh_says_becomes_a_message_with_a_fix(stderr, said):
 def test_what_comes_from_a_board_is_made_printable():
     error = not_connected(OpeningFailed(255, "\x1b[2Jevil\x07 refused", ""), "board", "ssh board")
     assert error.why.isprintable()
-    assert no_python(
-        OpeningFailed(1, "\x1b]0;evil\x07", ""), "board", "python3", "ssh board"
-    ).why.isprintable()
+    for stderr, stdout in (("\x1b]0;evil\x07", ""), ("", "\x1b]0;evil\x07")):
+        error = no_python(OpeningFailed(1, stderr, stdout), "board", "python3", "ssh board")
+        assert "evil" in error.why
+        assert error.why.isprintable()
+    assert not_placed("\x1b[2Jfull", 28, "board").why.isprintable()
 
 
 def test_an_old_key_of_a_host_without_a_port_is_forgotten_by_name():
@@ -117,7 +119,7 @@ def test_an_old_key_of_a_host_without_a_port_is_forgotten_by_name():
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), [(28, "is full"), (30, "cannot be written"), (None, "be placed")]
+    ("number", "said"), [(28, "is full"), (30, "cannot be written"), (None, "be placed"), ("[", "be placed")]
 )
 def test_what_cannot_be_written_there(number, said):
     assert said in not_placed("[Errno] words", number, "board").what
