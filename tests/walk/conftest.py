@@ -28,6 +28,7 @@ class Place:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("EDGEBENCH_")}
         return kept | {
             "EDGEBENCH_CACHE_DIR": str(self.folder / "cache"),
+            "EDGEBENCH_BOARD_DIR": str(self.folder / "this-board"),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
             "COLUMNS": "80",
         }
