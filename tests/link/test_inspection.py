@@ -1,0 +1,123 @@
+"""Looking at targets: on this machine, behind a real sshd, and where nothing answers."""
+
+import sys
+
+import pytest
+
+from edgebench import registry
+from edgebench.contract import Launch, Target
+from edgebench.errors import UnavailableError, UsageError
+from edgebench.link.address import Address, check_address
+from edgebench.link.inspection import check_target, clean_target, inspect_target
+from edgebench.link.ssh import ENVIRONMENT
+from tests.fakes import FakeBackend
+
+HERE = Target(name="here", device="toy")
+
+
+@pytest.fixture
+def toy():
+    return registry.backend("toy")
+
+
+def test_this_machine_is_described_by_its_agent(toy):
+    seen = inspect_target(HERE, toy)
+    assert seen.facts is not None
+    assert seen.facts["python_bits"] in (32, 64)
+    assert "numpy" in seen.facts["packages"]
+    assert {"python", "numpy", "disk", "load"} <= {finding.subject for finding in seen.findings}
+    assert not [finding for finding in seen.findings if finding.level == "error"]
+
+
+def test_a_python_without_numpy_is_missing_it(toy, tmp_path):
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')
+    bare.chmod(0o755)
+    seen = inspect_target(Target(name="bare", device="toy", launch=Launch(python=str(bare))), toy)
+    [missing] = [finding for finding in seen.findings if finding.level == "error"]
+    assert missing.subject == "numpy"
+    assert "pip install numpy" in missing.fix
+
+
+def test_a_target_that_cannot_be_reached_is_a_finding(toy):
+    target = Target(name="bare", device="toy", launch=Launch(python="/no/such/python"))
+    seen = inspect_target(target, toy)
+    assert seen.facts is None
+    [finding] = seen.findings
+    assert (finding.level, finding.subject) == ("error", "connection")
+    assert finding.fix
+
+
+def test_a_device_without_an_agent_is_checked_by_its_backend():
+    assert inspect_target(Target(name="fake", device="fake"), FakeBackend()).findings == ()
+
+
+def test_doctor_adds_the_power_mode_where_one_is_asked_for(toy):
+    asked = Target(name="here", device="toy", power_mode="MAXN")
+    [wrong] = [finding for finding in check_target(asked, toy) if finding.level == "error"]
+    assert wrong.subject == "power mode"
+    assert [finding.subject for finding in check_target(HERE, toy)] == ["toy"]
+
+
+def test_a_run_in_a_power_mode_that_there_is_not_does_not_begin(toy):
+    with pytest.raises(UsageError, match="no power modes"):
+        toy.open(Target(name="here", device="toy", power_mode="MAXN"))
+
+
+def test_a_board_behind_sshd_is_described_and_cleaned(toy, ssh_board, monkeypatch):
+    monkeypatch.setenv(ENVIRONMENT, str(ssh_board.config))
+    target = Target(name="far", device="toy", host=ssh_board.address, launch=Launch(python=sys.executable))
+    seen = inspect_target(target, toy)
+    assert seen.facts is not None, seen.findings
+    assert seen.facts["link"] == "ssh"
+    assert seen.facts["private"]["link"] == ssh_board.address
+    assert clean_target(target, toy).files >= 1
+    assert not list(ssh_board.placed.rglob("*.pyz"))
+
+
+def test_only_boards_are_cleaned(toy):
+    for target, backend in ((HERE, toy), (Target(name="fake", device="fake", host="a@b"), FakeBackend())):
+        with pytest.raises(UsageError, match="no files of EdgeBench"):
+            clean_target(target, backend)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("board", Address("board")),
+        ("me@board.local", Address("board.local", "me")),
+        ("me@10.0.0.2:2222", Address("10.0.0.2", "me", 2222)),
+        ("me@[fe80::1%eth0]:22", Address("fe80::1%eth0", "me", 22)),
+    ],
+)
+def test_addresses(text, address):
+    assert check_address(text) == address
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-oProxyCommand=x",
+        "a@-b",
+        "-a@b",
+        "a b",
+        "a;b",
+        "a@b:0",
+        "a@b:70000",
+        "a@b:",
+        "$(x)",
+        "a@b/c",
+        "a b\n",
+    ],
+)
+def test_what_ssh_or_a_shell_could_misread_is_no_address(text):
+    with pytest.raises(UsageError):
+        check_address(text)
+
+
+def test_cleaning_a_board_that_is_away_says_so(toy, tmp_path, monkeypatch):
+    (tmp_path / "config").write_text("Host *\n  HostName 127.0.0.1\n")
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "config"))
+    with pytest.raises(UnavailableError):
+        clean_target(Target(name="away", device="toy", host="nobody@away:1"), toy)
