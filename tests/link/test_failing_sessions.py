@@ -162,18 +162,25 @@ def test_nothing_survives_a_host_that_is_killed(tmp_path):
 
 
 def interrupting(monkeypatch, session, times):
-    """Make the host's next waits end in KeyboardInterrupt, as a signal makes them."""
+    """Make the host's waits for the next pass end in KeyboardInterrupt, as a signal makes them."""
     connection = session._connection
-    receive = connection._receive
+    receive, send = connection._receive, connection.send
     left = [times]
+    in_hand = []
+
+    def sending(message, payload=b""):
+        if message["op"] == "pass":
+            in_hand.append(True)
+        return send(message, payload)
 
     def interrupted(timeout_s):
-        if left[0]:
+        if left[0] and in_hand:
             left[0] -= 1
             raise KeyboardInterrupt
         return receive(timeout_s)
 
     monkeypatch.setattr(connection, "_receive", interrupted)
+    monkeypatch.setattr(connection, "send", sending)
 
 
 def test_ctrl_c_lets_the_pass_in_hand_end_and_keeps_it(rig, device, monkeypatch):
