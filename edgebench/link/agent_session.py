@@ -275,8 +275,9 @@ class AgentSession:
         schedule: Schedule | None = None,
     ) -> tuple[Pass, KeyboardInterrupt | None]:
         due_ns = deadline_ns = None
-        with self._told("measure"):
-            self._clock.between(self._timeouts.measure)
+        if schedule is None or not schedule.late(self._clock.device_ns()):
+            with self._told("measure"):
+                self._clock.between(self._timeouts.measure)
         if schedule is None or schedule.period_ns is None:
             frame, interrupt = self._finishing("pass")
         else:

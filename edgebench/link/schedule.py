@@ -63,6 +63,10 @@ class Schedule:
         """For how long a device whose clock says `now_ns` waits for the next pass; 0 where it is due."""
         return 0.0 if self.next_due_ns is None else max(0, self.next_due_ns - now_ns) / 1e9
 
+    def late(self, now_ns: int) -> bool:
+        """Whether the next pass is due already by a device's clock that says `now_ns`: nothing may delay it."""
+        return self.next_due_ns is not None and now_ns >= self.next_due_ns
+
     def _require_moving_clock(self) -> None:
         if self._sustained_s is None or self._began_ns is None:
             return
