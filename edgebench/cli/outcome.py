@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from edgebench.measure.experiment import Outcome
     from edgebench.models.cache import Cache
     from edgebench.plan.build import Built
+    from edgebench.plan.estimate import Estimate
     from edgebench.plan.trials import Plan
 
 
@@ -77,7 +78,11 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
         )
         for trial in plan.trials
     ]
-    whole_s = total_s(estimates, plan.sessions)
+    # Hosts are measured side by side: the whole takes as long as the slowest of them.
+    by_host: dict[str | None, list[Estimate]] = {}
+    for trial, one in zip(plan.trials, estimates, strict=True):
+        by_host.setdefault(trial.target.host, []).append(one)
+    whole_s = max((total_s(ones, plan.sessions) for ones in by_host.values()), default=0.0)
     if json_:
         import json
 

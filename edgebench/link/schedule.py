@@ -64,7 +64,7 @@ class Schedule:
         return 0.0 if self.next_due_ns is None else max(0, self.next_due_ns - now_ns) / 1e9
 
     def late(self, now_ns: int) -> bool:
-        """Whether the next pass is due already by a device's clock that says `now_ns`: nothing may delay it."""
+        """Whether the next pass is due when the device says `now_ns`: nothing may delay it then."""
         return self.next_due_ns is not None and now_ns >= self.next_due_ns
 
     def _require_moving_clock(self) -> None:

@@ -54,3 +54,15 @@ def test_bad_input_is_refused():
         heat([1.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="not finite"):
         heat([1.0, 2.0], [1.0, float("nan")])
+
+
+def test_the_quarters_the_slope_and_which_test_spoke():
+    at_s = np.arange(100.0)
+    found = heat(at_s, np.where(at_s < 75, 1.0, 1.1))
+    assert found is not None
+    assert (found.first, found.last, found.ratio) == pytest.approx((1.0, 1.1, 1.1))
+    assert found.slower and found.suspected
+    rising = heat(at_s, 2.0 + 0.01 * at_s)
+    assert rising is not None
+    assert rising.slope_per_s == pytest.approx(0.01)
+    assert rising.rising
