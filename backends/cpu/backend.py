@@ -1,4 +1,4 @@
-"""The processor by LiteRT: MobileNet as .tflite, on the machine that the harness runs on."""
+"""The processor by LiteRT: MobileNet as .tflite, on this machine or on a board."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CpuBackend(AgentBackend):
     """Takes every variant, at any static batch."""
 
     name = "cpu"
-    description = "this machine's processor, by LiteRT"
+    description = "the processor of this machine or of a board, by LiteRT"
     precisions = ("fp32", "fp16", "int8")
     options_model = CpuOptions
     board_packages = ("ai-edge-litert", "tflite-runtime", "tensorflow")

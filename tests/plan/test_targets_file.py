@@ -1,12 +1,13 @@
 """The targets file: what it takes, and how a bad one is refused."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from edgebench.errors import UsageError
 from edgebench.plan import targets_file
-from edgebench.plan.targets_file import parse_targets, read_targets
+from edgebench.plan.targets_file import DeclaredTarget, parse_targets, read_targets
 
 WHOLE = """
 schema_version = 1
@@ -49,6 +50,15 @@ def test_a_whole_file():
     assert (nano.power_mode, nano.meters) == ("0", ("rapl",))
     assert (nano.mass_g, nano.size_mm) == (138.0, (100.0, 80.5, 29.0))
     assert (here.host, here.python, here.power_mode, here.mass_g, here.size_mm) == (None,) * 5
+
+
+def test_the_readmes_example_is_one():
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    [example] = [
+        block for block in re.findall(r"```toml\n(.*?)```", readme, re.DOTALL) if "[[targets]]" in block
+    ]
+    [nano] = parsed(example)
+    assert set(DeclaredTarget.model_fields) == nano.model_fields_set
 
 
 @pytest.mark.parametrize(
