@@ -43,7 +43,7 @@ def test_bytes_that_are_no_frame_end_the_child():
 
 
 def test_closing_ends_what_the_child_started():
-    code = "import subprocess; subprocess.Popen(['sleep', '600']); print('started', flush=True)"
+    code = "import os, subprocess; subprocess.Popen(['sleep', '600']); os.write(1, b'started\\n')"
     child = Child([sys.executable, "-c", code], {"PYTHONDONTWRITEBYTECODE": "1"})
     os.set_blocking(child.stdout, True)
     assert os.read(child.stdout, 100) == b"started\n"

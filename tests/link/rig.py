@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,7 +54,8 @@ class Rig:
         agent, digest = agent_file(self.cache)
         if board is None:
             return LocalLink(agent, python)
-        return SshLink(board.address, agent, digest, python, board.config, timeout_s=30.0)
+        python = python or sys.executable  # a shell's own python3 may be a slow shim
+        return SshLink(board.address, agent, digest, python, board.config, timeout_s=60.0)
 
     def far(self, board: Board | None, python=None, locks=True, **timeouts) -> AgentDevice:
         """The toy on such a board."""
