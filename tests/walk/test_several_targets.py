@@ -31,7 +31,7 @@ def boards(place, tmp_path):
         gone = f"127.0.0.1:{nobody.getsockname()[1]}"
         (place.folder / "targets.toml").write_text(
             "\n".join(
-                f'[[targets]]\nname = "{name}"\ndevice = "toy"\noptions = {{ delay_us = 20000 }}\n{host}'
+                f'[[targets]]\nname = "{name}"\ndevice = "toy"\noptions = {{ delay_us = 5000 }}\n{host}'
                 for name, host in (
                     ("here", ""),
                     ("far", f'host = "{board.address}"\n'),
