@@ -153,7 +153,9 @@ def held(request, tmp_path, monkeypatch):
     ) as other:
         assert other.stdout and other.stdout.readline() == b"held\n"
         yield board, other
-        other.kill()
+        assert other.stdin
+        other.stdin.close()  # it ends as it should
+        other.wait(60)
 
 
 def test_a_second_harness_is_told_who_holds_the_board(rig, held, caplog):
