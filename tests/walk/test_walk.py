@@ -39,7 +39,13 @@ def test_every_session_is_on_disk_with_passes_predictions_and_golden(measured):
     assert (steady[stages].sum(axis=1) <= steady["image_ns"]).all()
     counts = results.predictions.groupby(["trial", "set"], observed=True).size()
     assert sorted(counts.tolist()) == [10, 10, 18, 18]  # images once a trial, the scene every session
-    assert results.probes.empty
+    # Telemetry runs beside every session, and is no meter.
+    assert set(results.probes["probe"].astype(str)) == {"telemetry:1"}
+    assert results.probes.groupby(["trial", "session"], observed=True).ngroups == 6
+    for trial in results.experiment.trials:
+        for record in results.session_records(trial.key):
+            assert (record.clock["fit"]["n"] or 0) >= 16
+            assert record.probe_reasons == {"": "no meter was asked for"}
     assert not results.warnings
 
 
@@ -73,8 +79,8 @@ def test_another_profile_needs_no_new_measurement(measured):
     place, _ = measured
     strict = place.folder / "strict.toml"
     strict.write_text(
-        'schema_version = 1\nname = "strict"\ntitle = "never"\n[[requirements]]\nname = "latency"\n'
-        'quantity = "image_s"\nstatistic = "median"\nlimit = 1e-9\nunit = "s"\n'
+        'schema_version = 1\nname = "strict"\ntitle = "never"\n[[requirements]]\nname = "small"\n'
+        'quantity = "artifact_bytes"\nstatistic = "recorded"\nlimit = 1\nunit = "bytes"\n'
     )
     done = place.run("fit", "latest", "--profile", "strict.toml", "--json")
     assert done.returncode == 3, done.stderr
