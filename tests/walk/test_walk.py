@@ -73,8 +73,8 @@ def test_another_profile_needs_no_new_measurement(measured):
     place, _ = measured
     strict = place.folder / "strict.toml"
     strict.write_text(
-        'schema_version = 1\nname = "strict"\ntitle = "never"\n[[requirements]]\nname = "latency"\n'
-        'quantity = "image_s"\nstatistic = "median"\nlimit = 1e-9\nunit = "s"\n'
+        'schema_version = 1\nname = "strict"\ntitle = "never"\n[[requirements]]\nname = "small"\n'
+        'quantity = "artifact_bytes"\nstatistic = "recorded"\nlimit = 1\nunit = "bytes"\n'
     )
     done = place.run("fit", "latest", "--profile", "strict.toml", "--json")
     assert done.returncode == 3, done.stderr
