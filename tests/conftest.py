@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
 from edgebench.contract import PrepareRequest
@@ -12,6 +13,12 @@ from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.models.prepare import prepare_tflite, tool_versions
 from edgebench.models.variant import PRECISIONS, Variant
+
+# No test asserts how long something takes, and every run tries the same examples.
+settings.register_profile(
+    "edgebench", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("edgebench")
 
 
 @pytest.fixture(scope="session", autouse=True)
