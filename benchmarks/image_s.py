@@ -15,10 +15,12 @@ from edgebench.data.shipped import shipped_scene
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.models.variant import Variant
+from edgebench.plan.beside import TELEMETRY
 
 PLAIN = Path(__file__).with_name("plain_litert.py")
 BAR = 1.03
 THREADS = 1  # on both sides
+MONITORS = (TELEMETRY,)  # as beside every session of a run
 
 
 def rows(cache: Cache, pairs: int) -> list[Row]:
@@ -47,7 +49,8 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
 
 def ours(device: Device, artifact: Artifact, scene: Scene, options: dict[str, object], passes: int) -> float:
     """Seconds: the median of the steady passes of one session."""
-    with device.session(artifact, SessionSettings(1, options, Launch())) as session:
+    settings = SessionSettings(1, options, Launch(), monitors=MONITORS)
+    with device.session(artifact, settings) as session:
         session.golden()
         steady = [
             one.image_ns / 1e9 for one in session.measure(MeasurePlan(scene, passes)) if one.phase == "steady"
