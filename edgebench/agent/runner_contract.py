@@ -39,20 +39,16 @@ class Model(Protocol):
     @property
     def input_shape(self) -> Tuple[int, ...]:
         """With the batch, such as (1, 224, 224, 3). A plain attribute will do."""
-        raise NotImplementedError
 
     @property
     def input_dtype(self) -> str:
         """float32, float16, int8 or uint8. A plain attribute will do."""
-        raise NotImplementedError
 
     def describe(self) -> Dict[str, Any]:
         """The runtime: its name, version and the settings that it truly uses."""
-        raise NotImplementedError
 
     def infer(self, slot: Slot) -> "NDArray[Any]":
         """Run the batch that lies in the slot."""
-        raise NotImplementedError
 
 
 Filled = Iterator[Tuple[int, Slot]]

@@ -134,7 +134,7 @@ class Campaign:
             scene=_scene_record(plan),
             images=_images_record(plan.images),
             images_reason="" if plan.images else "no images were given",
-            targets=tuple(TargetRecord(**_plain(target)) for target in self.built.targets),
+            targets=tuple(TargetRecord(**asdict(target)) for target in self.built.targets),
             trials=tuple(_trial_record(trial, prepared[trial.key]) for trial in plan.trials),
             profiles=self.profiles,
             host=host_facts(),
@@ -150,10 +150,6 @@ def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> lis
         for target in targets
         for finding in check_target(target, backends[target.device])
     ]
-
-
-def _plain(target: Target) -> dict[str, Any]:
-    return asdict(target)
 
 
 def _scene_record(plan: Plan) -> SceneRecord:

@@ -17,7 +17,6 @@ from edgebench.contract import (
     Pass,
     ProbeChunk,
     ProbeInfo,
-    Scene,
     Scores,
     Session,
     SessionSettings,
@@ -194,16 +193,12 @@ def _tables(got: _Gathered, job: Job) -> SessionTables:
     scene_scores = _scene_scores(got.passes)
     parts = []
     if scene_scores is not None:
-        parts.append(tables.prediction_rows("scene", scene_scores, _labels(job.plan.scene)))
+        parts.append(tables.prediction_rows("scene", scene_scores, job.plan.scene.labels))
     if got.image_scores is not None and job.images is not None:
-        parts.append(tables.prediction_rows("images", got.image_scores, _labels(job.images)))
+        parts.append(tables.prediction_rows("images", got.image_scores, job.images.labels))
     if parts:
         made.predictions = tables.concat(parts)
     return made
-
-
-def _labels(source: Scene | ImageSet) -> tuple[int, ...] | None:
-    return source.labels
 
 
 def _probe_info(info: dict[str, Any]) -> ProbeInfo:

@@ -173,24 +173,6 @@ def require_writable(output_dir: Path) -> None:
             file.write(b"edgebench")
 
 
-def missing_sessions(path: Path, record: ExperimentRecord) -> dict[str, int]:
-    """How many ok sessions each planned trial still lacks, by key; finished and unsupported ones left out."""
-    missing = {}
-    for trial in record.trials:
-        if trial.status == "unsupported":
-            continue
-        records, _ = read_sessions(path, trial.key)
-        lacking = record.sessions - sum(one.status == "ok" for one in records)
-        if lacking > 0:
-            missing[trial.key] = lacking
-    return missing
-
-
-def is_finished(path: Path, record: ExperimentRecord) -> bool:
-    """Whether every planned trial has the planned number of ok sessions."""
-    return not missing_sessions(path, record)
-
-
 def _new_timed(output_dir: Path, record: ExperimentRecord) -> Path:
     try:
         created = datetime.fromisoformat(record.created_utc).astimezone(UTC)

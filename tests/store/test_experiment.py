@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.store.experiment import ExperimentStore, is_finished, missing_sessions, require_writable
+from edgebench.store.experiment import ExperimentStore, require_writable
 from edgebench.store.load import load
 from edgebench.store.records import ExperimentRecord, SessionRecord, SessionTables
 from tests.made import QUARTER, key_of, made_experiment
@@ -298,14 +298,6 @@ def test_a_full_disk_loses_only_the_session_in_hand(tmp_path, monkeypatch, nth):
         assert written == {name: data for name, data in sound.items() if "lock" not in name}
         store.write_session(session(1), tables)
     assert len(load(path).session_records(KEY)) == 2
-
-
-def test_what_is_missing_is_counted_in_ok_sessions(made, tmp_path):
-    record = load(made).experiment
-    assert missing_sessions(made, record) == {key_of(QUARTER[1]): 1, key_of(QUARTER[2]): 3}
-    assert not is_finished(made, record)
-    finished = made_experiment(tmp_path, unsupported=[QUARTER[2]])
-    assert is_finished(finished, load(finished).experiment)
 
 
 def test_a_damaged_session_is_named_and_its_number_not_used_again(tmp_path):
