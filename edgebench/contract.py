@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from edgebench.errors import UnsupportedError
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
+from edgebench.models.source import SHIPPED, ModelSource
 from edgebench.models.variant import Variant
 
 Json = Any
@@ -70,6 +71,7 @@ class PrepareRequest:
     batch: int
     options: Mapping[str, Json]
     board: Mapping[str, Json] | None = None  # what is known of the board, or nothing
+    source: ModelSource = SHIPPED  # whose variant it is
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class TrialSummary:
     key: str
     target: str
     variant: str
-    depth_multiplier: float
+    depth_multiplier: float | None
     precision: str
     batch: int
     status: TrialStatus

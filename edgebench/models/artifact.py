@@ -61,6 +61,13 @@ class Artifact(_Record):
     class_names: tuple[str, ...]
     golden: Golden
     provenance: dict[str, Any]  # weights_sha256, recipe, tools {name: version}, calibration {...}
+    outputs: int | None = None  # scores a patch, where they are no classes or nobody named them
+    accuracy_reason: str = ""  # why accuracy means nothing here, such as random weights
+
+    @property
+    def scores(self) -> int:
+        """Scores a patch."""
+        return len(self.class_names) if self.outputs is None else self.outputs
 
     @property
     def as_variant(self) -> Variant:

@@ -83,7 +83,7 @@ class TrialRecord(_Record):
     key: str = Field(pattern=r"^[0-9a-f]{16}$")
     target: str
     variant: str
-    depth_multiplier: float
+    depth_multiplier: float | None
     precision: str
     batch: int = Field(ge=1)
     status: Literal["planned", "unsupported"] = "planned"
