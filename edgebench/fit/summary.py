@@ -217,7 +217,7 @@ def _with_agreement(
     return summary
 
 
-def _model(trial: TrialRecord) -> tuple[str, float, str, int]:
+def _model(trial: TrialRecord) -> tuple[str, float | None, str, int]:
     return trial.target, trial.depth_multiplier, trial.variant.rpartition("-")[0], trial.batch
 
 

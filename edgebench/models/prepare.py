@@ -119,7 +119,7 @@ def _make(requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progr
 
     def same_model(request: PrepareRequest) -> tuple[float, int]:
         # The longest go first, so that no process is left with a long one at the end.
-        return -request.variant.depth_multiplier, request.batch
+        return -(request.variant.depth_multiplier or 0.0), request.batch
 
     jobs: list[dict[str, Any]] = []
     by_file: dict[str, PrepareRequest] = {}

@@ -36,7 +36,7 @@ class Estimate:
 
 def rough_cost(variant: Variant) -> Cost:
     """A guess from the number of operations, good within a factor of a few."""
-    macs = _MILLION_MACS.get(variant.depth_multiplier, 569.0) * 1e6
+    macs = _MILLION_MACS.get(variant.depth_multiplier or 1.0, 569.0) * 1e6
     speed = _ROUGH_GIGA_MACS_PER_S.get(variant.precision, 90.0) * 1e9
     return Cost(macs / speed + _ROUGH_PIXELS_S, measured=False)
 
