@@ -22,7 +22,8 @@ _NO_PRODUCTS = {
     "Normalization", "Rescaling", "Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum",
     "Concatenate", "Activation", "ReLU", "LeakyReLU", "PReLU", "ELU", "Softmax", "Dropout",
     "SpatialDropout2D", "Flatten", "Reshape", "Permute", "RepeatVector", "ZeroPadding1D", "ZeroPadding2D",
-    "Cropping2D", "UpSampling2D", "MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D", "GlobalMaxPooling1D",
+    "Cropping2D", "UpSampling2D", "MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D",
+    "GlobalMaxPooling1D",
     "GlobalMaxPooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D", "Embedding", "Resizing",
     "RandomFlip", "RandomRotation", "RandomZoom", "RandomBrightness", "RandomContrast", "RandomTranslation",
 }  # fmt: skip
