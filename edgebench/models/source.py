@@ -10,6 +10,7 @@ from edgebench.models.variant import FAMILY
 
 if TYPE_CHECKING:
     from edgebench.contract import ImageSet
+    from edgebench.models.own import OwnModel
 
 SourceKind = Literal["family", "weights", "tflite", "onnx", "keras", "saved_model"]
 
@@ -26,6 +27,7 @@ class InputChoice:
     mean: tuple[float, ...] | None = None
     height: int | None = None  # for a model whose input has no fixed size
     width: int | None = None
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()  # by the input's name; "" for the only input
 
     def identity(self) -> dict[str, Any]:
         """Plain data for a key; only what was said."""
@@ -35,8 +37,23 @@ class InputChoice:
             "mean": self.mean and list(self.mean),
             "height": self.height,
             "width": self.width,
+            "shapes": {name: list(shape) for name, shape in self.shapes} or None,
         }
         return {name: value for name, value in said.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Inputs that a model is checked or timed with, and where they are from.
+
+    `path` is a .npy of uint8 [n, height, width, 3] for a model of pictures; else a .npz with one array
+    [n, ...] an input, named by its place: `0`, `1`, ...
+    """
+
+    path: Path
+    sha256: str
+    n: int
+    origin: str  # "the first 5 calibration images"
 
 
 @dataclass(frozen=True)
@@ -54,6 +71,9 @@ class ModelSource:
         class_names: of the outputs, in order, where the user or the record beside the weights names them.
         calibration: the user's images for post-training quantisation; None: there are none, except that the
             shipped family has the shipped ones.
+        model: what is known of a user's file; None for a family.
+        golden: the patches that outputs are checked with; None: the shipped ones.
+        inputs: what is timed where the model takes no picture; None for a model of pictures.
     """
 
     name: str = FAMILY
@@ -63,6 +83,9 @@ class ModelSource:
     input: InputChoice = field(default_factory=InputChoice)
     class_names: tuple[str, ...] | None = None
     calibration: ImageSet | None = None
+    model: OwnModel | None = None
+    golden: Samples | None = None
+    inputs: Samples | None = None
 
     @property
     def own(self) -> bool:
@@ -78,6 +101,8 @@ class ModelSource:
             "input": self.input.identity(),
             "class_names": self.class_names and list(self.class_names),
             "calibration": self.calibration and self.calibration.sha256,
+            **({} if self.golden is None else {"golden": self.golden.sha256}),
+            **({} if self.inputs is None else {"inputs": self.inputs.sha256}),
         }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from edgebench.data import images as module
+from edgebench.data import files as module
 from edgebench.data import reading
 from edgebench.data.images import load_images, load_scene
 from edgebench.errors import InputError
