@@ -1,4 +1,4 @@
-"""Training MobileNet v1, in a process of its own: `python -m edgebench.models.training`.
+"""Training a model family, in a process of its own: `python -m edgebench.models.training`.
 
 The recipe that made the shipped weights: small images first, then the full size; AdamW with cosine decay,
 label smoothing, flips and brightness. One job comes in as a JSON line (see `edgebench.models.processes`)::

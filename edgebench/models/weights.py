@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.errors import InputError, UnsupportedError
-from edgebench.models.cache import sha256_file
+from edgebench.models.cache import canonical_hash, sha256_file
 from edgebench.models.variant import DEPTH_MULTIPLIERS, FAMILY
 
 FOLDER = Path(__file__).parent / "weights"
+RANDOM_SEED = 0
+RANDOM_VERSION = 1  # counts up when the same seed would give other weights
 _MAX_BYTES = 256 * 1024 * 1024
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the date in every member of the archive, so that hashes stay equal
 
@@ -36,7 +38,7 @@ class Weights:
 
 
 @lru_cache
-def shipped_weights(depth_multiplier: float, family: str = FAMILY) -> Weights:
+def shipped_weights(depth_multiplier: float | None, family: str = FAMILY) -> Weights:
     """The trained weights that come with the package; UnsupportedError where there are none."""
     if family != FAMILY or depth_multiplier not in DEPTH_MULTIPLIERS:
         raise UnsupportedError(
@@ -45,6 +47,24 @@ def shipped_weights(depth_multiplier: float, family: str = FAMILY) -> Weights:
         )
     path = FOLDER / f"{family}-{depth_multiplier}.npz"
     return Weights(path, sha256_file(path), count_parameters(path))
+
+
+def has_shipped(family: str, depth_multiplier: float | None) -> bool:
+    """Whether trained weights of that model come with the package."""
+    return family == FAMILY and depth_multiplier in DEPTH_MULTIPLIERS
+
+
+def random_identity(family: str, depth_multiplier: float | None, classes: int) -> str:
+    """What stands for random weights in place of a file's hash: the hash of all that decides them."""
+    return canonical_hash(
+        {
+            "random": RANDOM_VERSION,
+            "seed": RANDOM_SEED,
+            "family": family,
+            "width": depth_multiplier,
+            "classes": classes,
+        }
+    )
 
 
 def count_parameters(path: Path) -> int:
