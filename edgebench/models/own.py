@@ -111,7 +111,7 @@ def read_source(path: Path, choice: InputChoice, cache: Cache, progress: Progres
     digest = folder_sha256(path) if kind == "saved_model" else sha256_file(path)
     facts = _saved_model(path, cache, progress) if kind == "saved_model" else inspect_model(path)
     return ModelSource(
-        name=f"{_plain_stem(path)}-{digest[:8]}",
+        name=f"{plain_stem(path)}-{digest[:8]}",
         kind=kind,
         path=path.absolute(),
         sha256=digest,
@@ -237,7 +237,7 @@ def require_labels_fit(source: ModelSource) -> None:
     )
 
 
-def _plain_stem(path: Path) -> str:
+def plain_stem(path: Path) -> str:
     """A file's name as a part of a variant's name."""
     stem = re.sub(r"[^A-Za-z0-9_.]+", "_", path.absolute().stem)[:60].strip("._")
     return stem or "model"

@@ -74,6 +74,8 @@ class ModelSource:
         model: what is known of a user's file; None for a family.
         golden: the patches that outputs are checked with; None: the shipped ones.
         inputs: what is timed where the model takes no picture; None for a model of pictures.
+        family: of `weights`, the family that they are of.
+        width: of `weights`, the family's width; None where it has only one.
     """
 
     name: str = FAMILY
@@ -86,6 +88,8 @@ class ModelSource:
     model: OwnModel | None = None
     golden: Samples | None = None
     inputs: Samples | None = None
+    family: str | None = None
+    width: float | None = None
 
     @property
     def own(self) -> bool:
@@ -103,6 +107,7 @@ class ModelSource:
             "calibration": self.calibration and self.calibration.sha256,
             **({} if self.golden is None else {"golden": self.golden.sha256}),
             **({} if self.inputs is None else {"inputs": self.inputs.sha256}),
+            **({} if self.family is None else {"family": self.family, "width": self.width}),
         }
 
 
