@@ -69,10 +69,10 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
     estimates = [
         estimate(
             known_cost(cache, trial.inputs, trial.variant),
-            patches=plan.scene.patches,
+            patches=plan.scene_of(trial).patches,
             passes=plan.passes,
             idle_s=IDLE_WINDOW_S if meters_of(trial.target) else 0.0,
-            images=plan.images.n if plan.images else 0,
+            images=images.n if (images := plan.images_of(trial)) else 0,
             period_s=plan.period_s,
             sustained_s=plan.sustained_s,
         )
@@ -122,10 +122,17 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
     line(
         console,
         f"{len(plan.trials)} trials, {plan.sessions} sessions of {_steady(plan)} each, "
-        f"{plan.scene.patches} patches a pass: about {clock_text(whole_s)}, preparation not included",
+        f"{_pass_patches(plan)} a pass: about {clock_text(whole_s)}, preparation not included",
     )
     if not all(one.measured for one in estimates):
         line(console, "~ guessed from the number of operations: this machine has not measured it yet")
+
+
+def _pass_patches(plan: Plan) -> str:
+    """How many patches, or samples, a pass is; several numbers where models differ."""
+    scenes = [plan.scene_of(trial) for trial in plan.trials] or [plan.scene]
+    counts = ", ".join(str(count) for count in dict.fromkeys(one.patches for one in scenes))
+    return f"{counts} {'samples' if all(one.kind == 'samples' for one in scenes) else 'patches'}"
 
 
 def _steady(plan: Plan) -> str:

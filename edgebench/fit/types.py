@@ -143,6 +143,7 @@ class TrialSummary:
     sustained: Sustained | None = None
     warnings: tuple[str, ...] = field(default=())
     failures: tuple[str, ...] = field(default=())
+    timed: str = ""  # what a pass is, in words
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,7 @@ class OwnModel:
         open_axes: whether any axis was, so that a runtime has to be told the shapes.
         picture: how the one input takes a picture; None for a model that is timed with other inputs.
         outputs: as the file says.
+        open_shapes: the inputs' shapes as the file has them, None where an axis is open.
         accuracy_reason: why there can be no accuracy; empty where there can be.
         notes: what was assumed, one sentence each.
     """
@@ -85,6 +86,7 @@ class OwnModel:
     open_axes: bool
     picture: Picture | None
     outputs: tuple[TensorFacts, ...]
+    open_shapes: tuple[tuple[int | None, ...], ...] = ()
     accuracy_reason: str = ""
     notes: tuple[str, ...] = ()
 
@@ -178,7 +180,15 @@ def understand(facts: ModelFacts, choice: InputChoice, name: str) -> OwnModel:
     inputs = tuple(
         _fixed(tensor, given.get(place), picture, notes) for place, tensor in enumerate(facts.inputs)
     )
-    model = OwnModel(facts.precision, inputs, open_batch, open_axes, picture, facts.outputs)
+    model = OwnModel(
+        facts.precision,
+        inputs,
+        open_batch,
+        open_axes,
+        picture,
+        facts.outputs,
+        tuple(tensor.shape for tensor in facts.inputs),
+    )
     if picture is None:
         why = f"{why}, so it is timed with other inputs than pictures"
     elif model.scores is None:

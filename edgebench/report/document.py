@@ -67,6 +67,7 @@ def _trial(summary: TrialSummary) -> dict[str, Any]:
         "sustained": None if summary.sustained is None else asdict(summary.sustained),
         "warnings": summary.warnings,
         "failures": summary.failures,
+        "timed": summary.timed,
         "reasons": reasons(summary),
     }
 

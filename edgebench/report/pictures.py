@@ -115,8 +115,16 @@ def scene_picture(results: Results, summaries: Sequence[TrialSummary]) -> Pictur
     if not summaries:
         return Picture("", "", "There is no picture of the scene: the result holds no trial.")
     record = results.experiment.scene
-    class_names = {trial.key: trial.class_names for trial in results.experiment.trials}
-    seen = _scene_predictions(results, record.rows * record.columns)
+    if record.kind == "samples":
+        return Picture("", "", "There is no picture of the scene: the models were timed with other inputs.")
+    # Trials that are timed with another cut have another grid than the picture's.
+    shared = {trial.key for trial in results.experiment.trials if trial.scene is None}
+    class_names = {trial.key: trial.class_names for trial in results.experiment.trials if trial.class_names}
+    seen = {
+        key: predicted
+        for key, predicted in _scene_predictions(results, record.patches).items()
+        if key in shared and key in class_names
+    }
     able = [one for one in summaries if one.key in seen]
     if not able:
         return Picture("", "", "There is no picture of the scene: no predictions of it were kept.")
