@@ -66,17 +66,12 @@ def table_for(
         raise ValueError(
             "no preprocessing for {} with scale {} and zero point {}".format(dtype, scale, zero_point)
         )
-    if (
-        dtype == "int8"
-        and zero_point == -1
-        and divisor == 127.5
-        and offset == -1.0
-        and abs(scale * 127.5 - 1) < 1e-6
-    ):
-        # p - 127.5 lies half-way between two steps for every pixel: the rule is p - 128, the converter's
-        # own choice, and not whatever the last bit of a division says.
-        flipped: "NDArray[Any]" = (pixels ^ np.uint8(0x80)).view(np.int8)
-        return flipped
+    centred = divisor == 127.5 and offset == -1.0 and abs(scale * 127.5 - 1) < 1e-6
+    if centred and (dtype, zero_point) in (("int8", -1), ("uint8", 127)):
+        # p - 127.5 lies half-way between two steps for every pixel: the rule is p - 128 (p where there is no
+        # sign), the converter's own choice, and not whatever the last bit of a division says.
+        same: "NDArray[Any]" = pixels if dtype == "uint8" else (pixels ^ np.uint8(0x80)).view(np.int8)
+        return same
     limits = np.iinfo(dtype)
     steps = np.rint((pixels.astype(np.float64) / divisor + offset) / scale) + zero_point
     table: "NDArray[Any]" = np.clip(steps, limits.min, limits.max).astype(dtype)

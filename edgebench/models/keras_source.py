@@ -1,74 +1,77 @@
-"""A model that Keras can run, whatever it came from: a family with weights, a .keras file, a SavedModel.
+"""A network that TensorFlow can run, whatever it came from: a family, a .keras file, a SavedModel.
 
 Only for processes of their own: calling a function here imports TensorFlow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from edgebench.errors import InputError, UnsupportedError
-from edgebench.models import mobilenet
+from edgebench.models import networks
 
 SIGNATURE = "serving_default"
 
 
 @dataclass(frozen=True)
-class KerasModel:
-    """`call` takes float32 [batch, height, width, 3] and gives scores; `input_shape` has None for free sides.
+class Network:
+    """`call` takes one tensor an input and gives a list of outputs; `keeps` is what it needs alive."""
 
-    `keeps` holds what the call needs alive: a SavedModel's variables go with it.
-    """
-
-    call: Callable[[Any], Any]
-    input_shape: tuple[int | None, ...]
+    call: Callable[..., list[Any]]
+    inputs: Sequence[Any]  # TensorSpecs, in the file's order
+    outputs: Sequence[tuple[str, Any]]
     keeps: Any
 
 
-def build_keras(job: Mapping[str, Any]) -> KerasModel:
+def build_keras(job: Mapping[str, Any]) -> Network:
     """What a job names.
 
     Args:
-        job: `kind` (`family`, `weights`, `keras`, `saved_model`); for the first two `family`,
-            `depth_multiplier`, `classes`, `size` and `weights`, a path; for the others `path`.
+        job: `kind` (`family`, `keras`, `saved_model`); for the first `family`, `depth_multiplier`,
+            `classes`, `size` and `weights`, a path or None for random ones; for the others `path`.
 
     Raises:
         InputError: the file cannot be read as what it should be.
-        UnsupportedError: it is no model from one image to scores.
+        UnsupportedError: an input of it has no rank.
     """
     import tensorflow as tf
 
     # Keras counts the models of a process into the names in the file: every job begins to count anew,
     # so that a variant's file is the same whatever was converted before it.
     tf.keras.backend.clear_session()
-    match job["kind"]:
-        case "family" | "weights":
-            model = mobilenet.build(job["depth_multiplier"], classes=job["classes"], size=job["size"])
-            mobilenet.load(model, Path(job["weights"]))
-        case "keras":
-            try:
-                # safe_mode: a file may bring no code of its own.
-                model = tf.keras.models.load_model(job["path"], compile=False, safe_mode=True)
-            except Exception as error:  # Keras raises many kinds for files that are not its own
-                raise _unreadable(job["path"], error) from error
-        case "saved_model":
-            return _saved_model(tf, job["path"])
-        case other:
-            raise UnsupportedError(
-                f"a {other} file is no Keras model", fix="give the .keras file it was made from"
-            )
-    if len(model.inputs) != 1 or len(model.outputs) != 1:
-        raise UnsupportedError(
-            f"the model has {len(model.inputs)} inputs and {len(model.outputs)} outputs",
-            why="one image in and one row of scores out is what can be converted",
-        )
-    return KerasModel(lambda patches: model(patches, training=False), tuple(model.inputs[0].shape), model)
+    if job["kind"] == "saved_model":
+        return _saved_model(tf, job["path"])
+    if job["kind"] == "keras":
+        return _of(tf, _keras_file(tf, job["path"]))
+    weights = job["weights"] and Path(job["weights"])
+    return _of(
+        tf,
+        networks.ready(
+            job["family"], job["depth_multiplier"], weights, classes=job["classes"], size=job["size"]
+        ),
+    )
 
 
-def _saved_model(tf: Any, path: str) -> KerasModel:
+def _of(tf: Any, model: Any) -> Network:
+    def call(*tensors: Any) -> list[Any]:
+        given = tensors[0] if len(tensors) == 1 else list(tensors)
+        return list(tf.nest.flatten(model(given, training=False)))
+
+    return Network(call, model.inputs, [(one.name, one) for one in model.outputs], model)
+
+
+def _keras_file(tf: Any, path: str) -> Any:
+    try:
+        # safe_mode: a file may bring no code of its own.
+        return tf.keras.models.load_model(path, compile=False, safe_mode=True)
+    except Exception as error:  # Keras raises many kinds for files that are not its own
+        raise _unreadable(path, error) from error
+
+
+def _saved_model(tf: Any, path: str) -> Network:
     try:
         loaded = tf.saved_model.load(path)
     except Exception as error:  # as above
@@ -78,19 +81,22 @@ def _saved_model(tf: Any, path: str) -> KerasModel:
         raise InputError(
             f"{path} has no signature {SIGNATURE}",
             why=f"it has {', '.join(signatures) or 'none'}",
-            fix="save it with model.export(FOLDER)",
+            fix="save it with model.export(FOLDER), or with signatures= of tf.saved_model.save",
         )
     function = signatures[SIGNATURE]
     inputs, outputs = function.structured_input_signature[1], function.structured_outputs
-    if len(inputs) != 1 or len(outputs) != 1:
-        raise UnsupportedError(
-            f"the model has {len(inputs)} inputs and {len(outputs)} outputs",
-            why="one image in and one row of scores out is what can be converted",
-        )
-    ((taken, spec),) = inputs.items()
-    (given,) = outputs
-    shape = tuple(spec.shape) if spec.shape.rank is not None else ()
-    return KerasModel(lambda patches: function(**{taken: patches})[given], shape, loaded)
+    names = sorted(inputs)
+    for name in names:
+        if inputs[name].shape.rank is None:
+            raise UnsupportedError(
+                f"the input {name} of {path} has no rank", fix="save it with a signature that has one"
+            )
+    specs = [tf.TensorSpec(inputs[name].shape, inputs[name].dtype, name=name) for name in names]
+
+    def call(*tensors: Any) -> list[Any]:
+        return list(tf.nest.flatten(function(**dict(zip(names, tensors, strict=True)))))
+
+    return Network(call, specs, [(name, outputs[name]) for name in sorted(outputs)], loaded)
 
 
 def _unreadable(path: str, error: Exception) -> InputError:

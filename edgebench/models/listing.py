@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from edgebench.contract import PrepareRequest, Progress
+from edgebench.data.landcover import CLASS_NAMES
 from edgebench.errors import UnsupportedError
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
-from edgebench.models.evaluate import Evaluation, evaluate, fp32_sibling, stored_evaluation
+from edgebench.models.evaluate import RUNTIMES, Evaluation, evaluate, fp32_sibling, stored_evaluation
 from edgebench.models.prepare import KIND, stored_artifact
 from edgebench.models.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 from edgebench.models.weights import shipped_weights
@@ -43,18 +44,19 @@ def list_prepared(
 ) -> list[dict[str, Any]]:
     """The outcomes of a preparation as plain data, like `list_variants`.
 
-    With `evaluate`, those that LiteRT can run are evaluated first where they have not been.
+    With `evaluate`, those that run on this machine are evaluated first where they have not been.
     """
     if evaluate:
         _evaluate_all(
-            [one for one in made if isinstance(one, Artifact) and one.format == KIND], cache, progress
+            [one for one in made if isinstance(one, Artifact) and _can_be_evaluated(one)], cache, progress
         )
+    siblings = {one.variant: one for one in made if isinstance(one, Artifact)}
     rows = []
     for request, outcome in zip(requests, made, strict=True):
         if isinstance(outcome, UnsupportedError):
             rows.append(_row(request.variant, None, None, " ".join(str(outcome).splitlines())))
         else:
-            found = _evaluation(outcome, cache) if outcome.format == KIND else None
+            found = _evaluation(outcome, cache, siblings) if _can_be_evaluated(outcome) else None
             rows.append(_row(request.variant, outcome, found, ""))
     return rows
 
@@ -62,9 +64,19 @@ def list_prepared(
 _evaluate_all = evaluate  # under a name that the option above does not hide
 
 
-def _evaluation(artifact: Artifact, cache: Cache) -> Evaluation | None:
-    sibling = PrepareRequest(Variant.parse(fp32_sibling(artifact)), artifact.batch, {})
-    return stored_evaluation(artifact, cache, stored_artifact(sibling, cache))
+def _can_be_evaluated(artifact: Artifact) -> bool:
+    """Whether it tells the test images' classes apart, on a runtime of this machine."""
+    return artifact.format in RUNTIMES and artifact.class_names == CLASS_NAMES
+
+
+def _evaluation(
+    artifact: Artifact, cache: Cache, others: Mapping[str, Artifact] | None = None
+) -> Evaluation | None:
+    fp32 = (others or {}).get(fp32_sibling(artifact))
+    if fp32 is None and artifact.format == KIND:
+        request = PrepareRequest(Variant.parse(fp32_sibling(artifact)), artifact.batch, {})
+        fp32 = stored_artifact(request, cache)
+    return stored_evaluation(artifact, cache, fp32)
 
 
 def _row(

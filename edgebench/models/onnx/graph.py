@@ -5,8 +5,10 @@ Every function here changes the `onnx.ModelProto` that it is given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from numpy.typing import NDArray
 
 from edgebench.errors import InputError, UnsupportedError
 
@@ -34,43 +36,67 @@ def precision_of(model: Proto) -> str:
     return "fp16" if sizes[onnx.TensorProto.FLOAT16] > sizes[onnx.TensorProto.FLOAT] else "fp32"
 
 
-def image_input(model: Proto) -> Any:
-    """The one input that is no weight; UnsupportedError where there are several."""
+def inputs_of(model: Proto) -> list[Any]:
+    """The inputs that are no weights."""
     weights = {tensor.name for tensor in model.graph.initializer}
-    inputs = [one for one in model.graph.input if one.name not in weights]
-    if len(inputs) != 1:
+    return [one for one in model.graph.input if one.name not in weights]
+
+
+def order_inputs(model: Proto, names: Sequence[str]) -> None:
+    """Have the inputs in that order; UnsupportedError where there are others, or one is missing."""
+    by_name = {str(one.name): one for one in model.graph.input}
+    if sorted(by_name) != sorted(names):
         raise UnsupportedError(
-            f"the model has {len(inputs)} inputs",
-            why=f"an image is one: {', '.join(one.name for one in inputs)}"[:300],
-            fix="export it with the image as its only input",
+            f"as ONNX the model takes {', '.join(by_name) or 'nothing'}, and {', '.join(names)} was due",
+            why="an input that nothing depends on is dropped, and what no constant can hold is added",
+            fix="save it without inputs that it does not use",
         )
-    return inputs[0]
+    kept = []
+    for name in names:
+        one = type(by_name[name])()
+        one.CopyFrom(by_name[name])
+        kept.append(one)
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
 
 
-def make_static(model: Proto, shape: Sequence[int]) -> None:
-    """Give the input that shape; UnsupportedError where the file fixes another one."""
+def make_static(model: Proto, shapes: Sequence[Sequence[int]]) -> bool:
+    """Give the inputs these shapes; whether that changed anything.
+
+    UnsupportedError where the file fixes others.
+    """
     import onnx
 
-    taken = image_input(model).type.tensor_type
-    known = [int(one.dim_value) if one.HasField("dim_value") else None for one in taken.shape.dim]
-    if len(known) != len(shape) or any(
-        have not in (None, 0, want) for have, want in zip(known, shape, strict=False)
-    ):
-        text = ", ".join("?" if one is None else str(one) for one in known)
-        raise UnsupportedError(
-            f"the model's input is [{text}], and [{', '.join(map(str, shape))}] was asked for",
-            why="the file fixes its shape",
-            fix="ask for its own batch and size, or export it with a dynamic batch",
-        )
-    for dimension, side in zip(taken.shape.dim, shape, strict=True):
-        dimension.Clear()
-        dimension.dim_value = side
-    # What was inferred before may say otherwise.
-    del model.graph.value_info[:]
-    for output in model.graph.output:
-        output.type.tensor_type.ClearField("shape")
-    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    model.CopyFrom(inferred)
+    inputs = inputs_of(model)
+    if len(inputs) != len(shapes):
+        raise UnsupportedError(f"the model has {len(inputs)} inputs, not {len(shapes)}")
+    changed = False
+    for one, shape in zip(inputs, shapes, strict=True):
+        dimensions = one.type.tensor_type.shape.dim
+        known = [int(side.dim_value) if side.HasField("dim_value") else None for side in dimensions]
+        if known == list(shape):
+            continue
+        changed = True
+        if len(known) != len(shape) or any(
+            have not in (None, want) for have, want in zip(known, shape, strict=True)
+        ):
+            text = ", ".join("?" if side is None else str(side) for side in known)
+            raise UnsupportedError(
+                f"the model's input {one.name} is [{text}], not [{', '.join(map(str, shape))}]",
+                why="the file fixes its shape",
+                fix="ask for its own batch and size, or export it with an open batch",
+            )
+        for dimension, side in zip(dimensions, shape, strict=True):
+            dimension.Clear()
+            dimension.dim_value = side
+    if changed:
+        # What was inferred before may say otherwise.
+        del model.graph.value_info[:]
+        for output in model.graph.output:
+            if output.type.HasField("tensor_type"):
+                output.type.tensor_type.ClearField("shape")
+        model.CopyFrom(onnx.shape_inference.infer_shapes(model, data_prop=True))
+    return changed
 
 
 def with_layout(model: Proto, have: str, want: str) -> None:
@@ -79,7 +105,7 @@ def with_layout(model: Proto, have: str, want: str) -> None:
 
     if have == want:
         return
-    taken = image_input(model)
+    (taken,) = inputs_of(model)
     outer, inner = taken.name, f"{taken.name}_{have}"
     for node in model.graph.node:
         for at, name in enumerate(node.input):
@@ -105,6 +131,15 @@ def rename_output(model: Proto, name: str) -> None:
                 if one == old:
                     names[at] = name
     model.graph.output[0].name = name
+
+
+def give_constants(model: Proto, constants: Mapping[str, NDArray[Any]]) -> None:
+    """Make weights of the inputs that have these names."""
+    from onnx import numpy_helper
+
+    for one in [one for one in model.graph.input if one.name in constants]:
+        model.graph.initializer.append(numpy_helper.from_array(constants[one.name], one.name))
+        model.graph.input.remove(one)
 
 
 def keep_used_domains(model: Proto) -> None:

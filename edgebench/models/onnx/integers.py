@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from edgebench.models.onnx.graph import Proto, image_input
+from edgebench.models.onnx.graph import Proto, inputs_of
 
 PUBLISHED_SCALE = 1 / 127.5
 PUBLISHED_ZERO_POINTS = {"int8": -1, "uint8": 127}
@@ -25,7 +25,7 @@ def integer_input(model: Proto) -> dict[str, Any] | None:
     import onnx
     from onnx import numpy_helper
 
-    taken = image_input(model)
+    (taken,) = inputs_of(model)
     chain, quantise = _to_quantisation(model, taken.name)
     if quantise is None:
         return None

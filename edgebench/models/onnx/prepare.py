@@ -28,7 +28,6 @@ KIND = "onnx"
 RECIPE_VERSION = 1  # counts up when the same inputs would give another file
 OPSET = 13
 TOOLS = ("tensorflow", "keras", "tf2onnx", "onnx", "onnxruntime")
-_EXPORT_TOOLS = TOOLS
 _STEP_TOOLS = ("onnx", "onnxruntime")
 _MODULE = "edgebench.models.onnx.steps"
 _SUFFIX = ".onnx"
@@ -52,27 +51,20 @@ def prepare_inputs(request: PrepareRequest, form: OnnxForm) -> dict[str, Any]:
     """
     subject, precision = _checked(request), request.variant.precision
     base = _base_inputs(request, form, subject)
-    if precision == "fp32":
+    if precision == subject.precision:
         return base
-    if precision == "fp16":
-        return {
-            "format": KIND,
-            "step": "fp16",
-            "recipe": RECIPE_VERSION,
-            "from": base,
-            "tools": _tools(_STEP_TOOLS),
-        }
-    if subject.calibration is None and request.source.kind != "onnx":
-        raise _uncalibrated(request)
-    return {
+    derived = {
         "format": KIND,
-        "step": "int8",
+        "step": precision,
         "recipe": RECIPE_VERSION,
         "from": base,
-        "calibration": subject.calibration and subject.calibration.identity,
-        "form": form.quantisation(),
         "tools": _tools(_STEP_TOOLS),
     }
+    if precision == "fp16":
+        return derived
+    if subject.calibration is None:
+        raise _uncalibrated(request, subject)
+    return {**derived, "calibration": subject.calibration.identity, "form": form.quantisation()}
 
 
 def prepare_onnx(
@@ -102,55 +94,49 @@ def stored_artifact(order: Order, cache: Cache) -> Artifact | None:
     """The artifact if the cache holds it; UnsupportedError where there is no recipe for it."""
     request, form = order
     subject, inputs = _checked(request), prepare_inputs(request, form)
-    own_precision = _own_precision(request)
-    if own_precision is not None and own_precision == request.variant.precision:
-        inputs = _base_inputs(request, form, subject)
     kept = find(cache, KIND, canonical_hash(inputs))
-    if kept is None or not {"scores", "reference", "input", "checks"} <= kept.note.keys():
+    if kept is None:
         return None
     try:
-        return _artifact(order, subject, inputs, kept, subject.golden(cache))
-    except (ValidationError, KeyError, TypeError, ValueError):  # a note that was damaged: it is made again
+        return _artifact(order, subject, inputs, kept, subject.golden.file(cache))
+    except (ValidationError, KeyError, TypeError, ValueError):  # a damaged note: it is made again
         return None
 
 
 def _checked(request: PrepareRequest) -> Subject:
     variant = request.variant
-    if variant.precision not in PRECISIONS:
-        raise UnsupportedError(
-            f"{variant.name} cannot be made", why=f"ONNX is made at {', '.join(PRECISIONS)}"
-        )
     if request.batch < 1:
         raise UsageError(f"a batch of {request.batch} patches is not possible", fix="use 1 or more")
-    own = _own_precision(request)
-    if own not in (None, "fp32", variant.precision):
+    subject = subject_of(request)
+    made = PRECISIONS if subject.precision == "fp32" else (subject.precision,)
+    if variant.precision not in made:
         raise UnsupportedError(
             f"{variant.name} cannot be made",
-            why=f"the file is {own} already, and only fp32 can be converted",
-            fix=f"ask for {own}, or give the fp32 file",
+            why=f"ONNX is made at {', '.join(PRECISIONS)}"
+            if subject.precision == "fp32"
+            else f"the file is {subject.precision}, and only fp32 can be converted",
+            fix=f"ask for {', '.join(made)}" if not subject.ours else "",
         )
-    return subject_of(request)
-
-
-def _own_precision(request: PrepareRequest) -> str | None:
-    """The precision of a user's .onnx as it is; None where the chain does not begin with one."""
-    source = request.source
-    return source.model.precision if source.kind == "onnx" and source.model is not None else None
+    return subject
 
 
 def _base_inputs(request: PrepareRequest, form: OnnxForm, subject: Subject) -> dict[str, Any]:
-    ours = request.source.kind != "onnx"
+    """What decides the file that the chain begins with."""
     return {
         "format": KIND,
-        "step": "export" if ours else "ready",
+        "step": "export" if subject.ours else "ready",
         "recipe": RECIPE_VERSION,
         "model": subject.identity,
         "batch": request.batch,
-        "layout": form.layout or subject.spec.layout,
-        "golden": subject.golden_identity,
-        "tools": _tools(_EXPORT_TOOLS if ours else _STEP_TOOLS),
-        **({"opset": OPSET} if ours else {}),
+        "layout": _layout(form, subject),
+        "golden": subject.golden.identity,
+        "tools": _tools(TOOLS if subject.ours else _STEP_TOOLS),
+        **({"opset": OPSET} if subject.ours else {}),
     }
+
+
+def _layout(form: OnnxForm, subject: Subject) -> str | None:
+    return None if subject.spec is None else form.layout or subject.spec.layout
 
 
 def _tools(names: Sequence[str]) -> dict[str, str | None]:
@@ -192,7 +178,7 @@ def _make(
         if group is None:
             group = groups[base_key] = _Group(order, base_key, find(cache, KIND, base_key), {})
         key = canonical_hash(prepare_inputs(request, form))
-        if request.variant.precision not in ("fp32", _own_precision(request)):
+        if key != base_key:
             name = f"{len(groups)}-{len(group.outputs)}{_SUFFIX}"
             group.outputs.setdefault(key, (str(scratch / name), order))
     _require_tools(list(groups.values()))
@@ -224,14 +210,16 @@ def _job(group: _Group, cache: Cache, base: Path) -> dict[str, Any]:
     outputs = list(group.outputs.values())
     int8 = [(output, order) for output, order in outputs if order.request.variant.precision == "int8"]
     fp16 = [output for output, order in outputs if order.request.variant.precision == "fp16"]
-    calibration = subject.calibration
+    calibration, spec = subject.calibration, subject.spec
     return {
         "what": request.variant.model,
         **subject.job,
         "batch": request.batch,
-        "input": subject.spec.model_dump(mode="json") | {"layout": form.layout or subject.spec.layout},
-        "own_layout": subject.spec.layout,
-        "golden": str(subject.golden(cache).path),
+        "shapes": [list(shape) for shape in subject.shapes],
+        "input": spec and spec.model_dump(mode="json") | {"layout": _layout(form, subject)},
+        "own_layout": spec and spec.layout,
+        "golden": str(subject.golden.file(cache).path),
+        "n": subject.golden.n,
         "have": dict(group.have.note) if group.have else None,
         "base": str(group.have.path if group.have else base),
         "fp16": fp16[0] if fp16 else None,
@@ -243,10 +231,10 @@ def _job(group: _Group, cache: Cache, base: Path) -> dict[str, Any]:
 def _require_tools(groups: Sequence[_Group]) -> None:
     wanted = set(_STEP_TOOLS)
     for group in groups:
-        if group.have is None and group.first.request.source.kind != "onnx":
-            wanted |= set(_EXPORT_TOOLS)
-    found = _tools(sorted(wanted))
-    if absent := [name for name in TOOLS if name in found and found[name] is None]:
+        if group.have is None and subject_of(group.first.request).ours:
+            wanted |= set(TOOLS)
+    found = _tools(TOOLS)
+    if absent := [name for name in TOOLS if name in wanted and found[name] is None]:
         raise UnavailableError(
             f"{groups[0].first.request.variant.name} cannot be converted",
             why=f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed",
@@ -254,10 +242,16 @@ def _require_tools(groups: Sequence[_Group]) -> None:
         )
 
 
-def _uncalibrated(request: PrepareRequest) -> UnsupportedError:
+def _uncalibrated(request: PrepareRequest, subject: Subject) -> UnsupportedError:
+    if subject.uncalibrated:
+        return UnsupportedError(
+            f"{request.variant.name} cannot be made",
+            why=f"int8 is calibrated with pictures, and {subject.uncalibrated}",
+            fix="give a file that is quantised already",
+        )
     return UnsupportedError(
-        f"{request.variant.name} cannot be made",
-        why="int8 is calibrated on images like those that the model will see, and there are none",
+        f"{request.variant.name} cannot be made without calibration images",
+        why="int8 takes its ranges from pictures like those that the model will see",
         fix="give a folder of them: --calibration DIR",
     )
 
@@ -267,9 +261,15 @@ def _artifact(
 ) -> Artifact:
     request, form = order
     precision, note = request.variant.precision, kept.note
-    largest = max((abs(value) for row in note["scores"] for value in row), default=1.0)
-    converted = inputs["step"] == "int8"
-    calibration = subject.calibration if converted else None
+    scores, names = note["scores"], subject.class_names
+    if names and len(names) != len(scores[0]):
+        raise UnsupportedError(
+            f"{request.variant.name} has {len(scores[0])} scores and {len(names)} labels",
+            fix="give --labels a file with one name a line, as many as the model has scores",
+        )
+    largest = max((abs(value) for row in scores for value in row), default=0.0) or 1e-6
+    quantised = inputs["step"] == "int8"
+    calibration = subject.calibration if quantised else None
     return Artifact(
         variant=request.variant.name,
         batch=request.batch,
@@ -277,27 +277,29 @@ def _artifact(
         path=kept.path,
         sha256=kept.sha256,
         size_bytes=kept.size_bytes,
-        input=InputSpec.model_validate(note["input"]),
-        class_names=subject.class_names,
+        # Of an artifact with tensors the input says nothing.
+        input=InputSpec(dtype="float32")
+        if note["input"] is None
+        else InputSpec.model_validate(note["input"]),
+        class_names=names,
+        outputs=None if names else len(scores[0]),
+        accuracy_reason=subject.accuracy_reason,
+        tensors=subject.tensors,
         golden=Golden(
             patches=golden.path,
             patches_sha256=golden.sha256,
-            scores=note["scores"],
+            scores=scores,
             reference=note["reference"],
-            tolerance=TOLERANCES[precision] * largest,
+            tolerance=TOLERANCES.get(precision, TOLERANCES["int8"]) * largest,
         ),
-        outputs=subject.outputs,
-        accuracy_reason=subject.accuracy_reason,
         provenance={
             "weights_sha256": subject.weights_sha256,
             "recipe": inputs["recipe"],
+            "source": request.source.kind,
             "tools": dict(inputs["tools"]),
             "opset": OPSET if subject.ours else None,
-            "input_and_output": "float32"
-            if not converted or not form.integer_input
-            else note["input"]["dtype"],
-            "int8": form.quantisation() if converted else None,
-            "golden_patches": subject.golden_origin,
+            "int8": form.quantisation() if quantised else None,
+            "golden_patches": subject.golden.origin,
             "checks": list(note["checks"]),
             "calibration": calibration
             and {"name": calibration.name, "n": calibration.n, "identity": calibration.identity},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.agent.pixels import preprocessing
+from edgebench.models.feeds import picture_feeds
 from edgebench.models.onnx import graph
 from edgebench.models.onnx.integers import integer_input
 
@@ -39,17 +39,18 @@ def quantise(
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     model = onnx.load(source)
-    taken = graph.image_input(model)
+    (taken,) = graph.inputs_of(model)
     excluded = graph.names_to_exclude(model, form["exclude"])
     name, shape = taken.name, tuple(one.dim_value for one in taken.type.tensor_type.shape.dim)
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]  # the package has no types
         def __init__(self) -> None:
-            self._batches = _batches(calibration, spec, shape)
+            # The last batch is filled up from the front: minima and maxima stay those of the whole set.
+            self._feeds = picture_feeds(calibration, shape, spec, cycle=True)
 
         def get_next(self) -> dict[str, NDArray[np.float32]] | None:
-            batch = next(self._batches, None)
-            return None if batch is None else {name: batch}
+            feed = next(self._feeds, None)
+            return None if feed is None else {name: feed[0]}
 
     integers = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8}
     with TemporaryDirectory() as folder:
@@ -71,16 +72,3 @@ def quantise(
     graph.keep_used_domains(made)
     onnx.save(made, output)
     return found or {}
-
-
-def _batches(
-    patches: NDArray[np.uint8], spec: Mapping[str, Any], shape: tuple[int, ...]
-) -> Iterator[NDArray[np.float32]]:
-    """The images as the model takes them, a new array each, because the runtime keeps what it is given."""
-    batch = shape[0]
-    for start in range(0, len(patches), batch):
-        target = np.zeros(shape, np.float32)
-        # The last batch is filled up from the front: minima and maxima stay those of the whole set.
-        chosen = np.ascontiguousarray(patches[np.arange(start, start + batch) % len(patches)])
-        preprocessing(dict(spec), chosen, target)()
-        yield target

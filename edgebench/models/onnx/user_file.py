@@ -6,9 +6,8 @@ Only for processes of their own.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from edgebench.errors import InputError
 from edgebench.models.onnx import graph
@@ -17,41 +16,35 @@ MOST_BYTES = 2_000_000_000  # of a protobuf
 
 
 def make_ready(
-    model: graph.Proto, source: Path, output: Path, batch: int, spec: Mapping[str, Any], layout: str
-) -> tuple[bool, str]:
-    """Write the file to begin from.
+    model: graph.Proto,
+    source: Path,
+    output: Path,
+    shapes: Sequence[Sequence[int]],
+    layout: tuple[str, str] | None,
+) -> bool:
+    """Write the file to begin from; whether its graph was changed: with nothing to change it keeps its bytes.
 
     Args:
         model: what `read` gave; it is changed.
-        source: the user's file; its weights may lie beside it.
+        source: the user's file.
         output: a new file, with all weights in it.
-        batch: patches in a batch.
-        spec: its input as it is now.
-        layout: the layout that is wanted.
-
-    Returns:
-        Whether the graph was changed (a file with nothing to change keeps its bytes), and its precision.
+        shapes: of the inputs, the batch included, in the layout that it has.
+        layout: the layout that it has and the one that is wanted; None for inputs that are no picture.
 
     Raises:
-        UnsupportedError: it fixes another batch or size, or has several inputs.
+        UnsupportedError: it fixes another batch or size.
     """
     import onnx
 
-    sides = (spec["height"], spec["width"])
-    shape = (batch, *sides, 3) if spec["layout"] == "NHWC" else (batch, 3, *sides)
-    before = model.SerializeToString(deterministic=True)
-    beside = any(
-        tensor.external_data for tensor in onnx.load(source, load_external_data=False).graph.initializer
-    )
-    if not _is_static(model, shape):
-        graph.make_static(model, shape)
-    graph.with_layout(model, str(spec["layout"]), layout)
-    precision = graph.precision_of(model)
-    if model.SerializeToString(deterministic=True) == before and not beside:
+    changed = graph.make_static(model, shapes)
+    if layout is not None and layout[0] != layout[1]:
+        graph.with_layout(model, *layout)
+        changed = True
+    if changed or _has_weights_beside(source):
+        onnx.save(model, output)
+    else:
         shutil.copyfile(source, output)
-        return False, precision
-    onnx.save(model, output)
-    return True, precision
+    return changed
 
 
 def read(path: Path) -> graph.Proto:
@@ -62,8 +55,9 @@ def read(path: Path) -> graph.Proto:
         raise InputError(f"{path} is larger than 2 GB", fix="give a smaller model")
     try:
         model = onnx.load(path)
-        onnx.checker.check_model(model)
         size = model.ByteSize()
+        if size <= MOST_BYTES:
+            onnx.checker.check_model(model)
     except Exception as error:  # onnx and protobuf raise many kinds
         raise InputError(
             f"{path} cannot be read as ONNX",
@@ -75,6 +69,8 @@ def read(path: Path) -> graph.Proto:
     return model
 
 
-def _is_static(model: graph.Proto, shape: tuple[int, ...]) -> bool:
-    taken: Any = graph.image_input(model).type.tensor_type
-    return tuple(one.dim_value for one in taken.shape.dim) == shape
+def _has_weights_beside(source: Path) -> bool:
+    import onnx
+
+    alone = onnx.load(source, load_external_data=False)
+    return any(onnx.external_data_helper.uses_external_data(one) for one in alone.graph.initializer)
