@@ -9,12 +9,14 @@ from typing import Any
 from edgebench.contract import PrepareRequest, Progress
 from edgebench.data.landcover import CLASS_NAMES
 from edgebench.errors import UnsupportedError
+from edgebench.models import families
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.models.evaluate import RUNTIMES, Evaluation, evaluate, fp32_sibling, stored_evaluation
+from edgebench.models.inspect import inspect_model
 from edgebench.models.prepare import KIND, stored_artifact
 from edgebench.models.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
-from edgebench.models.weights import shipped_weights
+from edgebench.models.weights import count_parameters, has_shipped, shipped_weights
 
 VARIANTS = tuple(Variant(depth, precision) for depth in DEPTH_MULTIPLIERS for precision in PRECISIONS)
 
@@ -24,13 +26,15 @@ def list_variants(cache: Cache, batch: int = 1) -> list[dict[str, Any]]:
 
     Each has `variant`, `depth_multiplier`, `precision`, `parameters`, `weights_sha256`, `artifact` (path,
     size_bytes, sha256, batch, format, class_names, provenance; None until it is prepared) and `evaluation`
-    (an Evaluation as a dict; None until it is evaluated), and `reason` where there is no artifact.
+    (an Evaluation as a dict; None until it is evaluated), `reason` where there is no artifact, and
+    `accuracy_reason` where there is one that no accuracy is taken of.
     """
     rows = []
     for variant in VARIANTS:
-        artifact = stored_artifact(PrepareRequest(variant, batch, {}), cache)
+        request = PrepareRequest(variant, batch, {})
+        artifact = stored_artifact(request, cache)
         found = None if artifact is None else _evaluation(artifact, cache)
-        rows.append(_row(variant, artifact, found, ""))
+        rows.append(_row(request, artifact, found, ""))
     return rows
 
 
@@ -54,10 +58,10 @@ def list_prepared(
     rows = []
     for request, outcome in zip(requests, made, strict=True):
         if isinstance(outcome, UnsupportedError):
-            rows.append(_row(request.variant, None, None, " ".join(str(outcome).splitlines())))
+            rows.append(_row(request, None, None, " ".join(str(outcome).splitlines())))
         else:
             found = _evaluation(outcome, cache, siblings) if _can_be_evaluated(outcome) else None
-            rows.append(_row(request.variant, outcome, found, ""))
+            rows.append(_row(request, outcome, found, ""))
     return rows
 
 
@@ -80,8 +84,9 @@ def _evaluation(
 
 
 def _row(
-    variant: Variant, artifact: Artifact | None, evaluation: Evaluation | None, reason: str
+    request: PrepareRequest, artifact: Artifact | None, evaluation: Evaluation | None, reason: str
 ) -> dict[str, Any]:
+    variant, source = request.variant, request.source
     row: dict[str, Any] = {
         "variant": variant.name,
         "depth_multiplier": variant.depth_multiplier,
@@ -91,13 +96,19 @@ def _row(
         "artifact": None,
         "evaluation": evaluation and asdict(evaluation),
         "reason": reason,
+        "accuracy_reason": "",
     }
-    try:
+    if source.kind == "weights" and source.path is not None:
+        row |= {"parameters": count_parameters(source.path), "weights_sha256": source.sha256}
+    elif has_shipped(variant.family, variant.depth_multiplier):
         weights = shipped_weights(variant.depth_multiplier, variant.family)
         row |= {"parameters": weights.parameters, "weights_sha256": weights.sha256}
-    except UnsupportedError as error:
-        row["reason"] = reason or error.what
+    elif variant.family in families.known():
+        row["parameters"] = families.spec(variant.family).parameters(variant.depth_multiplier)
+    elif source.kind in ("tflite", "onnx", "keras") and source.path is not None:
+        row["parameters"] = inspect_model(source.path).parameters
     if artifact is not None:
+        row["accuracy_reason"] = artifact.accuracy_reason
         row["artifact"] = artifact.model_dump(
             mode="json",
             include={"path", "size_bytes", "sha256", "batch", "format", "class_names", "provenance"},

@@ -161,6 +161,9 @@ def print_variants(
     console.print(table)
     if any((row.get("evaluation") or {}).get("overlapping") for row in rows):
         line(console, words.OVERLAP_NOTE)
+    for reason in dict.fromkeys(row.get("accuracy_reason") for row in rows):
+        if reason:
+            line(console, f"{', '.join(_models(rows, reason))}: {reason}", indent=2)
     for row in rows:
         artifact = row.get("artifact")
         if artifact:
@@ -174,6 +177,12 @@ def print_variants(
     if families:
         console.print()
         print_families(console, families)
+
+
+def _models(rows: Sequence[Mapping[str, Any]], reason: str) -> list[str]:
+    """The models, without precision, that have no accuracy for one reason."""
+    found = [str(row.get("variant", "")) for row in rows if row.get("accuracy_reason") == reason]
+    return list(dict.fromkeys(name.rpartition("-")[0] for name in found))
 
 
 def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
