@@ -68,7 +68,7 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
     plan = built.plan
     estimates = [
         estimate(
-            known_cost(cache, trial.inputs, trial.variant),
+            known_cost(cache, trial.inputs, trial.variant, trial.macs),
             patches=plan.scene_of(trial).patches,
             passes=plan.passes,
             idle_s=IDLE_WINDOW_S if meters_of(trial.target) else 0.0,
