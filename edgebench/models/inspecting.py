@@ -8,31 +8,27 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from edgebench.errors import InputError
+from edgebench.models import inspect_keras, inspect_onnx, inspect_tflite
 from edgebench.models.macs import Malformed
 from edgebench.models.processes import Job, Report, serve
 
+_READERS: Mapping[str, Callable[[Path], dict[str, Any]]] = {
+    "tflite": inspect_tflite.read,
+    "onnx": inspect_onnx.read,
+    "keras": inspect_keras.read,
+}
 _CPU_S = 120  # a file that keeps its reader busy for longer is not one that was meant to be read
 
 
 def read(job: Job, report: Report) -> dict[str, Any]:
     """The facts of one file; InputError, whose `what` is the reason, where it is damaged."""
-    path = Path(job["path"])
     try:
-        if job["format"] == "tflite":
-            from edgebench.models import inspect_tflite
-
-            return inspect_tflite.read(path)
-        if job["format"] == "onnx":
-            from edgebench.models import inspect_onnx
-
-            return inspect_onnx.read(path)
-        from edgebench.models import inspect_keras
-
-        return inspect_keras.read(path)
+        return _READERS[job["format"]](Path(job["path"]))
     except Malformed as error:
         raise InputError(str(error)) from error
     except MemoryError as error:
