@@ -6,6 +6,7 @@ Everything is read from the file, or was said by the user; what neither tells ha
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -113,8 +114,6 @@ def understand(facts: ModelFacts, choice: InputChoice, name: str) -> OwnModel:
             why = f"its input is {facts.inputs[0].dtype}, which no picture is"
         else:
             picture = _picture(facts, facts.inputs[0], layout, given.get(0), choice, notes)
-    if picture is None:
-        _refuse_picture_choices(choice, name, why)
     inputs = tuple(
         _fixed(tensor, given.get(place), picture, notes) for place, tensor in enumerate(facts.inputs)
     )
@@ -193,20 +192,12 @@ def plain_stem(path: Path) -> str:
 
 
 def _given_shapes(facts: ModelFacts, choice: InputChoice, name: str) -> dict[int, tuple[int, ...]]:
-    places = {tensor.name: place for place, tensor in enumerate(facts.inputs)}
-    # TFLite's converters decorate names: serving_default_tokens:0 is what the user calls tokens.
-    places |= {
-        re.sub(r"^serving_default_|:\d+$", "", tensor.name): place
-        for place, tensor in enumerate(facts.inputs)
-    }
+    names = [tensor.name for tensor in facts.inputs]
     found: dict[int, tuple[int, ...]] = {}
     for asked, shape in choice.shapes:
-        place = 0 if not asked and len(facts.inputs) == 1 else places.get(asked)
+        place = place_of(asked, names)
         if place is None:
-            raise UsageError(
-                f"--input-shape: {name} has no input {asked!r}",
-                fix=f"its inputs: {', '.join(_shown(tensor) for tensor in facts.inputs)}",
-            )
+            continue  # another model's of the same run
         have = facts.inputs[place].shape
         fits = len(have) == len(shape) and all(
             length is None or length == new for length, new in zip(have, shape, strict=True)
@@ -218,6 +209,14 @@ def _given_shapes(facts: ModelFacts, choice: InputChoice, name: str) -> dict[int
             )
         found[place] = shape
     return found
+
+
+def place_of(asked: str, names: Sequence[str]) -> int | None:
+    """Which input is meant: by its name, with or without what converters add, or the only one by ""."""
+    if not asked:
+        return 0 if len(names) == 1 else None
+    plain = [re.sub(r"^serving_default_|:\d+$", "", name) for name in names]
+    return names.index(asked) if asked in names else plain.index(asked) if asked in plain else None
 
 
 def _layout(
@@ -278,13 +277,6 @@ def _normalisation(
     if any(layer in facts.operations for layer in _INSIDE):
         return (1.0,), (0.0,), "the model's own rescaling"
     return (DEFAULT_DIVISOR,), (DEFAULT_OFFSET,), ""
-
-
-def _refuse_picture_choices(choice: InputChoice, name: str, why: str) -> None:
-    said = {"--layout": choice.layout, "--input-scale": choice.scale, "--input-mean": choice.mean}
-    for flag, value in said.items():
-        if value is not None:
-            raise UsageError(f"{flag} does not fit {name}", why=why, fix=f"leave {flag} out")
 
 
 def _fixed(

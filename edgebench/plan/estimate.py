@@ -36,9 +36,9 @@ class Estimate:
 
 def rough_cost(variant: Variant, macs: int | None = None) -> Cost:
     """A guess from the number of operations (`macs`, else a family's), good within a factor of a few."""
-    macs = macs or families.macs_of(variant.family, variant.depth_multiplier) or _UNKNOWN_MACS
+    known = macs or families.macs_of(variant.family, variant.depth_multiplier) or _UNKNOWN_MACS
     speed = _ROUGH_GIGA_MACS_PER_S.get(variant.precision, 90.0) * 1e9
-    return Cost(macs / speed + _ROUGH_PIXELS_S, measured=False)
+    return Cost(known / speed + _ROUGH_PIXELS_S, measured=False)
 
 
 def known_cost(cache: Cache, inputs: Mapping[str, object], variant: Variant, macs: int | None = None) -> Cost:

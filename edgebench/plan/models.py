@@ -15,7 +15,7 @@ from edgebench.data.shipped import shipped_scene
 from edgebench.errors import InputError, UsageError
 from edgebench.models import families
 from edgebench.models.cache import Cache
-from edgebench.models.own import require_labels_fit
+from edgebench.models.own import OwnModel, place_of, require_labels_fit
 from edgebench.models.own_files import read_source
 from edgebench.models.own_golden import golden_of_images, golden_of_scene
 from edgebench.models.source import SHIPPED, InputChoice, ModelSource
@@ -204,22 +204,40 @@ def _refuse_choices_without_use(
     choice: InputChoice | None,
     inputs: Path | None,
 ) -> None:
-    files = [one for one in found if one.source.model is not None]
+    files = [one.source.model for one in found if one.source.model is not None]
     if widths and all(one.source.own for one in found):
         raise UsageError(
             "--width and --depth are of families", why="a model file has one width", fix="leave them out"
         )
     if names is not None and not any(one.source.own for one in found):
         raise UsageError("--labels names the classes of a model of yours", fix="add --model FILE")
-    if choice is not None and choice.identity() and not files:
-        raise UsageError(
-            "what was said of the input fits no model of this run",
-            why="a family knows its input",
-            fix="leave it out, or add --model FILE",
-        )
+    if choice is not None:
+        _refuse_input_without_use(files, choice)
     if inputs is not None and all(one.takes_pictures for one in found):
         raise UsageError(
             "--inputs is for models that take no picture",
             why="those of this run are timed with the scene",
             fix="leave it out, or use --scene",
         )
+
+
+def _refuse_input_without_use(files: Sequence[OwnModel], choice: InputChoice) -> None:
+    if choice.identity() and not files:
+        raise UsageError(
+            "what was said of the input fits no model of this run",
+            why="a family knows its input",
+            fix="leave it out, or add --model FILE",
+        )
+    said = {"--layout": choice.layout, "--input-scale": choice.scale, "--input-mean": choice.mean}
+    for flag, value in said.items():
+        if value is not None and all(model.picture is None for model in files):
+            raise UsageError(
+                f"{flag} fits no model of this run", why=files[0].accuracy_reason, fix=f"leave {flag} out"
+            )
+    for asked, _ in choice.shapes:
+        names = [[tensor.name for tensor in model.inputs] for model in files]
+        if all(place_of(asked, one) is None for one in names):
+            raise UsageError(
+                f"--input-shape: no model of this run has {'one input alone' if not asked else repr(asked)}",
+                fix=f"write NAME=...; the inputs: {', '.join(name for one in names for name in one)}"[:500],
+            )

@@ -75,3 +75,32 @@ def test_paces_that_cannot_be_are_usage_errors(name, value):
 def test_a_pace_from_the_environment():
     config = resolve({}, env={"EDGEBENCH_PERIOD": "2.5", "EDGEBENCH_RETRIES": "3"}).config
     assert (config.period, config.sustained, config.retries) == (2.5, None, 3)
+
+
+def test_numbers_of_the_input_and_the_cut_are_read_from_text():
+    config = resolve(
+        {"input_scale": "58.4,57.1,57.4", "input_mean": "127.5", "patch": "320X240", "model": ["a.tflite"]}
+    ).config
+    assert config.input_scale == (58.4, 57.1, 57.4)
+    assert config.input_mean == (127.5,)
+    assert config.patch == (320, 240)
+    assert resolve({}, env={"EDGEBENCH_MODEL": "a.onnx, resnet50"}).config.model == ("a.onnx", "resnet50")
+    assert resolve({}, project={"patch": [10, 20], "input_scale": 255}).config.input_scale == (255.0,)
+
+
+@pytest.mark.parametrize(
+    ("flags", "word"),
+    [
+        ({"input_scale": "1,2"}, "input-scale: .*one number, or three"),
+        ({"input_scale": "0"}, "input-scale: .*out of range"),
+        ({"input_mean": "nan"}, "input-mean: .*out of range"),
+        ({"input_mean": "a"}, "input-mean: .*one number"),
+        ({"patch": "224"}, "patch: .*WIDTHxHEIGHT"),
+        ({"patch": "0x5"}, "patch: .*out of range"),
+        ({"stride": 0}, "stride"),
+        ({"layout": "HWC"}, "layout"),
+    ],
+)
+def test_numbers_that_cannot_be_are_usage_errors(flags, word):
+    with pytest.raises(UsageError, match=word):
+        resolve(flags)

@@ -1,0 +1,104 @@
+"""A user's own model and data, walked as a user does: from the file to the report; and what is no model."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import edgebench
+from edgebench.store.schemas import schema
+from tests.own_models import CLASSES, make_pictures
+from tests.walk.conftest import Place, make_place
+
+QUICK = ("--sessions", "1", "--passes", "1", "--no-telemetry")
+Done = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def mine(tmp_path_factory: pytest.TempPathFactory, own_models: Path) -> Place:
+    place = make_place(tmp_path_factory.mktemp("own"))
+    shutil.copytree(own_models, place.folder, dirs_exist_ok=True)
+    make_pictures(place.folder / "test", 3)
+    (place.folder / "wrong.txt").write_text("a\nb\n")
+    (place.folder / "broken.tflite").write_bytes((place.folder / "tower.tflite").read_bytes()[:700])
+    (place.folder / "notes.onnx").write_text("no model")
+    (place.folder / "hollow" / "cat").mkdir(parents=True)
+    return place
+
+
+@pytest.fixture(scope="module")
+def walked(mine: Place) -> tuple[Place, Done]:
+    return mine, mine.run(
+        "run", "--device", "cpu", "--model", "tower.tflite", "--model", "two.tflite", "--images", "test",
+        "--labels", "labels.txt", "--input-scale", "1", "--scene", "scene.png", "--patch", "60x40",
+        "--stride", "50", "--name", "mine", *QUICK,
+    )  # fmt: skip
+
+
+def test_models_of_the_user_stand_side_by_side(walked: tuple[Place, Done]):
+    place, done = walked
+    assert done.returncode == 0, done.stderr
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    assert "tower-" in done.stdout and "9/9" in done.stdout
+    assert "400 inferences" in " ".join(done.stdout.split())
+    results = edgebench.load(place.folder / "results" / "mine")
+    tower, two = results.experiment.trials
+    assert (tower.depth_multiplier, tower.class_names) == (None, CLASSES)
+    scene = results.experiment.scene_of(tower)
+    assert (scene.patch, scene.patch_width, scene.stride, scene.patches) == (40, 60, 50, 9 * 13)
+    assert results.experiment.scene_of(two).kind == "samples"
+    assert "2 inputs" in two.accuracy_reason
+    steady = results.passes.query("phase == 'steady'").set_index("trial")["patches"]
+    assert steady[tower.key] == 9 * 13
+    assert steady[two.key] == 400
+    for trial in (tower, two):
+        (record,) = results.session_records(trial.key)
+        assert record.golden is not None
+        assert record.golden.max_abs_diff <= record.golden.tolerance
+    jsonschema.validate(
+        json.loads((place.folder / "results" / "mine" / "experiment.json").read_text()), schema("experiment")
+    )
+
+
+def test_every_export_shows_them(walked: tuple[Place, Done]):
+    place, _ = walked
+    done = place.run("show", "mine", "--json")
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, schema("result"))
+    tower, two = document["trials"]
+    assert tower["accuracy"]["k"] == tower["accuracy"]["n"] == 9
+    assert tower["timed"].endswith("patches of 60 x 40, 50 apart")
+    assert two["accuracy"] is None and "2 inputs" in two["reasons"]["accuracy"]
+    page = (place.folder / "results" / "mine" / "report.html").read_text()
+    assert tower["variant"].removesuffix("-fp32") in page
+    assert "image_s by model and precision" in page
+    for format_ in ("csv", "md"):
+        done = place.run("report", "mine", "-o", f"mine.{format_}")
+        assert done.returncode == 0, done.stderr
+        assert tower["variant"] in (place.folder / f"mine.{format_}").read_text().replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--model", "tower.tflite", "--labels", "wrong.txt"], 1, "labels are 2 and tower-"),
+        (["--model", "broken.tflite"], 1, "broken.tflite"),
+        (["--model", "notes.onnx"], 1, "notes.onnx"),
+        (["--model", "bare_saved"], 1, "no signature"),
+        (["--model", "flex.tflite"], 1, "an operation that LiteRT does not have"),
+        (["--model", "tower.tflite", "--precision", "int8"], 1, "taken as it is"),
+        (["--model", "tower.tflite", "--images", "hollow"], 1, "is empty"),
+        (["--model", "two.tflite", "--input-shape", "tokens=1,7"], 2, "does not fit"),
+        (["--model", "nowhere.tflite"], 1, "no file nowhere.tflite"),
+    ],
+)
+def test_what_cannot_be_measured_is_said_before_anything_is(mine: Place, words: list[str], code, says):
+    done = mine.run("run", "--device", "cpu", "--scene", "scene.png", "--name", "bad", *QUICK, *words)
+    assert says in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert "fix:" in done.stderr
+    assert done.returncode == code, done.stderr
+    assert not (mine.folder / "results" / "bad").exists()
