@@ -12,6 +12,8 @@ from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
 from edgebench.contract import PrepareRequest
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
+from edgebench.models.onnx.form import OnnxForm
+from edgebench.models.onnx.prepare import Order, prepare_onnx
 from edgebench.models.prepare import prepare_tflite, tool_versions
 from edgebench.models.variant import PRECISIONS, Variant
 from tests.own_models import make_models
@@ -44,6 +46,18 @@ def prepared_quarter(session_cache: Cache) -> dict[str, Artifact]:
         pytest.skip("conversion takes tensorflow")
     requests = [PrepareRequest(Variant(0.25, precision), 1, {}) for precision in PRECISIONS]
     outcomes = prepare_tflite(requests, session_cache, lambda _: None)
+    artifacts = [outcome for outcome in outcomes if isinstance(outcome, Artifact)]
+    assert len(artifacts) == len(PRECISIONS), outcomes
+    return dict(zip(PRECISIONS, artifacts, strict=True))
+
+
+@pytest.fixture(scope="session")
+def onnx_quarter(session_cache: Cache) -> dict[str, Artifact]:
+    """Depth multiplier 0.25 as ONNX, batch 1, by precision; really converted."""
+    if tool_versions()["tensorflow"] is None:
+        pytest.skip("conversion takes tensorflow")
+    requests = [PrepareRequest(Variant(0.25, precision), 1, {}) for precision in PRECISIONS]
+    outcomes = prepare_onnx([Order(one, OnnxForm()) for one in requests], session_cache, lambda _: None)
     artifacts = [outcome for outcome in outcomes if isinstance(outcome, Artifact)]
     assert len(artifacts) == len(PRECISIONS), outcomes
     return dict(zip(PRECISIONS, artifacts, strict=True))

@@ -66,6 +66,13 @@ def test_uint8_that_needs_no_change_is_copied(patches):
     np.testing.assert_array_equal(target, patches)
 
 
+@pytest.mark.parametrize(("dtype", "zero_point", "less"), [("int8", -1, 128), ("uint8", 127, 0)])
+def test_the_middle_of_the_pixels_needs_no_rounding(patches, dtype, zero_point, less):
+    target = np.empty(patches.shape, dtype)
+    preprocessing(spec(dtype, 1 / 127.5, zero_point), patches, target)()
+    np.testing.assert_array_equal(target.astype(int), patches.astype(int) - less)
+
+
 def test_float16_rounds_the_float32_result(patches):
     target = np.empty(patches.shape, np.float16)
     preprocessing(spec("float16"), patches, target)()

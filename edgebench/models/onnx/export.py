@@ -50,8 +50,6 @@ def export(job: Mapping[str, Any], output: Path) -> NDArray[np.float32]:
         for feed in golden_feeds(Path(job["golden"]), job["shapes"], own)
     ]
 
-    # A process's counters go into the names in the file, which must be the same whatever came before it.
-    tf2onnx.utils.INTERNAL_NAME = 1
     names = [INPUT_NAME] if len(job["shapes"]) == 1 else [f"input_{at}" for at in range(len(job["shapes"]))]
     signature = [
         tf.TensorSpec(shape, one.dtype, name=name)
@@ -78,7 +76,7 @@ def export(job: Mapping[str, Any], output: Path) -> NDArray[np.float32]:
         raw.unlink()
     folded = onnx.load(output)
     graph.keep_used_domains(folded)
-    graph.name_all(folded)
+    graph.name_by_order(folded)
     onnx.save(folded, output)
     return np.concatenate(wanted)
 

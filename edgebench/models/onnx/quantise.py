@@ -39,6 +39,7 @@ def quantise(
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     model = onnx.load(source)
+    graph.name_all(model)
     (taken,) = graph.inputs_of(model)
     excluded = graph.names_to_exclude(model, form["exclude"])
     name, shape = taken.name, tuple(one.dim_value for one in taken.type.tensor_type.shape.dim)
@@ -54,9 +55,10 @@ def quantise(
 
     integers = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8}
     with TemporaryDirectory() as folder:
-        inferred = Path(folder) / "inferred.onnx"
+        named, inferred = Path(folder) / "named.onnx", Path(folder) / "inferred.onnx"
+        onnx.save(model, named)
         # What the runtime's guide asks for first; the symbolic part is for transformers.
-        quant_pre_process(source, inferred, skip_symbolic_shape=True)
+        quant_pre_process(named, inferred, skip_symbolic_shape=True)
         quantize_static(
             inferred,
             output,
