@@ -62,6 +62,7 @@ class Model:
         self._binding = self._session.io_binding()
         self._run = self._session.run_with_iobinding
         self._held = ()  # type: Tuple[NDArray[Any], ...]  # what is bound has to stay
+        self._loose = []  # type: List[str]
         self._outputs = [self._bind_output(output) for output in self._session.get_outputs()]
         self._scores = self._row()
 
@@ -90,12 +91,12 @@ class Model:
         """
         if isinstance(slot.array, tuple) and slot.array is not self._held:
             self._bind_inputs(slot.array)
+        for name in self._loose:  # what the last run made is bound now, and the next may be of another size
+            self._binding.bind_output(name, "cpu")
         self._run(self._binding)
         if self._scores is not None:
             return self._scores
-        if all(held is not None for held in self._outputs):
-            return tuple(self._outputs)
-        return tuple(self._binding.copy_outputs_to_cpu())
+        return tuple(self._binding.copy_outputs_to_cpu() if self._loose else self._outputs)
 
     def _bind_inputs(self, arrays: "Tuple[NDArray[Any], ...]") -> None:
         if len(arrays) != len(self._names):
@@ -113,7 +114,7 @@ class Model:
     def _bind_output(self, output: Any) -> "Optional[NDArray[Any]]":
         """The memory that is bound to an output; None where its shape is known only after a run."""
         if not _is_static(output.shape) or output.type not in DTYPES:
-            self._binding.bind_output(output.name, "cpu")
+            self._loose.append(str(output.name))
             return None
         held: "NDArray[Any]" = np.zeros(tuple(output.shape), _dtype(output))
         _bind(self._binding.bind_output, output.name, held)

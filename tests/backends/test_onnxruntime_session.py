@@ -1,0 +1,172 @@
+"""ONNX Runtime for real: sessions on prepared artifacts against plain calls, options, and doctor."""
+
+import importlib
+import io
+import sys
+from importlib.metadata import PackageNotFoundError
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from pydantic import ValidationError
+
+from edgebench import registry
+from edgebench.contract import ImageSet, Launch, MeasurePlan, PrepareRequest, Scene, SessionSettings, Target
+from edgebench.errors import SessionError, UnsupportedError
+from edgebench.link.agent_device import AgentDevice
+from edgebench.link.local import LocalLink
+from edgebench.link.zipapp import agent_file
+from edgebench.measure.golden import compare, require
+from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache
+from edgebench.models.variant import Variant
+
+backend = registry.backend("onnxruntime")
+checks: Any = importlib.import_module(backend.__module__.rpartition(".")[0] + ".checks")
+TARGET = Target(name="ort", device="onnxruntime")
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory):
+    agent, _ = agent_file(Cache(tmp_path_factory.mktemp("agent")))
+    opened = AgentDevice(LocalLink(agent), backend.runner_files())
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    """Ten patches of smooth noise."""
+    coarse = np.random.default_rng(2).integers(0, 256, (10, 7, 7, 3), np.uint8)
+    held = io.BytesIO()
+    np.save(held, coarse.repeat(32, 1).repeat(32, 2))
+    path, digest = Cache(tmp_path_factory.mktemp("images")).add_bytes(held.getvalue(), ".npy")
+    return ImageSet("noise", path, digest, 10, None, ())
+
+
+def options(**said):
+    return backend.options_model.model_validate({"threads": 1, **said}).model_dump(mode="json")
+
+
+def settings(**said):
+    return SessionSettings(1, options(**said), Launch())
+
+
+def plainly(artifact, patches):
+    """The same by the runtime's own `run`, and another way of preprocessing."""
+    choice = onnxruntime.SessionOptions()
+    choice.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(artifact.path), choice, providers=["CPUExecutionProvider"])
+    rows = []
+    for patch in patches:
+        if artifact.input.dtype == "int8":
+            made = (patch.astype(np.int16) - 128).astype(np.int8)
+        else:
+            made = patch.astype(np.float32) / np.float32(127.5) - np.float32(1)
+        rows.append(session.run(None, {session.get_inputs()[0].name: made[None]})[0][0])
+    return np.stack(rows)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+def test_scores_are_to_the_bit_those_of_plain_calls(device, onnx_quarter, images, precision):
+    artifact = onnx_quarter[precision]
+    with device.session(artifact, settings()) as session:
+        golden = session.golden()
+        predicted = session.predict(images)
+        told = session.facts()["runtime"]
+    np.testing.assert_array_equal(predicted, plainly(artifact, np.load(images.path)))
+    require(compare(golden, artifact.golden, options()))
+    assert (told["name"], told["version"]) == ("onnxruntime", onnxruntime.__version__)
+    assert (told["providers"], told["threads"]) == (["CPUExecutionProvider"], 1)
+
+
+def test_a_pass_over_a_scene(device, onnx_quarter, images, tmp_path):
+    patches = np.load(images.path)
+    pixels = np.concatenate([np.concatenate(patches[:3], 1), np.concatenate(patches[3:6], 1)])
+    np.save(tmp_path / "scene.npy", pixels)
+    scene = Scene(tmp_path / "scene.npy", "0" * 64, *pixels.shape[:2])
+    with device.session(onnx_quarter["int8"], settings(threads=2)) as session:
+        passes = list(session.measure(MeasurePlan(scene, passes=2, warmup_cap=10)))
+        predicted = session.predict(images)
+        facts = session.facts()
+    assert [one.phase for one in passes] == ["first", "warmup", "steady", "steady"]
+    np.testing.assert_array_equal(passes[-1].scores, predicted[:6])
+    assert facts["cold"]["load_s"] > 0
+    assert facts["runtime"]["threads"] == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "content", "words"),
+    [
+        ({"provider": "CUDAExecutionProvider"}, None, "CPUExecutionProvider"),
+        ({}, b"no model", ""),
+        ({"provider_options": "no_such=1"}, None, ""),
+    ],
+)
+def test_what_cannot_be_loaded_is_a_failed_load(device, onnx_quarter, tmp_path, said, content, words):
+    artifact = onnx_quarter["int8"]
+    if content is not None:
+        (tmp_path / "broken.onnx").write_bytes(content)
+        artifact = Artifact.model_validate({**artifact.model_dump(), "path": tmp_path / "broken.onnx"})
+    elif "provider_options" in said:
+        artifact = Artifact.model_validate({**artifact.model_dump(), "batch": 2})
+    with pytest.raises(SessionError) as caught:
+        device.session(artifact, settings(**said)).__enter__()
+    assert (caught.value.status, caught.value.stage) == ("load_failed", "load")
+    assert words in str(caught.value)
+
+
+def test_options_are_checked_and_decide_the_int8_file():
+    for wrong in ({"provider": "cuda"}, {"provider_options": "a"}, {"provider_options": "a=1,,"}, {"x": 1}):
+        with pytest.raises(ValidationError):
+            backend.options_model.model_validate(wrong)
+
+    def inputs(precision, **said):
+        request = PrepareRequest(Variant(0.25, precision), 1, options(**said))
+        return backend.prepare_inputs(request)
+
+    assert inputs("int8")["form"]["activations"] == "int8"
+    assert inputs("int8", int8="qoperator")["form"]["activations"] == "uint8"
+    assert inputs("int8", int8="qoperator", activations="int8")["form"]["activations"] == "int8"
+    assert inputs("fp32", int8="qoperator") == inputs("fp32")
+    # What decides only how a session runs leaves the artifact alone.
+    assert inputs("int8", threads=3, optimisation="basic") == inputs("int8")
+    with pytest.raises(UnsupportedError):
+        inputs("int4")
+
+
+def test_it_prepares_what_its_options_ask_for(onnx_quarter, session_cache):
+    requests = [PrepareRequest(Variant(0.25, precision), 1, options()) for precision in onnx_quarter]
+    assert backend.prepare(requests, session_cache, lambda _: None) == list(onnx_quarter.values())
+
+
+def subjects(target=TARGET):
+    return {finding.subject: finding for finding in checks.runtime_findings(target)}
+
+
+def test_doctor_asks_the_runtime_for_its_providers():
+    found = subjects()
+    assert (found["onnxruntime"].level, found["onnxruntime"].message) == ("ok", onnxruntime.__version__)
+    assert (found["provider"].level, found["preparing"].level) == ("ok", "ok")
+    asked = Target(name="ort", device="onnxruntime", options={"provider": "CUDAExecutionProvider"})
+    provider = subjects(asked)["provider"]
+    assert provider.level == "error"
+    assert "CPUExecutionProvider" in provider.message
+    assert provider.fix
+    assert {"governor", "memory", "clock"} <= {finding.subject for finding in backend.check(TARGET)}
+
+
+def test_doctor_names_what_is_missing(monkeypatch, tmp_path):
+    def missing(package):
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr(checks, "version", missing)
+    assert subjects()["preparing"].level == "warning"
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')
+    bare.chmod(0o755)
+    for python in (str(bare), "/no/such/python"):
+        target = Target(name="ort", device="onnxruntime", launch=Launch(python=python))
+        assert subjects(target)["onnxruntime"].level == "error"
+        assert "provider" not in subjects(target)
