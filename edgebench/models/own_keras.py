@@ -14,8 +14,6 @@ The first answers with the inputs and outputs of the serving signature. The seco
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +24,11 @@ from edgebench.errors import InputError, UnsupportedError
 from edgebench.models import litert
 from edgebench.models.convert import configure
 from edgebench.models.feeds import Feed, golden_feeds, picture_feeds
-from edgebench.models.keras_source import SIGNATURE
+from edgebench.models.keras_source import build_keras
 from edgebench.models.onnx import agreement
 from edgebench.models.processes import Job, Report, serve
 
 _STEPS = {"fp32": "export", "fp16": "fp16", "int8": "int8"}
-
-
-@dataclass(frozen=True)
-class Network:
-    """`call` takes one tensor an input and gives a list of outputs; `keeps` is what it needs alive."""
-
-    call: Callable[..., list[Any]]
-    inputs: Sequence[Any]  # TensorSpecs, in the file's order
-    outputs: Sequence[tuple[str, Any]]
-    keeps: Any
 
 
 def answer(job: Job, report: Report) -> dict[str, Any]:
@@ -48,7 +36,7 @@ def answer(job: Job, report: Report) -> dict[str, Any]:
     import tensorflow as tf
 
     if "inspect" in job:
-        network = _saved_model(tf, job["inspect"])
+        network = build_keras({"kind": "saved_model", "path": job["inspect"]})
         return {
             "inputs": [_facts(one.name, one) for one in network.inputs],
             "outputs": [_facts(name, one) for name, one in network.outputs],
@@ -60,8 +48,7 @@ def answer(job: Job, report: Report) -> dict[str, Any]:
 
 
 def _convert(tf: Any, job: Job, report: Report) -> dict[str, Any]:
-    tf.keras.backend.clear_session()  # names in the file count on from model to model
-    network = _saved_model(tf, job["path"]) if job["kind"] == "saved_model" else _keras(tf, job["path"])
+    network = build_keras(job)
     specs = [
         tf.TensorSpec(shape, one.dtype, name=f"input_{place}")
         for place, (shape, one) in enumerate(zip(job["shapes"], network.inputs, strict=True))
@@ -131,49 +118,6 @@ def _described(
     return {"scores": exact[: job["n"]].tolist(), "reference": "Keras float32", "check": check, **told}
 
 
-def _keras(tf: Any, path: str) -> Network:
-    try:
-        # safe_mode: a file may bring no code of its own.
-        model = tf.keras.models.load_model(path, compile=False, safe_mode=True)
-    except Exception as error:  # Keras raises many kinds for files that are not its own
-        raise _unreadable(path, error) from error
-
-    def call(*tensors: Any) -> list[Any]:
-        given = tensors[0] if len(tensors) == 1 else list(tensors)
-        return list(tf.nest.flatten(model(given, training=False)))
-
-    return Network(call, model.inputs, [(one.name, one) for one in model.outputs], model)
-
-
-def _saved_model(tf: Any, path: str) -> Network:
-    try:
-        loaded = tf.saved_model.load(path)
-    except Exception as error:  # as above
-        raise _unreadable(path, error) from error
-    signatures = getattr(loaded, "signatures", {})
-    if SIGNATURE not in signatures:
-        raise InputError(
-            f"{path} has no signature {SIGNATURE}",
-            why=f"it has {', '.join(signatures) or 'none'}",
-            fix="save it with model.export(FOLDER), or with signatures= of tf.saved_model.save",
-        )
-    function = signatures[SIGNATURE]
-    inputs = function.structured_input_signature[1]
-    outputs = function.structured_outputs
-    names = sorted(inputs)
-    for name in names:
-        if inputs[name].shape.rank is None:
-            raise UnsupportedError(
-                f"the input {name} of {path} has no rank", fix="save it with a signature that has one"
-            )
-    specs = [tf.TensorSpec(inputs[name].shape, inputs[name].dtype, name=name) for name in names]
-
-    def call(*tensors: Any) -> list[Any]:
-        return list(tf.nest.flatten(function(**dict(zip(names, tensors, strict=True)))))
-
-    return Network(call, specs, [(name, outputs[name]) for name in sorted(outputs)], loaded)
-
-
 def _facts(name: str, tensor: Any) -> dict[str, Any]:
     shape = [None if length is None else int(length) for length in tensor.shape]
     return {"name": name, "dtype": tensor.dtype.name, "shape": shape}
@@ -186,14 +130,6 @@ def _not_converted(what: str, precision: str, error: Exception) -> dict[str, str
         "why": text[:500] or type(error).__name__,
         "fix": "use operations that TFLite has built in, or take another runtime (--device onnxruntime)",
     }
-
-
-def _unreadable(path: str, error: Exception) -> InputError:
-    return InputError(
-        f"{path} cannot be read as a model",
-        why=" ".join((str(error) or type(error).__name__).split())[:500],
-        fix="save it with Keras 3: model.save('NAME.keras'), or model.export(FOLDER) for a SavedModel",
-    )
 
 
 if __name__ == "__main__":
