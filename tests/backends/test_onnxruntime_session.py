@@ -97,24 +97,31 @@ def test_a_pass_over_a_scene(device, onnx_quarter, images, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "content", "words"),
+    ("said", "change", "words"),
     [
-        ({"provider": "CUDAExecutionProvider"}, None, "CPUExecutionProvider"),
-        ({}, b"no model", ""),
-        ({"provider_options": "no_such=1"}, None, ""),
+        ({"provider": "CUDAExecutionProvider"}, {}, "CPUExecutionProvider"),
+        ({}, {"path": "broken.onnx"}, ""),
+        ({}, {"batch": 2}, ""),
     ],
 )
-def test_what_cannot_be_loaded_is_a_failed_load(device, onnx_quarter, tmp_path, said, content, words):
-    artifact = onnx_quarter["int8"]
-    if content is not None:
-        (tmp_path / "broken.onnx").write_bytes(content)
-        artifact = Artifact.model_validate({**artifact.model_dump(), "path": tmp_path / "broken.onnx"})
-    elif "provider_options" in said:
-        artifact = Artifact.model_validate({**artifact.model_dump(), "batch": 2})
+def test_what_cannot_be_loaded_is_a_failed_load(device, onnx_quarter, tmp_path, said, change, words):
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    if "path" in change:
+        change = {"path": tmp_path / change["path"]}
+    artifact = Artifact.model_validate({**onnx_quarter["int8"].model_dump(), **change})
     with pytest.raises(SessionError) as caught:
         device.session(artifact, settings(**said)).__enter__()
     assert (caught.value.status, caught.value.stage) == ("load_failed", "load")
     assert words in str(caught.value)
+
+
+def test_a_batch_of_four_scores_as_one_does(device, onnx_quarter, images, session_cache):
+    requests = [PrepareRequest(Variant(0.25, "int8"), 4, options())]
+    (artifact,) = backend.prepare(requests, session_cache, lambda _: None)
+    with device.session(artifact, SessionSettings(4, options(), Launch())) as session:
+        require(compare(session.golden(), artifact.golden, options()))
+        found = session.predict(images)
+    assert np.abs(found - plainly(onnx_quarter["int8"], np.load(images.path))).max() < 0.02
 
 
 def test_options_are_checked_and_decide_the_int8_file():
