@@ -81,7 +81,10 @@ def _convert(tf: Any, job: Job, report: Report) -> dict[str, Any]:
         except Exception as error:  # the converter's errors are its own
             made[precision] = {"unsupported": _not_converted(job["what"], precision, error)}
             continue
-        made[precision] = _described(file, precision, feeds, exact, job, batch)
+        try:
+            made[precision] = _described(file, precision, feeds, exact, job, batch)
+        except UnsupportedError as error:
+            made[precision] = {"unsupported": {"what": error.what, "why": error.why, "fix": error.fix}}
     return made
 
 

@@ -115,15 +115,6 @@ def test_what_cannot_be_loaded_is_a_failed_load(device, onnx_quarter, tmp_path, 
     assert words in str(caught.value)
 
 
-def test_a_batch_of_four_scores_as_one_does(device, onnx_quarter, images, session_cache):
-    requests = [PrepareRequest(Variant(0.25, "int8"), 4, options())]
-    (artifact,) = backend.prepare(requests, session_cache, lambda _: None)
-    with device.session(artifact, SessionSettings(4, options(), Launch())) as session:
-        require(compare(session.golden(), artifact.golden, options()))
-        found = session.predict(images)
-    assert np.abs(found - plainly(onnx_quarter["int8"], np.load(images.path))).max() < 0.02
-
-
 def test_options_are_checked_and_decide_the_int8_file():
     for wrong in ({"provider": "cuda"}, {"provider_options": "a"}, {"provider_options": "a=1,,"}, {"x": 1}):
         with pytest.raises(ValidationError):

@@ -24,7 +24,7 @@ from edgebench.models.onnx import prepare, running, steps
 from edgebench.models.onnx.form import OnnxForm
 from edgebench.models.onnx.prepare import Order, prepare_inputs, prepare_onnx
 from edgebench.models.onnx.subject import subject_of
-from edgebench.models.processes import HelperError, run_jobs
+from edgebench.models.processes import run_jobs
 from edgebench.models.source import InputChoice, ModelSource
 from edgebench.models.variant import PRECISIONS, Variant
 from edgebench.models.weights import shipped_weights
@@ -272,10 +272,12 @@ def test_a_step_that_computes_something_else_makes_no_artifact(
     np.save(tmp_path / "dark.npy", np.full((4, SIDE, SIDE, 3), 20, np.uint8))
     dark = replace(colours.calibration, path=tmp_path / "dark.npy", sha256="0" * 64, n=4)
     order = own(replace(colours, calibration=dark), "int8")
-    with pytest.raises(HelperError, match="the step int8 computes something else") as caught:
-        prepare_onnx([order], session_cache, lambda _: None)
-    assert "largest difference" in caught.value.why
-    assert "same class on" in caught.value.why
+    outcome, fp32 = prepare_onnx([order, own(colours)], session_cache, lambda _: None)
+    assert isinstance(outcome, UnsupportedError)
+    assert "the step int8 computes something else" in outcome.what
+    assert "largest difference" in outcome.why
+    assert "same class on" in outcome.why
+    assert isinstance(fp32, Artifact)
     assert prepare.stored_artifact(order, session_cache) is None
 
 

@@ -197,9 +197,10 @@ def test_a_step_that_agrees_says_by_how_much():
 )
 def test_a_step_that_computes_something_else_says_its_figures(found: Any, words: str):
     reference = np.array([[0.9, 0.1], [0.2, 0.8]], np.float32)
-    check = agreement.compare("int8", reference, np.array(found, np.float32))
-    with pytest.raises(InputError, match="tower: the step int8 computes something else") as caught:
-        agreement.require(check, "tower", "mend it")
+    for step, kind in (("export", InputError), ("int8", UnsupportedError)):
+        check = agreement.compare(step, reference, np.array(found, np.float32))
+        with pytest.raises(kind, match=f"tower: the step {step} computes something else") as caught:
+            agreement.require(check, "tower", "mend it")
     assert re.search(words, caught.value.why)
 
 

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.errors import InputError
+from edgebench.errors import InputError, UnsupportedError
 
 # The largest difference that a step may make, as a fraction of the largest score. Seen on this project's
 # models: 1e-6 for an export, 2e-2 for fp16, 0.14 for int8.
 FRACTIONS = {"export": 1e-3, "ready": 1e-3, "fp16": 5e-2, "int8": 0.25}
+
+PRECISION_STEPS = ("fp16", "int8")
 
 NO_NUMBER = 1e9  # a score that is none is as far away as can be
 
@@ -53,10 +55,15 @@ def compare(step: str, reference: NDArray[Any], found: NDArray[Any]) -> dict[str
 
 
 def require(check: dict[str, Any], what: str, fix: str) -> dict[str, Any]:
-    """The check itself where it holds; InputError with its figures where it does not."""
+    """The check itself where it holds.
+
+    Where it does not, an error with its figures: UnsupportedError for a step to a smaller precision, which
+    the model may not bear, and InputError for one that should have changed nothing.
+    """
     if check["max_abs_diff"] <= check["tolerance"] and check["top1_equal"] == check["n"]:
         return check
-    raise InputError(
+    kind = UnsupportedError if check["step"] in PRECISION_STEPS else InputError
+    raise kind(
         f"{what}: the step {check['step']} computes something else than what it was made from",
         why=(
             f"largest difference {check['max_abs_diff']:.4g} (allowed {check['tolerance']:.4g}), "

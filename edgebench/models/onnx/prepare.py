@@ -74,7 +74,7 @@ def prepare_onnx(
 
     Raises:
         UnavailableError: something must be made, and a package for it is not installed.
-        HelperError: a step fails, or its output computes something else than its input (with the figures).
+        HelperError: a file cannot be read or run, or its fp32 ONNX computes something else, with figures.
     """
     outcomes = [_stored(order, cache) for order in orders]
     if any(outcome is None for outcome in outcomes):
