@@ -213,3 +213,37 @@ def test_a_folder_is_judged_by_its_own_profiles_or_others(tmp_path):
     assert own.profiles == (arctic,)
     assert [one.verdict for one in own.verdicts] == ["pass", "unknown", "fail", "pass"] * 2
     assert judge_folder(folder, [load_profile("disco-realtime")]).verdicts[0].profile == "disco-realtime"
+
+
+def with_trial(path, **changes):
+    """The experiment with its first trial changed, as a run of another model records it."""
+    file = path / "experiment.json"
+    record = json.loads(file.read_text())
+    record["trials"][0] |= changes
+    file.write_text(json.dumps(record))
+    return summarise(edgebench.load(path))[0]
+
+
+def test_a_trial_may_have_a_scene_of_its_own(tmp_path):
+    path = made_experiment(tmp_path)
+    scene = json.loads((path / "experiment.json").read_text())["scene"]
+    own = {**scene, "name": "5 samples, drawn", "kind": "samples", "labels": None, "class_names": []}
+    found = with_trial(path, scene=own)
+    assert found.timed == "5 samples, drawn (image_s is the time of 20 inferences)"
+    assert found.scene_accuracy is None
+    found = with_trial(path, scene={**scene, "patch": 40, "patch_width": 60, "stride": 50, "labels": None})
+    assert found.timed.endswith("20 patches of 60 x 40, 50 apart")
+
+
+def test_a_model_whose_accuracy_means_nothing_says_why(tmp_path):
+    found = with_trial(made_experiment(tmp_path), accuracy_reason="the weights are random")
+    assert (found.accuracy, found.accuracy_reason) == (None, "the weights are random")
+
+
+def test_a_trial_may_have_images_of_its_own_or_none(tmp_path):
+    path = made_experiment(tmp_path)
+    found = with_trial(path, images_reason="no images were given (--images)")
+    assert (found.accuracy, found.accuracy_reason) == (None, "no images were given (--images)")
+    images = json.loads((path / "experiment.json").read_text())["images"]
+    found = with_trial(path, images={**images, "class_names": ["cat", "dog"]}, images_reason="")
+    assert found.accuracy is None and "cat, dog" in found.accuracy_reason

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from edgebench.fit.types import TrialSummary
 from edgebench.report import drawing, figures
+from edgebench.report.pictures import depth_picture
 from tests.report import samples
 
 HOSTILE = "$\\frac{1}$ <b>&_x 漢字"
@@ -166,3 +167,41 @@ def test_the_users_matplotlib_settings_neither_show_nor_change() -> None:
 def test_precisions_keep_their_colours() -> None:
     assert drawing.colours(["int8"])["int8"] == drawing.colours(["fp32", "fp16", "int8", "w4"])["int8"]
     assert len(set(drawing.markers(["fp32", "fp16", "int8"]).values())) == 3
+
+
+def own(variant: str, precision: str) -> TrialSummary:
+    return replace(
+        samples.summary(0.25, precision), key=f"own {variant}", variant=variant, depth_multiplier=None
+    )
+
+
+def test_models_that_differ_in_more_than_depth_have_a_place_each() -> None:
+    summaries = [*samples.nine(), own("tower-1a2b3c4d-int8", "int8")]
+    [axes] = figures.image_s_by_model(summaries, {}).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == [
+        "mobilenet_v1-0.25",
+        "mobilenet_v1-0.5",
+        "mobilenet_v1-1.0",
+        "tower-1a2b3c4d",
+    ]
+    assert {round(x) for x, _ in points(axes)["int8"]} == {0, 1, 2, 3}
+    assert axes.get_xlabel() == "model"
+
+
+def test_a_model_of_one_width_is_left_out_where_depth_is_the_axis() -> None:
+    summaries = [*samples.nine(), own("tower-1a2b3c4d-int8", "int8")]
+    [axes] = figures.image_s_by_depth(summaries, {}).axes
+    assert sum(len(places) for places in points(axes).values()) == 9
+
+
+def test_the_figure_is_by_depth_for_one_family_and_by_model_otherwise() -> None:
+    one = depth_picture(samples.nine(), [])
+    several = depth_picture([*samples.nine(), own("tower-1a2b3c4d-int8", "int8")], [])
+    alone = depth_picture([own("tower-1a2b3c4d-int8", "int8")], [])
+    assert "image_s by depth multiplier" in one.caption
+    assert "image_s by model" in several.caption and "image_s by model" in alone.caption
+
+
+def test_a_point_without_depth_bears_its_models_name() -> None:
+    figure = figures.accuracy_against_latency([own("tower-1a2b3c4d-int8", "int8")])
+    assert "tower-1a2b3c4d" in texts(figure)

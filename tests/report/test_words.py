@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -88,3 +89,20 @@ def test_an_open_interval_shows_the_end_that_it_has() -> None:
     assert words.span(replace(verdict, low=1.0, high=None)) == "from 1.00 s"
     assert words.span(replace(verdict, low=None, high=2.0)) == "up to 2.00 s"
     assert words.span(replace(verdict, low=None, high=None)) == words.MISSING
+
+
+def test_a_model_without_depth_is_called_by_its_name() -> None:
+    tower = samples.summary(0.25, "int8")
+    own = [
+        replace(tower, key=str(number), variant=f"{name}-int8", depth_multiplier=None)
+        for number, name in enumerate(("my-net-1a2b3c4d", "two-0a0b0c0d"))
+    ]
+    assert list(words.labels([tower, *own]).values()) == [
+        "mobilenet_v1 0.25 int8",
+        "my-net-1a2b3c4d int8",
+        "two-0a0b0c0d int8",
+    ]
+    assert words.labels([tower]) == {tower.key: "0.25 int8"}
+    assert words.labels(own[:1]) == {"0": "my-net-1a2b3c4d int8"}
+    assert words.depth(None) == words.MISSING
+    assert words.families(own) == "my-net-1a2b3c4d, two-0a0b0c0d"
