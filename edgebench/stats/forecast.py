@@ -164,7 +164,7 @@ def _narrow(spread: float, sessions: int, planned: int, half: float, confidence:
 
 
 def _decided(away: float, spread: float, sessions: int, planned: int, confidence: float) -> float:
-    """The probability that the interval over `planned` sessions excludes a limit that is `away` from the mean."""
+    """The probability that the interval over `planned` sessions excludes a limit `away` from the mean."""
     if sessions >= planned or spread == 0:
         return float(abs(away) > half_width(spread, max(sessions, planned), confidence))
     normal, chi_pilot, chi_more = _draws(sessions, planned - sessions)

@@ -20,7 +20,8 @@ def test_the_first_look_spends_for_the_sessions_that_lie_behind_it():
 
 
 def test_nothing_is_spent_at_the_start_and_all_at_the_end():
-    assert (spent(0.0), spent(1.0)) == (0.0, pytest.approx(ALPHA))
+    assert spent(0.0) == 0.0
+    assert spent(1.0) == pytest.approx(ALPHA)
 
 
 @pytest.mark.parametrize(("look", "looks"), [(0, 5), (6, 5), (1, 0)])
