@@ -41,7 +41,9 @@ def least_n(p: float, confidence: float = CONFIDENCE) -> int:
     return n
 
 
-def percentile_interval(values: Sequence[float] | NDArray[np.float64], p: float) -> PercentileFigure:
+def percentile_interval(
+    values: Sequence[float] | NDArray[np.float64], p: float, confidence: float = CONFIDENCE
+) -> PercentileFigure:
     """Percentile `p` (0.9 for p90) with exact bounds from order statistics (scipy's quantile test).
 
     Exact for independent values; values that share a session make it narrower than it should be, which
@@ -51,10 +53,10 @@ def percentile_interval(values: Sequence[float] | NDArray[np.float64], p: float)
     if not np.isfinite(array).all():
         raise ValueError("a value is not finite")
     n = int(array.size)
-    needed = least_n(p)
+    needed = least_n(p, confidence)
     if n < needed:
-        reason = f"n too small: p{100 * p:g} takes {needed} values at 95 % confidence and there are {n}"
+        reason = f"n too small: p{100 * p:g} takes {needed} values at {100 * confidence:.3g} % confidence and there are {n}"
         return PercentileFigure(None, None, None, n, reason)
-    below = stats.quantile_test(array, p=p, alternative="greater").confidence_interval(CONFIDENCE)
-    above = stats.quantile_test(array, p=p, alternative="less").confidence_interval(CONFIDENCE)
+    below = stats.quantile_test(array, p=p, alternative="greater").confidence_interval(confidence)
+    above = stats.quantile_test(array, p=p, alternative="less").confidence_interval(confidence)
     return PercentileFigure(float(np.quantile(array, p)), float(below.low), float(above.high), n)
