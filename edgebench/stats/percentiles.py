@@ -55,7 +55,8 @@ def percentile_interval(
     n = int(array.size)
     needed = least_n(p, confidence)
     if n < needed:
-        reason = f"n too small: p{100 * p:g} takes {needed} values at {100 * confidence:.3g} % confidence and there are {n}"
+        sure = f"{100 * confidence:.3g} % confidence"
+        reason = f"n too small: p{100 * p:g} takes {needed} values at {sure} and there are {n}"
         return PercentileFigure(None, None, None, n, reason)
     below = stats.quantile_test(array, p=p, alternative="greater").confidence_interval(confidence)
     above = stats.quantile_test(array, p=p, alternative="less").confidence_interval(confidence)
