@@ -12,9 +12,11 @@ import pandas as pd
 
 from edgebench.fit.accuracy import Predictions, accuracy_of, agreement_of, predictions_of
 from edgebench.fit.cautions import cautions
+from edgebench.fit.ended import with_end
 from edgebench.fit.latency import steady_passes
 from edgebench.fit.pace import paced_of, sustained_of
 from edgebench.fit.power import power_figures, power_reason
+from edgebench.fit.settled import rule_of
 from edgebench.fit.telemetry import observe
 from edgebench.fit.types import Interval, TrialStatus, TrialSummary
 from edgebench.stats.intervals import session_interval
@@ -51,12 +53,25 @@ def summarise(results: Results) -> list[TrialSummary]:
         )
         for trial in experiment.trials
     ]
-    made = [part.summary() for part in parts]
+    rule = rule_of(experiment)
+    made = [with_end(part.summary(), part.records, rule, results.run) for part in parts]
     images = {part.trial.key: part.predictions("images") for part in parts}
     return [
         _with_agreement(summary, part.trial, experiment.trials, images)
         for summary, part in zip(made, parts, strict=True)
     ]
+
+
+def summarise_one(results: Results, key: str) -> TrialSummary:
+    """The summary of one trial alone, without its agreement with another; reads no other trial.
+
+    ValueError when it is no trial of the experiment, StoredResultError as `summarise`.
+    """
+    experiment = results.experiment
+    trials = tuple(trial for trial in experiment.trials if trial.key == key)
+    if not trials:
+        raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
+    return summarise(Results(results.path, experiment.model_copy(update={"trials": trials})))[0]
 
 
 def trial_json(summary: TrialSummary) -> dict[str, Any]:

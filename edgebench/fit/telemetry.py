@@ -25,7 +25,8 @@ from edgebench.stats.telemetry import (
 )
 from edgebench.store.records import SessionRecord
 
-KIND = "telemetry:"
+KIND = ("telemetry:", "replay:telemetry")
+"""Whose samples they are: the board's, or those that a replay plays."""
 
 
 @dataclass(frozen=True)

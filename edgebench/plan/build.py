@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgebench import registry
-from edgebench.contract import Backend, Progress, Target
+from edgebench.contract import Backend, ImageSet, MeasurePlan, Progress, Scene, Target
 from edgebench.data.images import load_images, load_scene
 from edgebench.data.shipped import shipped_images, shipped_scene
 from edgebench.errors import UsageError
 from edgebench.models.cache import Cache
-from edgebench.plan.config import RunConfig
+from edgebench.plan.config import MIN_SESSIONS, RunConfig
 from edgebench.plan.targets import make_targets
 from edgebench.plan.targets_file import read_targets
 from edgebench.plan.trials import Plan, choose_variants, make_trials
@@ -56,15 +56,24 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
 
 def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     """The whole plan; renders or reads scene and images once, and finds them in the cache afterwards."""
+    if config.decide and not config.profile:
+        raise UsageError(
+            "decide needs something to decide",
+            why="it ends a trial when every verdict on it is settled, and no profile was named",
+            fix="add --profile NAME (`edgebench profiles list`), or leave --decide out",
+        )
     backends, targets = choose(config)
     variants = {
-        name: choose_variants(backend, config.depth, config.precision) for name, backend in backends.items()
+        target.name: choose_variants(backends[target.device], config.depth, config.precision, target.options)
+        for target in targets
     }
     progress("scene and images")
-    scene = load_scene(config.scene, cache) if config.scene else shipped_scene(cache)
-    images = load_images(config.images, cache) if config.images else shipped_images(cache, "test")
+    scene, images = _pictures(config, backends, targets, cache)
     period_s = config.period
     sustained_s = None if config.sustained is None else 60.0 * config.sustained
+    measured = MeasurePlan(scene, config.passes, period_s=period_s, sustained_s=sustained_s)
+    for target in targets:
+        backends[target.device].check_plan(target, measured, images, config.sessions)
     trials = make_trials(
         targets,
         backends,
@@ -86,5 +95,22 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         sustained_s=sustained_s,
         retries=config.retries,
         telemetry=config.telemetry,
+        target_ci=config.target_ci,
+        decide=config.decide,
+        min_sessions=MIN_SESSIONS,
+        max_time_s=config.max_time,
     )
     return Built(plan, targets, backends)
+
+
+def _pictures(
+    config: RunConfig, backends: Mapping[str, Backend], targets: Sequence[Target], cache: Cache
+) -> tuple[Scene, ImageSet | None]:
+    """What was asked for, else what the only target brings itself, else what is shipped."""
+    scene = load_scene(config.scene, cache) if config.scene else None
+    images = load_images(config.images, cache) if config.images else None
+    if len(targets) == 1 and (scene is None or images is None):
+        own = backends[targets[0].device].pictures(targets[0].options, cache)
+        if own is not None:
+            return scene or own.scene, images or own.images
+    return scene or shipped_scene(cache), images or shipped_images(cache, "test")

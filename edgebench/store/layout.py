@@ -9,6 +9,7 @@ from pathlib import Path
 from edgebench.errors import StoredResultError, UsageError
 
 EXPERIMENT_FILE = "experiment.json"
+RUN_FILE = "run.json"
 SCENE_FILE = "scene.jpg"
 SESSION_FILE = "session.json"
 TRIAL_FILE = "trial.json"
