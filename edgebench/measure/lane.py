@@ -170,6 +170,7 @@ class Lane:
                 meters=meters,
                 idle_s=IDLE_WINDOW_S if meters else 0.0,
                 monitors=monitors_of(trial.target, telemetry=plan.telemetry),
+                number=n,
             ),
             plan=MeasurePlan(
                 scene=plan.scene,

@@ -95,14 +95,14 @@ def make_trials(
     period_s: float | None = None,
     sustained_s: float | None = None,
 ) -> tuple[PlannedTrial, ...]:
-    """The trials, in the order in which tables show them; `variants` are by the target's name."""
+    """The trials, in the order in which tables show them; `variants` are by target or backend."""
     # Absent where they are not asked for: keys of back-to-back trials are what they always were.
     pace = {"period_s": period_s, "sustained_s": sustained_s}
     pace = {name: value for name, value in pace.items() if value is not None}
     trials: list[PlannedTrial] = []
     for target in targets:
         backend = backends[target.device]
-        for variant in variants[target.name]:
+        for variant in variants[target.name if target.name in variants else target.device]:
             for batch in dict.fromkeys(batches):
                 request = PrepareRequest(variant, batch, target.options)
                 inputs = _inputs(target, request, backend, scene, images, pace)
