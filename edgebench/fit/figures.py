@@ -11,7 +11,7 @@ from edgebench.fit.quantities import PERCENTILES
 from edgebench.fit.requirement import Requirement
 from edgebench.fit.types import TrialSummary
 from edgebench.stats.intervals import interval_reason
-from edgebench.stats.percentiles import percentile_interval
+from edgebench.stats.percentiles import percentile_over_sessions
 
 
 def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certainty = STATED) -> Figure:
@@ -34,7 +34,7 @@ def _of_passes(values: Sequence[Sequence[float]], statistic: str, certainty: Cer
     pooled = [value for session in values for value in session]
     if statistic == "max":
         return largest(pooled, len(values), "passes", certainty)
-    found = percentile_interval(pooled, PERCENTILES[statistic], certainty.bound)
+    found = percentile_over_sessions(values, PERCENTILES[statistic], certainty.bound)
     if found.value is None:
         return Figure(undecided=True, reason=found.reason)
     # Passes of one session share its luck: bounds from too few sessions would be too narrow.

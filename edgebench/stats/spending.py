@@ -17,6 +17,14 @@ SPENDING_NAME = "Lan-DeMets, Pocock-type"
 ALPHA = 0.01
 """At most this share of trials is decided wrongly, over all looks."""
 
+STOPPING_CONFIDENCE = 0.975
+"""At what confidence the interval is taken whose own width decides when a trial ends.
+
+The trial ends at a moment when the sessions happen to lie close together, so an interval at 95 % covers only
+90 to 95 % then. Taken at 97.5 %, to stop and to show, it covers at least 94 %: found by simulation of normal
+sessions whose spread is half to five times the target, with up to 30 sessions.
+"""
+
 
 def spent(share: float, alpha: float = ALPHA) -> float:
     """The error that may have been spent once that share of the sessions is there; 0 at 0, alpha at 1."""
