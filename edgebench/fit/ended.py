@@ -37,9 +37,7 @@ def with_end(
     if by == "rule" or (by == "time" and rule.asked and ok >= rule.least):
         status = "done"
     reason = "" if status == "done" else summary.reason
-    if status == "partial" and rule.asked:
-        reason = f"{ended.text}{_failed(records)}"
-    elif status in ("partial", "not_run") and by == "time":
+    if (status == "partial" and rule.asked) or (status in ("partial", "not_run") and by == "time"):
         reason = f"{ended.text}{_failed(records)}"
     return replace(summary, status=status, reason=reason, ended=ended)
 
