@@ -24,7 +24,8 @@ def _latency(summary: TrialSummary, requirement: Requirement, certainty: Certain
     if not values:
         what = "steady pass" if requirement.quantity == "image_s" else "time of a stage called infer"
         return Figure(reason=f"no finished session holds a {what}")
-    figure = _of_passes(values, requirement.statistic, certainty)
+    sure = replace(certainty, interval=max(certainty.interval, summary.interval_confidence))
+    figure = _of_passes(values, requirement.statistic, sure)
     return replace(figure, note="; ".join(note for note in (figure.note, summary.reason) if note))
 
 

@@ -3,6 +3,9 @@
 Looking after every session spends error, so a verdict is settled at the confidence that an alpha-spending
 rule leaves to that look (edgebench.stats.spending), which is above the 95 % that reports show: what is
 settled is a pass or a fail there, too. Each verdict is wrong in at most 1 % of trials.
+
+An interval that ends its own measuring does so where sessions happen to lie close together: at 95 % it would
+cover less than it claims, so that it is taken at STOPPING_CONFIDENCE, to stop and to show.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ from edgebench.fit.figure import Certainty
 from edgebench.fit.profile import Profile
 from edgebench.fit.types import Interval, TrialSummary
 from edgebench.fit.verdict import is_settled
-from edgebench.stats.intervals import MIN_SESSIONS
-from edgebench.stats.spending import look_confidence
+from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS
+from edgebench.stats.spending import STOPPING_CONFIDENCE, look_confidence
 from edgebench.store.records import ExperimentRecord
 
 
@@ -33,6 +36,11 @@ class Rule:
     profiles: tuple[Profile, ...] | None
     least: int
     most: int
+
+    @property
+    def confidence(self) -> float:
+        """Of the intervals of image_s and infer_s: one whose own width ends the trial has to be wider."""
+        return CONFIDENCE if self.target_ci is None else STOPPING_CONFIDENCE
 
     @property
     def asked(self) -> bool:

@@ -42,9 +42,11 @@ def summarise(results: Results) -> list[TrialSummary]:
             results.table("predictions", ["set", "index", "label", "predicted"]),
         )
     )
+    rule = rule_of(experiment)
     parts = [
         _Part(
             experiment,
+            rule.confidence,
             trial,
             results.session_records(trial.key),
             passes.of(trial.key),
@@ -53,7 +55,6 @@ def summarise(results: Results) -> list[TrialSummary]:
         )
         for trial in experiment.trials
     ]
-    rule = rule_of(experiment)
     made = [with_end(part.summary(), part.records, rule, results.run) for part in parts]
     images = {part.trial.key: part.predictions("images") for part in parts}
     return [
@@ -97,6 +98,7 @@ class _Part:
     """All that is on disk of one trial."""
 
     experiment: ExperimentRecord
+    confidence: float
     trial: TrialRecord
     records: Sequence[SessionRecord]
     passes: pd.DataFrame
@@ -130,8 +132,8 @@ class _Part:
             batch=trial.batch,
             status=status,
             reason=reason,
-            image_s=_interval(steady.image_s),
-            infer_s=_interval(steady.infer_s),
+            image_s=self._interval(steady.image_s),
+            infer_s=self._interval(steady.infer_s),
             stages_ms=steady.stages_ms,
             cold={name: _median(self._cold(name)) for name in COLD},
             accuracy=accuracy,
@@ -151,6 +153,7 @@ class _Part:
             workers=ok[-1].workers if ok else (),
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
+            interval_confidence=self.confidence,
             warnings=cautions(self.records, steady, observed),
             failures=tuple(
                 _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
@@ -163,6 +166,9 @@ class _Part:
         names = source.class_names if source else ()
         sessions = [record.n for record in self.ok]
         return predictions_of(self.predicted, set_name, sessions, names, self.trial.class_names)
+
+    def _interval(self, values: Sequence[Sequence[float]]) -> Interval | None:
+        return session_interval(values, self.confidence) if values else None
 
     def _cold(self, name: str) -> list[float]:
         values = (record.cold.get(name) for record in self.ok)
@@ -234,10 +240,6 @@ def _with_agreement(
 
 def _model(trial: TrialRecord) -> tuple[str, float, str, int]:
     return trial.target, trial.depth_multiplier, trial.variant.rpartition("-")[0], trial.batch
-
-
-def _interval(values: Sequence[Sequence[float]]) -> Interval | None:
-    return session_interval(values) if values else None
 
 
 def _median(values: Sequence[float]) -> float | None:

@@ -13,7 +13,7 @@ class Interval:
     """A statistic with its interval over sessions; low and high are None where n forbids one.
 
     `median` is the mean over sessions of each session's median; the interval is Student's t on those
-    session medians, 95 %.
+    session medians, 95 % (see TrialSummary.interval_confidence).
     """
 
     median: float
@@ -166,6 +166,7 @@ class TrialSummary:
     paced: Paced | None = None
     sustained: Sustained | None = None
     ended: Ended | None = None
+    interval_confidence: float = 0.95  # of Student's t for image_s and infer_s; they cover 95 % all the same
     warnings: tuple[str, ...] = field(default=())
     failures: tuple[str, ...] = field(default=())
 

@@ -12,6 +12,8 @@ from edgebench.plan.estimate import Estimate, estimate, known_cost
 from edgebench.plan.spread import ASSUMED, Spread, known_spread
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.stats.forecast import Resolves
+from edgebench.stats.intervals import CONFIDENCE
+from edgebench.stats.spending import STOPPING_CONFIDENCE
 
 USUAL_TARGET = 0.01
 """The half-width that is spoken of where none was asked for: a usual wish, as a share of image_s."""
@@ -100,14 +102,13 @@ def _cost(plan: Plan, trial: PlannedTrial, cache: Cache, idle_s: float) -> Trial
     )
     spread = known_spread(cache, trial.inputs)
     target = target_of(plan)
-    needed = spread.sessions_for(target)
-    # Below the least that an interval takes there is nothing to forecast: it will not do.
-    short = plan.sessions < plan.min_sessions
-    resolves: Resolves = "no" if short else spread.forecast(plan.sessions, target).resolves
+    confidence = CONFIDENCE if plan.target_ci is None else STOPPING_CONFIDENCE
+    found = spread.forecast(plan.sessions, target, confidence)
+    needed = found.sessions_needed
     expected = plan.sessions
     if plan.target_ci is not None and needed is not None:
         expected = min(plan.sessions, max(needed, plan.min_sessions))
-    return TrialCost(trial, seconds, spread, needed, resolves, expected, plan.sessions)
+    return TrialCost(trial, seconds, spread, needed, found.resolves, expected, plan.sessions)
 
 
 def _enough(costs: Sequence[TrialCost]) -> str:

@@ -30,15 +30,14 @@ class Spread:
         """Whether sessions on this machine showed it."""
         return self.sessions > 0
 
-    def sessions_for(self, target: float) -> int | None:
-        """How many sessions bring the interval to plus or minus `target`; None for more than 10,000."""
-        return sessions_for(self.share, target)
+    def forecast(self, sessions: int, target: float, confidence: float) -> Forecast:
+        """Whether so many sessions bring the interval to plus or minus `target`, and how many would.
 
-    def forecast(self, sessions: int, target: float) -> Forecast:
-        """Whether so many sessions will bring it there; an assumed spread is taken as it is."""
-        if self.measured:
-            return forecast_anew(self.share, self.sessions, sessions, target)
-        needed = self.sessions_for(target)
+        An assumed spread is taken as it is.
+        """
+        if self.measured and sessions >= MIN_SESSIONS:
+            return forecast_anew(self.share, self.sessions, sessions, target, confidence)
+        needed = sessions_for(self.share, target, confidence)
         enough = needed is not None and needed <= sessions
         return Forecast("yes" if enough else "no", needed, None)
 

@@ -67,6 +67,7 @@ def _trial(summary: TrialSummary) -> dict[str, Any]:
         "paced": None if summary.paced is None else asdict(summary.paced),
         "sustained": None if summary.sustained is None else asdict(summary.sustained),
         "ended": None if summary.ended is None else asdict(summary.ended),
+        "interval_confidence": summary.interval_confidence,
         "warnings": summary.warnings,
         "failures": summary.failures,
         "reasons": reasons(summary),
