@@ -138,7 +138,8 @@ def parse(data: bytes, path: Path, model: type[_Model]) -> _Model:
 
 
 def _no_experiment(folder: Path) -> StoredResultError:
-    if (folder / LOCK_FILE).exists():
+    # Also when it was stopped between making its folder and locking it.
+    if (folder / LOCK_FILE).exists() or not _glob(folder, "*"):
         return StoredResultError(
             f"nothing was measured yet in {folder}",
             why="the run that began it was stopped before its plan was written",
