@@ -138,11 +138,12 @@ def parse(data: bytes, path: Path, model: type[_Model]) -> _Model:
 
 
 def _no_experiment(folder: Path) -> StoredResultError:
-    # Also when it was stopped between making its folder and locking it.
-    if (folder / LOCK_FILE).exists() or not _glob(folder, "*"):
+    begun = (folder / LOCK_FILE).exists()
+    # A run that was stopped before it had the lock leaves its folder empty.
+    if begun or not _glob(folder, "*"):
         return StoredResultError(
             f"nothing was measured yet in {folder}",
-            why="the run that began it was stopped before its plan was written",
+            why="the run that began it was stopped before its plan was written" if begun else "it is empty",
             fix="run again, or remove the folder",
         )
     results = [entry.parent.name for entry in _glob(folder, f"*/{EXPERIMENT_FILE}")]
