@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -218,7 +219,7 @@ class RecordedSource:
             ("period", plan.period_s, record.period_s, "--period"),
             ("sustained time", plan.sustained_s, record.sustained_s, "--sustained"),
         ):
-            if asked != there:
+            if (asked is None) != (there is None) or not math.isclose(asked or 0.0, there or 0.0):
                 value = there if there is None or flag == "--period" else there / 60
                 raise UsageError(
                     f"{self.name} was measured with {'no' if there is None else 'another'} {what}",

@@ -444,7 +444,8 @@ class _Drawn(_Session):
         steady_s = (stamp - self._steady_ns) / 1e9 if self._steady_ns is not None else -1.0
         hot = steady_s >= heat["from_s"]
         up_s = (stamp - self._origin) / 1e9
-        waiting = others["waiting_percent"] / 100
+        waiting, stolen = others["waiting_percent"] / 100, others["steal_percent"] / 100
+        busy = 1 - waiting + others["others_cores"]
         mhz = play["telemetry"]["cpu_clock_mhz"] or 0.0
         clock = mhz * (1 - heat["clock_drop_percent"] / 100) if hot else mhz
         return {
@@ -456,6 +457,8 @@ class _Drawn(_Session):
             "voluntary_switches": float(int(up_s)),
             "worker_running": float(int(up_s * 1e9 * (1 - waiting))),
             "worker_waiting": float(int(up_s * 1e9 * waiting)),
+            "cores_busy": float(int(up_s * 1e9 * busy)),
+            "cores_stolen": float(int(up_s * 1e9 * busy * stolen / (1 - stolen))),
         }
 
 

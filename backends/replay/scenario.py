@@ -64,10 +64,16 @@ class Heat(_Table):
 
 
 class Interference(_Table):
-    """How often the worker is put off its cores, and the share of its time that it waits for one."""
+    """How often the worker is put off its cores, the share of its time that it waits for one, and for whom.
+
+    `others_cores` is how many cores' worth of other work goes on; `steal_percent` the share of its cores'
+    time that a hypervisor gives to others.
+    """
 
     involuntary_per_s: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     waiting_percent: Annotated[float, Field(ge=0, le=100)] = 0.0
+    others_cores: Annotated[float, Field(ge=0, le=1024)] = 0.0
+    steal_percent: Annotated[float, Field(ge=0, le=99)] = 0.0
 
 
 class Cold(_Table):
@@ -186,6 +192,8 @@ class Play(_Table):
                 ("involuntary_switches", "context_switches", "switches"),
                 ("worker_running", "time", "ns"),
                 ("worker_waiting", "time", "ns"),
+                ("cores_busy", "time", "ns"),
+                ("cores_stolen", "time", "ns"),
             ]
         if channels:
             listed = [dict(zip(("name", "quantity", "unit"), one, strict=True)) for one in channels]
