@@ -20,9 +20,9 @@ TARGET = 0.01
 
 CLAIM = (
     "In every case at most 10 % of all experiments are told `no` and resolve it (`wrong no`), and over "
-    "all cases `no` is right in at least 90 % of the times it is said. target: a half-width of 1 %; limit: the "
-    "interval excludes a limit that is 2 % off; anew: a half-width of 1 % in a new experiment, from the spread of an "
-    "earlier one. `k of K`: told after k sessions of K planned."
+    "all cases `no` is right in at least 90 % of the times it is said (`no right`). target: a half-width of "
+    "1 %; limit: the interval excludes a limit that is 2 % off; anew: a half-width of 1 % in a new "
+    "experiment, from the spread of an earlier one; each told after k of K sessions."
 )
 
 Floats = NDArray[np.float64]
@@ -38,17 +38,17 @@ def proof(size: Size) -> Topic:
                 world = World("normal", shift, Passes(0.3))
                 counts = _counts(tell, world, (sessions, planned), size)
                 total += counts
-                name = f"{kind}, {sessions} of {planned}"
+                name = (kind, f"{sessions} of {planned}")
                 met = counts["wrong no"] / size.single <= WRONG + slack(WRONG, size.single)
                 rows.append(_row(name, f"{100 * shift:g}", counts, met))
     said = total["right no"] + total["wrong no"]
     overall = total["right no"] / said >= RIGHT - slack(RIGHT, said)
-    rows.append(_row("all", "", total, overall))
-    columns = ("question", "shift %", "resolved", "told no", "wrong no", "no right", "yes right")
+    rows.append(_row(("all", ""), "", total, overall))
+    columns = ("question", "told", "shift %", "resolved", "no", "wrong no", "no right", "yes right")
     return Topic("forecast", "Forecasts, % of experiments", CLAIM, columns, tuple(rows))
 
 
-def _row(name: str, shift: str, counts: Counter[str], met: bool) -> Row:
+def _row(name: tuple[str, str], shift: str, counts: Counter[str], met: bool) -> Row:
     every = counts["every"]
     cells = [percent(counts["resolved"] / every)]
     cells.append(percent((counts["right no"] + counts["wrong no"]) / every))
@@ -56,7 +56,7 @@ def _row(name: str, shift: str, counts: Counter[str], met: bool) -> Row:
     for word in ("no", "yes"):
         said = counts[f"right {word}"] + counts[f"wrong {word}"]
         cells.append(percent(counts[f"right {word}"] / said) if said else "")
-    return Row((name, shift, *cells), met)
+    return Row((*name, shift, *cells), met)
 
 
 Tell = Callable[[Floats, int, float], tuple[Forecast, bool]]

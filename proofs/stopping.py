@@ -18,12 +18,12 @@ LEAST_COVERED, MOST_COVERED = 0.93, 0.98
 DECIDE_CLAIM = (
     f"A verdict that is settled early ({SPENDING_NAME} spending, a look after every session from the third "
     f"to the last) is wrong in at most {100 * ALPHA:g} %. `off` is how far the truth lies from the limit, "
-    "`ended` the mean number of sessions. `at 95 %` is how often stopping at the first 95 % interval that excludes "
-    "the limit would be wrong."
+    "`ended` the mean number of sessions. `naive` is how often stopping at the first 95 % interval that "
+    "excludes the limit would be wrong."
 )
 TARGET_CLAIM = (
     "A trial that ends when its interval is narrow enough, within 1 % or with 30 sessions: the interval that "
-    f"it ends with, taken at {100 * STOPPING_CONFIDENCE:g} %, covers in 93 to 98 %. `at 95 %` is what "
+    f"it ends with, taken at {100 * STOPPING_CONFIDENCE:g} %, covers in 93 to 98 %. `naive` is what "
     "stopping at, and showing, the 95 % interval would cover; `ended` is the mean number of sessions."
 )
 
@@ -51,7 +51,7 @@ def decide(size: Size) -> Topic:
             cells = (levels, f"{r:g}", f"{100 * shift:g}", str(most), f"{100 * off:g}")
             shares = (percent(wrong), percent(decided), f"{sessions:.1f}", percent(naive))
             rows.append(Row((*cells, *shares), wrong <= ALPHA + slack(ALPHA, size.experiments)))
-    columns = ("case", "r", "shift %", "most", "off %", "wrong", "settled", "ended", "at 95 %")
+    columns = ("case", "r", "shift %", "most", "off %", "wrong", "settled", "ended", "naive")
     return Topic("decide", "Verdicts that were settled early, %", DECIDE_CLAIM, columns, tuple(rows))
 
 
@@ -69,7 +69,7 @@ def target(size: Size) -> Topic:
             name = f"{levels}, r 0.6, shift {100 * shift:g} %"
             cells = (name, percent(found), percent(reached), f"{sessions:.1f}", percent(naive))
             rows.append(Row(cells, met))
-    columns = ("case", "covered", "reached", "ended", "at 95 %")
+    columns = ("case", "covered", "reached", "ended", "naive")
     return Topic(
         "target", "Intervals of trials that end when within 1 %, %", TARGET_CLAIM, columns, tuple(rows)
     )

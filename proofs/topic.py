@@ -23,7 +23,7 @@ class Size:
 
 
 SMALL = Size(experiments=2_000, single=200, pool=4_000)
-FULL = Size(experiments=20_000, single=2_000, pool=100_000)
+FULL = Size(experiments=50_000, single=2_000, pool=200_000)
 
 
 @dataclass(frozen=True)

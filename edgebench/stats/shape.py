@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from edgebench.stats.intervals import MIN_SESSIONS
 
-TAIL_ABOVE_SHARE = 0.04
-TAIL_BELOW_SHARE = 0.01
-MODES_SHARE = 0.03
-"""So many of all sets of normal sessions are flagged. Most of it goes where sessions have their tail: a
-process can be slowed down by much and sped up by little."""
+TAIL_ABOVE_SHARE = 0.07
+TAIL_BELOW_SHARE = 0.005
+MODES_SHARE = 0.02
+"""So many of all sets of normal sessions are flagged by each, 9 % in all. Most of it goes where sessions have
+their tail: a process can be slowed down by much and sped up by little."""
 
 MATERIAL = 0.001
 """Sessions that differ by less than this share of their value are called neither: a clock's steps and the
