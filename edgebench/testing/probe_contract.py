@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,27 +16,26 @@ import pytest
 from edgebench.contract import ProbeInfo
 from edgebench.testing.imports import foreign_imports
 from edgebench.testing.plugin import NOTE
-from edgebench.testing.probe_kit import STOP_S, ProbeKit
+from edgebench.testing.probe_kit import ProbeKit
 from edgebench.testing.problems import Problems, fail, problems
 from edgebench.testing.pythons import judge_syntax
 from edgebench.testing.subject import skip_where_asked
 
 SCOPES = ("chip", "module", "board", "usb", "wall")
 UNITS = {"power": "W", "energy": "J"}
-AGENT_CLOSES = "the agent kills a probe that stays"
 
 
 class ProbeContract:
     """Derive from it, name the probe, and pytest holds it to the contract.
 
     Attributes:
-        probe: `KIND` or `KIND:ADDRESS`.
+        probe: `KIND` or `KIND:ADDRESS`, or a module that is not registered yet.
         missing_address: an address at which there is nothing.
         window_s: for how long it samples; two samples or more have to fall into it.
         skips: tests that are left out, each with the reason that is shown.
     """
 
-    probe: ClassVar[str | None] = None
+    probe: ClassVar[str | ModuleType | None] = None
     missing_address: ClassVar[str] = "/no/such/place/of/edgebench"
     window_s: ClassVar[float] = 1.0
     skips: ClassVar[Mapping[str, str]] = {}
@@ -164,8 +164,9 @@ class ProbeContract:
         run = edgebench_probe.live
         if not run.ended:
             fail(
-                f"it still ran {STOP_S:g} s after stop(); {AGENT_CLOSES}, and its last samples are lost",
-                "let stop() set a flag that every round of the loop looks at, and sleep briefly",
+                f"it still ran {edgebench_probe.subject.stop_s:g} s after stop()",
+                "let stop() set a flag that every round of the loop looks at, and sleep briefly: the agent "
+                "kills a probe that stays, and its last samples are lost",
             )
 
 

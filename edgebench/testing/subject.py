@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -45,13 +46,18 @@ class ProbeSubject:
     Attributes:
         kind, address: as in `kind:address`.
         missing_address: one at which there is nothing.
+        module: the probe's module before it is registered.
         window_s: for how long it samples.
+        stop_s: after how long a probe that was stopped counts as hung; the agent waits three seconds, and a
+            machine under load is given more.
     """
 
     kind: str
     address: str
     missing_address: str
+    module: ModuleType | None = None
     window_s: float = 1.0
+    stop_s: float = 20.0
     require_device: bool = False
 
 
@@ -80,11 +86,13 @@ def probe_subject(cls: Any, config: pytest.Config) -> ProbeSubject:
     probe = cls.probe or config.getoption("edgebench_probe")
     if probe is None:
         pytest.skip("no probe was named: --edgebench-probe KIND[:ADDRESS], or `probe` in the class")
-    kind, _, address = str(probe).partition(":")
+    module = probe if isinstance(probe, ModuleType) else None
+    kind, _, address = (probe if module is None else module.__name__.rpartition(".")[2]).partition(":")
     return ProbeSubject(
         kind=kind,
         address=address,
         missing_address=cls.missing_address,
+        module=module,
         window_s=cls.window_s,
         require_device=config.getoption("edgebench_require_device"),
     )
