@@ -17,6 +17,7 @@ from edgebench.contract import (
     Json,
     Launch,
     MeasurePlan,
+    Pictures,
     PrepareRequest,
     SessionSettings,
     Target,
@@ -165,9 +166,15 @@ class BackendKit:
         """Of a session without probes."""
         return SessionSettings(batch, self.options, self.target.launch)
 
+    @cached_property
+    def pictures(self) -> Pictures | None:
+        """The backend's own scene and images, where it looks at no others; None for most."""
+        return self.backend.pictures(self.options, self.cache)
+
     def plan(self, artifact: Artifact, passes: int = 2) -> MeasurePlan:
-        """Over twelve patches, with little warm-up."""
-        return MeasurePlan(scene_of(artifact, self.cache), passes, warmup_floor=2, warmup_cap=20)
+        """Over twelve patches, or the backend's own scene, with little warm-up."""
+        scene = self.pictures.scene if self.pictures else scene_of(artifact, self.cache)
+        return MeasurePlan(scene, passes, warmup_floor=2, warmup_cap=20)
 
     def close(self) -> None:
         """Close what is open."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from edgebench.errors import SessionError
 from edgebench.link.board_facts import BoardFacts
 from edgebench.measure.golden import compare, require
@@ -69,12 +71,16 @@ class SessionContract(Asked):
         kit = edgebench_backend
         artifact = kit.artifact()
         plan = kit.plan(artifact)
-        images = images_of(patches_of(artifact, plan.scene.patches), kit.cache)
+        images = (
+            kit.pictures.images
+            if kit.pictures
+            else images_of(patches_of(artifact, plan.scene.patches), kit.cache)
+        )
         try:
             with kit.device.session(artifact, kit.settings()) as session:
                 session.golden()
                 passes = list(session.measure(plan))
-                predicted = session.predict(images)
+                predicted = None if images is None else session.predict(images)
                 facts = session.facts()
         except SessionError as error:
             fail(*ended("a session of golden, measure and predict", error))
@@ -82,7 +88,7 @@ class SessionContract(Asked):
             check_phases(found, [one.phase for one in passes], plan.passes)
             for one in passes:
                 check_pass(found, one, plan.scene.patches, len(artifact.class_names))
-                if one.scores is not None and one.scores.shape == predicted.shape:
+                if kit.pictures is None and one.scores is not None and predicted is not None:
                     check_near(
                         found,
                         one.scores,
@@ -100,6 +106,8 @@ class SessionContract(Asked):
     def test_batch_edges(self, edgebench_backend: BackendKit) -> None:
         """1, a batch and a batch + 1 patches: padding changes no score, and the order is kept."""
         kit = edgebench_backend
+        if kit.pictures is not None:
+            pytest.skip(f"{kit.backend.name} has its own pictures: its scores are not those of given patches")
         batch = kit.subject.batch
         artifact = kit.artifact(kit.variants[-1], batch)
         patches = patches_of(artifact, batch + 1)

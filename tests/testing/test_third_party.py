@@ -151,8 +151,8 @@ def test_what_new_writes_installs_and_passes(elsewhere, tmp_path):
     pip(elsewhere, "install", "-q", "--no-deps", "--no-build-isolation", "--no-index", folder)
     said = elsewhere(
         "-m", "pytest", "-p", "no:cacheprovider", "--pyargs", "edgebench.testing", "-rs",
-        "-k", "golden or samples or options", "--edgebench-backend", "my-board", "--edgebench-set", "repeat=2",
-        "--edgebench-probe", "my-board-meter",
+        "-k", "golden or samples or options", "--edgebench-backend", "my-board", "--edgebench-set",
+        "repeat=2", "--edgebench-probe", "my-board-meter",
         "--edgebench-skip", "test_golden_scores=tried elsewhere", cwd=tmp_path,
     )  # fmt: skip
     assert "failed" not in said
