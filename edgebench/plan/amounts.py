@@ -30,13 +30,13 @@ def duration_s(value: object) -> object:
     """
     if not isinstance(value, str):
         return value
-    text = value.strip()
+    text = "".join(value.split())
     try:
         return float(text)
     except ValueError:
         pass
     parts = list(_PART.finditer(text))
-    if not parts or "".join(part[0] for part in parts) != "".join(text.split()):
+    if not parts or "".join(part[0] for part in parts) != text:
         raise ValueError("write a duration such as 30m, 90s, 2h or 1h30m; a plain number is seconds")
     return sum(float(part["number"]) * _SECONDS[part["unit"].lower()] for part in parts)
 
