@@ -15,12 +15,12 @@ from proofs.worlds import Passes, World
 
 WRONG = 0.10
 RIGHT = 0.90
-SHIFTS = (0.005, 0.01, 0.02, 0.05)
+SHIFTS = (0.005, 0.007, 0.01, 0.014, 0.02, 0.05)
 TARGET = 0.01
 
 CLAIM = (
-    "In every case at most 10 % of all experiments are told `no` and resolve it (`wrong no`), and over "
-    "all cases `no` is right in at least 90 % of the times it is said (`no right`). target: a half-width of "
+    "In every case at most 10 % of all experiments are told `no` and resolve it (`wrong`), and over "
+    "all cases `no` is right in at least 90 % of the times it is said (`right`). target: a half-width of "
     "1 %; limit: the interval excludes a limit that is 2 % off; anew: a half-width of 1 % in a new "
     "experiment, from the spread of an earlier one; each told after k of K sessions."
 )
@@ -33,7 +33,7 @@ def proof(size: Size) -> Topic:
     rows: list[Row] = []
     total: Counter[str] = Counter()
     for kind, tell in _KINDS.items():
-        for sessions, planned in ((3, 5), (3, 10), (5, 10), (5, 20)):
+        for sessions, planned in ((3, 5), (3, 10), (5, 20)):
             for shift in SHIFTS:
                 world = World("normal", shift, Passes(0.3))
                 counts = _counts(tell, world, (sessions, planned), size)
@@ -44,7 +44,7 @@ def proof(size: Size) -> Topic:
     said = total["right no"] + total["wrong no"]
     overall = total["right no"] / said >= RIGHT - slack(RIGHT, said)
     rows.append(_row(("all", ""), "", total, overall))
-    columns = ("question", "told", "shift %", "resolved", "no", "wrong no", "no right", "yes right")
+    columns = ("asked", "told", "shift %", "resolved", "no", "wrong", "right", "yes right")
     return Topic("forecast", "Forecasts, % of experiments", CLAIM, columns, tuple(rows))
 
 
@@ -64,7 +64,7 @@ Tell = Callable[[Floats, int, float], tuple[Forecast, bool]]
 
 def _counts(tell: Tell, world: World, numbers: tuple[int, int], size: Size) -> Counter[str]:
     sessions, planned = numbers
-    generator = np.random.default_rng((5, sessions, planned, round(1000 * world.shift)))
+    generator = np.random.default_rng((5, sessions, planned, round(10_000 * world.shift)))
     medians = world.draw(generator, (size.single, sessions + planned), size.pool).medians
     truth = world.truth(size.pool)
     counts: Counter[str] = Counter(every=size.single)
