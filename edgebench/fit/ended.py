@@ -113,4 +113,5 @@ def _rounded_up(share: float) -> str:
         return "0 %"
     places = max(0, 1 - math.floor(math.log10(percent)))
     step = 10.0**-places
-    return f"{math.ceil(percent / step - 1e-9) * step:.{places}f} %"
+    rounded = math.ceil(percent / step - 1e-9) * step
+    return f"{rounded:.0f} %" if rounded >= 10 else f"{rounded:.2g} %"
