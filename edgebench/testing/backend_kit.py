@@ -171,6 +171,11 @@ class BackendKit:
         """The backend's own scene and images, where it looks at no others; None for most."""
         return self.backend.pictures(self.options, self.cache)
 
+    @property
+    def plays(self) -> bool:
+        """Whether it plays what was recorded: its scores and times are not of what it is given."""
+        return self.pictures is not None
+
     def plan(self, artifact: Artifact, passes: int = 2) -> MeasurePlan:
         """Over twelve patches, or the backend's own scene, with little warm-up."""
         scene = self.pictures.scene if self.pictures else scene_of(artifact, self.cache)
