@@ -79,7 +79,8 @@ def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
 def _refusal(
     error: ValidationError, common: Mapping[str, Any], variants: Mapping[str, Any], text: str, where: str
 ) -> UsageError:
-    first = error.errors(include_url=False, include_input=False)[0]
+    # Of a value that may be of several kinds, the one that it came nearest to.
+    first = max(error.errors(include_url=False, include_input=False), key=lambda one: len(one["loc"]))
     place = tuple(part for part in first["loc"] if isinstance(part, int) or _is_key(part, variants))
     keys = tuple(str(part) for part in place)
     line = _line_of(text, keys) if _holds(variants, place[1:]) else ""

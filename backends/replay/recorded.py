@@ -184,18 +184,28 @@ class RecordedSource:
 
     def _images(self, cache: Cache) -> ImageSet | None:
         images = self.results.experiment.images
-        labels = self._image_labels()
-        if images is None or labels is None:
+        n = self._image_count()
+        if images is None or n is None:
             return None
+        labels = self._image_labels()
         return stand_in_images(
             cache,
             name=images.name,
-            n=len(labels),
+            n=n,
             patch=self.results.experiment.scene.patch,
             labels=labels if images.labelled else None,
             class_names=images.class_names,
             overlapping=images.overlapping,
         )
+
+    def _image_count(self) -> int | None:
+        """How many images the source was measured on; None where no session got as far as predicting."""
+        images, labels = self.results.experiment.images, self._image_labels()
+        if labels is not None:
+            return len(labels)
+        records = (one for trial in self._trials for one in self.results.session_records(trial.key))
+        died = any(one.failure is not None and one.failure.stage == "predict" for one in records)
+        return min(images.n, MAX_IMAGES) if images is not None and died else None
 
     def _image_labels(self) -> Sequence[int] | None:
         """Of the images that some session has predicted, in their order; None where none has."""
@@ -238,10 +248,9 @@ class RecordedSource:
                 f"{self.name} was measured on another scene, of {own.rows} x {own.columns} patches",
                 fix="leave --scene out and replay it alone: a stand-in takes its place",
             )
-        labels = self._image_labels()
-        if images is not None and (labels is None or images.n != len(labels)):
+        n = self._image_count()
+        if images is not None and images.n != n:
             raise UsageError(
-                f"{self.name} was measured on "
-                + ("no images" if labels is None else f"{len(labels)} other images"),
+                f"{self.name} was measured on {'no' if n is None else n} images, and not on {images.n}",
                 fix="leave --images out and replay it alone: stand-ins take their place",
             )

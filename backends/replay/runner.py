@@ -231,7 +231,8 @@ class _Recorded(_Session):
             told = self._pass()
             if told is not None:
                 if self.passes == 2 and told["due_ns"] is not None:
-                    self._tape.ahead.append(told["due_ns"])
+                    # The first of a schedule: its due time is read first, then whether it is late.
+                    self._tape.ahead.extend([told["due_ns"], told["start_ns"]])
                 self._tape.now = told["start_ns"]
 
     def _pass(self) -> Optional[Dict[str, Any]]:
@@ -297,6 +298,7 @@ class _Drawn(_Session):
         self._phase = random.Random(self._name.rpartition("/")[0]).random()
         self.samples = Samples(script["infos"])
         self._sampled = {"": 0, "telemetry": 0}
+        self._watts = self._draws("power")
         self._origin = tape.now
 
     def _draws(self, what: str) -> random.Random:
@@ -435,7 +437,7 @@ class _Drawn(_Session):
 
     def _power(self, active: bool) -> Dict[str, float]:
         told = self._play["power"]
-        noise = told["noise_w"] * _draw(self._draws("power/{}".format(self._sampled[""])), "normal")
+        noise = told["noise_w"] * _normal(self._watts)
         return {told["rail"]: max(0.0, told["active_w" if active else "idle_w"] + noise)}
 
     def _telemetry(self, stamp: int) -> Dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,6 @@ from edgebench.errors import UnsupportedError, UsageError
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.models.variant import Variant
-from edgebench.store.layout import EXPERIMENT_FILE
 
 SCENARIOS = Path(__file__).with_name("scenarios")
 
@@ -74,11 +74,12 @@ def open_source(given: Given) -> Source:
     from .recorded import RecordedSource
 
     path = SCENARIOS / f"{given.source}.toml" if given.source in shipped() else Path(given.source)
-    if path.is_dir() or (path / EXPERIMENT_FILE).exists():
+    # os.path's answer is no, and no error, for a name that is none.
+    if os.path.isdir(path):  # noqa: PTH112
         if given.seed is not None:
             raise UsageError("--set seed belongs to a scenario", fix="leave it out: a result is what it is")
         return RecordedSource.read(path, given.target)
-    if path.suffix.lower() != ".toml" or not path.is_file():
+    if path.suffix.lower() != ".toml" or not os.path.isfile(path):  # noqa: PTH113
         raise UsageError(
             f"there is no source {given.source[:200]!r} to replay",
             fix=f"name a result folder, a scenario's .toml file, or one of: {', '.join(shipped())}",

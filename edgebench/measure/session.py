@@ -190,7 +190,8 @@ def _tables(got: _Gathered, job: Job) -> SessionTables:
         made.passes, made.batches = tables.pass_rows(got.passes)
     infos = [_probe_info(info) for info in got.facts.get("probes") or ()]
     if got.chunks:
-        made.probes = tables.probe_rows(got.chunks, infos)
+        # Probe by probe: in which order two processes were heard says nothing.
+        made.probes = tables.probe_rows(sorted(got.chunks, key=lambda chunk: chunk.probe), infos)
     scene_scores = _scene_scores(got.passes)
     parts = []
     if scene_scores is not None:

@@ -75,10 +75,10 @@ def open_probe(address: str) -> ReplayProbe:
     except OSError:
         raise ProbeMissing("the worker beside it replays no samples", fix) from None
     found = os.fstat(file)
-    opened = os.fdopen(file, "rb")
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
-        opened.close()
+        os.close(file)
         raise ProbeMissing("{} is not a file of this user".format(path), "remove it")
+    opened = os.fdopen(file, "rb")
     told: Dict[str, Any] = json.loads(opened.readline(1 << 20).decode())["probes"]
     if address not in told:
         opened.close()

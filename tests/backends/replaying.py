@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def figures(results: Results) -> list[dict[str, Any]]:
     return [without(summary) for summary in summarise(results)]
 
 
-def without(summary: TrialSummary, also: Sequence[str] = ()) -> dict[str, Any]:
+def without(summary: TrialSummary, also: Collection[str] = ()) -> dict[str, Any]:
     """A summary as a dictionary, less its key, its warnings and whatever else is named."""
     left = {"key", "warnings", *also}
     return {name: value for name, value in vars(summary).items() if name not in left}
