@@ -16,8 +16,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from edgebench.contract import Finding
+from edgebench.errors import UsageError
 from edgebench.models.cache import canonical_hash
 from edgebench.models.variant import PRECISIONS
+from edgebench.plan.targets import make_targets
 from edgebench.testing.asked import Asked
 from edgebench.testing.backend_kit import BackendKit
 from edgebench.testing.imports import RUNTIMES
@@ -25,6 +27,7 @@ from edgebench.testing.plugin import NOTE
 from edgebench.testing.problems import Problems, fail, problems
 
 ALONE_S = 120.0
+UNKNOWN = "edgebench_knows_no_such_option"
 
 
 class DeclaredContract(Asked):
@@ -66,6 +69,7 @@ class DeclaredContract(Asked):
         with problems() as found:
             made = model.model_validate(dict(kit.subject.options))
             _check_options(found, model, made)
+            _check_refusal(found, kit)
             back = model.model_validate(json.loads(made.model_dump_json()))
             found.unless(
                 back == made,
@@ -187,14 +191,13 @@ class DeclaredContract(Asked):
 
 
 def _check_options(found: Problems, model: Any, made: Any) -> None:
-    unknown = "edgebench_knows_no_such_option"
     try:
-        model.model_validate({**made.model_dump(), unknown: "1"})
+        model.model_validate({**made.model_dump(), UNKNOWN: "1"})
     except ValidationError:
         pass
     else:
         found.add(
-            f"an unknown option is taken: {unknown}",
+            f"an unknown option is taken: {UNKNOWN}",
             'derive from edgebench.contract.BackendOptions and leave extra="forbid" as it is',
         )
     defaults = {
@@ -218,6 +221,19 @@ def _check_options(found: Problems, model: Any, made: Any) -> None:
             "derive from edgebench.contract.BackendOptions and leave frozen=True as it is",
         )
         return
+
+
+def _check_refusal(found: Problems, kit: BackendKit) -> None:
+    """As a user meets it: `--set` of a key that does not exist names those that do."""
+    try:
+        make_targets({kit.backend.name: kit.backend}, (f"{UNKNOWN}=1",), ())
+    except UsageError as error:
+        absent = [name for name in kit.backend.options_model.model_fields if name not in error.fix]
+        found.unless(
+            not absent, f"--set of an unknown key does not name {absent}: {error.fix}", "name every option"
+        )
+    else:
+        found.add("--set takes an unknown key", "do not name an option as the test does")
 
 
 def _check_typed(found: Problems, model: Any, texts: dict[str, Any], name: str, made: Any) -> None:

@@ -9,7 +9,8 @@ from edgebench.testing import BackendContract, ProbeContract
 
 # What the contract has to know of one of them, beside its name.
 BACKENDS: dict[str, dict[str, Any]] = {
-    "replay": {"options": {"source": "steady"}},
+    "replay": {"options": {"source": "steady"}, "pass_limit_s": 1.0},
+    "toy": {"pass_limit_s": 1.0},
 }
 PROBES: dict[str, dict[str, Any]] = {
     "telemetry": {"probe": "telemetry:10"},
