@@ -56,9 +56,13 @@ def cautions(
 
 
 def _outliers(steady: SteadyPasses) -> int:
-    """Over all sessions at once: a session of a few passes has no spread to speak of."""
-    values = np.concatenate(steady.image_s) if steady.image_s else np.empty(0)
-    return int(outliers(values).sum())
+    """Passes far from their own session's median: what whole sessions differ by is not a pass's doing.
+
+    The deviations of all sessions are judged at once: a session of a few passes has no spread to speak of.
+    """
+    sessions = [np.asarray(values) for values in steady.image_s if values]
+    away = [values / median - 1 for values in sessions if (median := float(np.median(values))) > 0]
+    return int(outliers(np.concatenate(away)).sum()) if away else 0
 
 
 def _thermal(steady: SteadyPasses) -> list[Caution]:
