@@ -4,8 +4,9 @@ Looking after every session spends error, so a verdict is settled at the confide
 rule leaves to that look (edgebench.stats.spending), which is above the 95 % that reports show: what is
 settled is a pass or a fail there, too. Each verdict is wrong in at most 1 % of trials.
 
-An interval that ends its own measuring does so where sessions happen to lie close together: at 95 % it would
-cover less than it claims, so that it is taken at STOPPING_CONFIDENCE, to stop and to show.
+Sessions that end their own measuring do so where they happen to lie close together, or far from a limit: at
+95 % their interval would cover less than it claims, so that it is taken at STOPPING_CONFIDENCE, to end by its
+width and to show.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Rule:
 
     @property
     def confidence(self) -> float:
-        """Of the intervals of image_s and infer_s: one whose own width ends the trial has to be wider."""
-        return CONFIDENCE if self.target_ci is None else STOPPING_CONFIDENCE
+        """Of the intervals of image_s and infer_s: one whose own sessions end the trial has to be wider."""
+        return STOPPING_CONFIDENCE if self.asked else CONFIDENCE
 
     @property
     def asked(self) -> bool:

@@ -18,11 +18,11 @@ ALPHA = 0.01
 """At most this share of trials is decided wrongly, over all looks."""
 
 STOPPING_CONFIDENCE = 0.975
-"""At what confidence the interval is taken whose own width decides when a trial ends.
+"""At what confidence the interval of a trial is taken that ends by what its sessions show.
 
-The trial ends at a moment when the sessions happen to lie close together, so an interval at 95 % covers only
-90 to 95 % then. Taken at 97.5 %, to stop and to show, it covers at least 94 %: found by simulation of normal
-sessions whose spread is half to five times the target, with up to 30 sessions.
+It ends at a moment when they happen to lie close together, or far from a limit, so an interval at 95 % covers
+only 90 to 95 % then. Taken at 97.5 %, to end a trial by its width and to show, it covers at least 94 %: found
+by simulation of normal sessions whose spread is half to five times the target, with up to 30 sessions.
 """
 
 

@@ -126,7 +126,7 @@ def test_the_rule_is_what_the_experiment_was_planned_with(tmp_path):
     mine = profile(limit=1.0)
     asked = rule_of(record.model_copy(update={"decide": True, "profiles": (mine.as_record(),)}))
     assert asked.profiles is not None and asked.profiles[0].name == "mine"
-    assert asked.least == 3
+    assert (asked.least, asked.confidence) == (3, STOPPING_CONFIDENCE)
     narrow = rule_of(record.model_copy(update={"target_ci": 0.01, "min_sessions": 7}))
     assert (narrow.target_ci, narrow.least, narrow.confidence) == (0.01, 7, STOPPING_CONFIDENCE)
 
