@@ -21,7 +21,7 @@ PROOFS: Mapping[str, Proof] = {
     "percentiles": tails.proof,
     "compare": differences.proof,
     "decide": stopping.decide,
-    "target": stopping.target,
+    "ended": stopping.ended,
     "forecast": forecasts.proof,
 }
 SIZES: Mapping[str, Size] = {"small": SMALL, "full": FULL}

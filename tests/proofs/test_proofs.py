@@ -105,8 +105,8 @@ def test_looking_at_95_percent_every_time_is_caught(monkeypatch):
 
 
 def test_stopping_at_the_95_percent_interval_is_caught(monkeypatch):
-    monkeypatch.setattr(stopping, "STOPPING_CONFIDENCE", 0.95)
-    assert not stopping.target(TINY).met
+    monkeypatch.setattr(stopping, "_BOTH", (0.95, 0.95))
+    assert not stopping.ended(TINY).met
 
 
 def test_percentiles_of_all_passes_at_once_are_caught(monkeypatch):
