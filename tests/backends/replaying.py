@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import edgebench
+from edgebench.fit.profile import load_profile
 from edgebench.fit.summary import summarise
 from edgebench.fit.types import TrialSummary
 from edgebench.measure.campaign import Campaign
@@ -44,7 +46,13 @@ def scenario(folder: Path, text: str = "", name: str = "made.toml") -> str:
 
 
 def run(
-    cache: Cache, folder: Path, source: str, *more: str, resume: bool = False, **flags: Any
+    cache: Cache,
+    folder: Path,
+    source: str,
+    *more: str,
+    resume: bool = False,
+    clock: Callable[[], float] = time.monotonic,
+    **flags: Any,
 ) -> tuple[Path, Outcome]:
     """One run of `--device replay --set source=SOURCE` with these flags; the result's folder."""
     given: dict[str, Any] = {
@@ -60,11 +68,12 @@ def run(
     campaign = Campaign(
         built=built,
         resolved=resolved,
-        profiles=(),
+        profiles=tuple(load_profile(name).as_record() for name in resolved.config.profile),
         command=("edgebench", "run"),
         resume=resume,
         cache=cache,
         observer=SilentObserver(),
+        clock=clock,
     )
     return campaign.carry_out()
 
