@@ -11,6 +11,7 @@ import edgebench
 from edgebench.errors import UsageError
 from edgebench.fit.summary import summarise
 from tests.backends.replaying import figures, replay, run, scenario
+from tests.link.old_python import python36
 
 PROBED = """
 power = { idle_w = 2, active_w = 4, noise_w = 0.1 }
@@ -151,6 +152,20 @@ def test_variants_are_those_of_the_source(session_cache, tmp_path):
     assert "mobilenet_v1-0.25-int8, mobilenet_v1-0.5-fp32" in caught.value.fix
     with pytest.raises(UsageError, match=r"no variant 0\.5 at int8"):
         run(session_cache, tmp_path, source, depth=[0.5], precision=["int8"])
+
+
+def test_the_boards_oldest_python_plays_the_same(session_cache, tmp_path):
+    old, why = python36()
+    if old is None:
+        pytest.skip(why)
+    source = scenario(tmp_path, PROBED)
+    flags: dict[str, Any] = {"meter": ["replay"], "sessions": 1}
+    here = replay(session_cache, tmp_path, source, name="here", **flags)
+    there = replay(session_cache, tmp_path, source, name="there", python=old, **flags)
+    assert there.session_records(there.experiment.trials[0].key)[0].device["python"].startswith("3.6.")
+    for name in ("passes", "batches", "probes", "predictions"):
+        one, other = (getattr(results, name).drop(columns="trial") for results in (here, there))
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
 
 
 def test_another_seed_is_another_trial_and_another_noise(session_cache, tmp_path):
