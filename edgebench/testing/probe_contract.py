@@ -123,8 +123,10 @@ class ProbeContract:
                 f"it said nothing of itself: {run.problem or run.stderr[-2000:]}", "set `info` in open_probe"
             )
         stamps = np.concatenate([chunk.stamps_ns for chunk in run.chunks] or [np.zeros(0, np.int64)])
-        rate = (len(stamps) - 1) * 1e9 / (stamps[-1] - stamps[0]) if len(stamps) > 1 else None
-        seen = "one sample" if rate is None else f"{rate:.1f} samples a second"
+        span_ns = int(stamps[-1] - stamps[0]) if len(stamps) else 0
+        seen = (
+            f"{(len(stamps) - 1) * 1e9 / span_ns:.1f} samples a second" if span_ns > 0 else "no two samples"
+        )
         record_property(NOTE, f"{edgebench_probe.name}: {seen}, {run.info.rate_hz:g} are stated")
         names = {channel.name for channel in run.info.channels}
         with problems() as found:

@@ -25,6 +25,7 @@ def complaint(test, module, cache, missing_address="/no/such/place", **subject):
 
 CHANNEL = '[{"name": "made_up", "quantity": "power", "unit": "W"}]'
 FIX = "self.fix = fix"
+TWICE = "yield [one for one in stamps for _ in range(2)], {'made_up': 2 * watts}"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ FIX = "self.fix = fix"
             "int(time.time() * 1e9)",
             "not of the monotonic clock",
         ),
-        ("test_samples", "int(time.monotonic() * 1e9)", "int(time.monotonic()) * 10 ** 9", "do not rise"),
+        ("test_samples", 'yield stamps, {"made_up": watts}', TWICE, "do not rise"),
         (
             "test_samples",
             'yield stamps, {"made_up": watts}',
