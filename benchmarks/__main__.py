@@ -14,7 +14,16 @@ from rich.console import Console
 from rich.table import Table
 
 import edgebench
-from benchmarks import harness, help_time, image_s, over_ssh, statistics, telemetry, worker_cost
+from benchmarks import (
+    harness,
+    help_time,
+    image_s,
+    over_ssh,
+    preparing,
+    statistics,
+    telemetry,
+    worker_cost,
+)
 from benchmarks.row import Row
 from edgebench.measure.host import host_facts
 from edgebench.models.cache import Cache
@@ -27,6 +36,7 @@ SECTIONS = {
     "statistics": statistics,
     "telemetry": telemetry,
     "ssh": over_ssh,
+    "preparing": preparing,
 }
 
 
@@ -60,9 +70,9 @@ def _table(rows: list[Row]) -> Table:
         table.add_column(heading, justify="left" if heading in {"what", ""} else "right")
     for row in rows:
         same = f"{row.same:.3f}" if row.same is not None else ""
-        table.add_row(
-            row.name, f"{row.figure:.3f} {row.unit}", f"{row.bar:g}", same, "met" if row.met else "MISSED"
-        )
+        bar = "" if row.bar is None else f"{row.bar:g}"
+        outcome = "" if row.bar is None else "met" if row.met else "MISSED"
+        table.add_row(row.name, f"{row.figure:.3f} {row.unit}", bar, same, outcome)
     return table
 
 

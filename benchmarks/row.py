@@ -10,19 +10,19 @@ from benchmarks.pairs import Paired, spread
 
 @dataclass(frozen=True)
 class Row:
-    """A figure against its bar; `same` is the ratio of like against like in the same run."""
+    """A figure against its bar (None: for information); `same` is like against like in the same run."""
 
     name: str
     figure: float
     unit: str
-    bar: float
+    bar: float | None
     same: float | None = None
     details: dict[str, Any] = field(default_factory=dict)
 
     @property
     def met(self) -> bool:
         """Whether the figure is within its bar."""
-        return self.figure <= self.bar
+        return self.bar is None or self.figure <= self.bar
 
 
 def ratio_row(name: str, paired: Paired, bar: float, **details: Any) -> Row:

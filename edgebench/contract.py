@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from edgebench.errors import UnsupportedError
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
+from edgebench.models.source import SHIPPED, ModelSource
 from edgebench.models.variant import Variant
 
 Json = Any
@@ -70,6 +71,7 @@ class PrepareRequest:
     batch: int
     options: Mapping[str, Json]
     board: Mapping[str, Json] | None = None  # what is known of the board, or nothing
+    source: ModelSource = SHIPPED  # whose variant it is
 
 
 @dataclass(frozen=True)
@@ -131,9 +133,13 @@ class Backend(ABC):
 
 @dataclass(frozen=True)
 class Scene:
-    """The picture that is timed, as raw pixels on disk.
+    """The picture that is timed, as raw pixels on disk; or samples, for a model that takes no picture.
 
-    `path` is a `.npy` of uint8 [height, width, 3] (RGB), in C order.
+    `path` is a `.npy` of uint8 [height, width, 3] (RGB), in C order. It is cut into patches of `patch` rows
+    and `patch_width` columns (as many where None), `stride` pixels apart both ways (side by side where None).
+
+    Samples lie in a `.npz` with one array [n, ...] an input, named by its place: `height` is n, and a
+    "patch" is one of them.
     """
 
     path: Path
@@ -144,16 +150,26 @@ class Scene:
     labels: tuple[int, ...] | None = None  # one class index a patch, row by row, where known
     class_names: tuple[str, ...] = ()  # of the labels
     name: str = "scene"
+    patch_width: int | None = None
+    stride: int | None = None
+    kind: Literal["picture", "samples"] = "picture"
 
     @property
     def rows(self) -> int:
         """Whole patches from top to bottom; what is left over is not classified."""
-        return self.height // self.patch
+        return (self.height - self.patch) // (self.stride or self.patch) + 1
 
     @property
     def columns(self) -> int:
         """Whole patches from left to right."""
-        return self.width // self.patch
+        across = self.patch_width or self.patch
+        return (self.width - across) // (self.stride or across) + 1
+
+    @property
+    def grid(self) -> dict[str, int]:
+        """How it is cut, as plain data; a square patch beside the next is said by `patch` alone."""
+        said = {"patch": self.patch, "patch_width": self.patch_width, "stride": self.stride}
+        return {name: value for name, value in said.items() if value is not None}
 
     @property
     def patches(self) -> int:
@@ -165,7 +181,8 @@ class Scene:
 class ImageSet:
     """Labelled (or unlabelled) patches that accuracy is taken on.
 
-    `path` is a `.npy` of uint8 [n, 224, 224, 3]; labels index `class_names`.
+    `path` is a `.npy` of uint8 [n, height, width, 3], 224 x 224 for the shipped family; labels index
+    `class_names`.
     """
 
     name: str

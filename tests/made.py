@@ -245,7 +245,7 @@ def _passes(pass_s: float, steady: int, patches: int, batch: int, rng: np.random
 
 def _scores(trial: TrialRecord, labels: np.ndarray, seed: int) -> np.ndarray:
     """Softmax scores: one set of logits a depth, right on about 9 of 10, and a little noise a precision."""
-    base = np.random.default_rng([seed, int(trial.depth_multiplier * 100), len(labels)])
+    base = np.random.default_rng([seed, int((trial.depth_multiplier or 1.0) * 100), len(labels)])
     logits = base.normal(0, 1, (len(labels), len(CLASSES)))
     right = labels % len(CLASSES)
     logits[np.arange(len(labels)), right] += base.normal(3.2, 1, len(labels))

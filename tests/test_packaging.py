@@ -74,7 +74,9 @@ def test_pins_are_plain_lines():
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+]+", line) for line in lines)
 
 
-@pytest.mark.parametrize("extra", ["cpu", "prepare", "openvino", "tensorrt", "notebook", "testing", "dev"])
+@pytest.mark.parametrize(
+    "extra", ["cpu", "prepare", "onnx", "openvino", "tensorrt", "notebook", "testing", "dev"]
+)
 def test_extras_exist(extra):
     assert SETUP["project"]["optional-dependencies"][extra]
 

@@ -82,7 +82,7 @@ class ToyBackend(AgentBackend):
         precision = request.variant.precision
         inputs = self.prepare_inputs(request)
         spec = _input_spec(precision)
-        step = round(1 / request.variant.depth_multiplier)
+        step = round(1 / (request.variant.depth_multiplier or 1.0))
         content = {
             "precision": precision,
             "step": step,

@@ -1,10 +1,11 @@
 """From the scene's pixels to a runtime's input: cutting patches and preprocessing them.
 
-A pixel p (0..255) is the real value p / divisor + offset; an integer input holds round(real / scale) +
-zero point. Every function here is called inside the timed region and writes into memory it was given.
+A pixel p (0..255) is the real value p / divisor + offset, with a divisor and an offset of its own for each
+channel where the artifact says so; an integer input holds round(real / scale) + zero point. Every function
+that is made here is called inside the timed region and writes into memory that it was given.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -12,16 +13,44 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Fill = Callable[[], None]
+Copy = Callable[..., Any]
+"""`copy(place, patch)`: a patch of the scene into its place in the batch."""
 
 
-def windows(scene: "NDArray[np.uint8]", patch: int) -> "List[NDArray[np.uint8]]":
-    """Views uint8 [patch, patch, 3] of the scene [height, width, 3], row by row; rests are left out."""
-    rows, columns = scene.shape[0] // patch, scene.shape[1] // patch
+def windows(
+    scene: "NDArray[np.uint8]", patch: int, across: Optional[int] = None, stride: Optional[int] = None
+) -> "List[NDArray[np.uint8]]":
+    """Views uint8 [patch, across, 3] of the scene [height, width, 3], row by row; rests are left out.
+
+    `across` is a patch's width (square where None); `stride` the distance from one to the next, both ways
+    (side by side where None).
+    """
+    width = across or patch
+    down, right = stride or patch, stride or width
     return [
-        scene[row * patch : (row + 1) * patch, column * patch : (column + 1) * patch]
-        for row in range(rows)
-        for column in range(columns)
+        scene[top : top + patch, left : left + width]
+        for top in range(0, scene.shape[0] - patch + 1, down)
+        for left in range(0, scene.shape[1] - width + 1, right)
     ]
+
+
+def resizing(source: "Sequence[int]", target: "Sequence[int]") -> Copy:
+    """A function that copies patches uint8 [*source, 3] to places [*target, 3], by the nearest pixel.
+
+    The pixel whose middle lies nearest, as in Pillow's NEAREST; no arithmetic on pixels, so that it costs a
+    board as little as resizing can.
+    """
+    rows, columns = [
+        ((np.arange(new) * 2 + 1) * old // (2 * new)).astype(np.intp) for old, new in zip(source, target)
+    ]
+    band = np.empty((len(rows), source[1], 3), np.uint8)
+    take = np.take
+
+    def copy(place: "NDArray[np.uint8]", patch: "NDArray[np.uint8]") -> None:
+        take(patch, rows, 0, band, "clip")
+        take(band, columns, 1, place, "clip")
+
+    return copy
 
 
 def table_for(
@@ -37,17 +66,12 @@ def table_for(
         raise ValueError(
             "no preprocessing for {} with scale {} and zero point {}".format(dtype, scale, zero_point)
         )
-    if (
-        dtype == "int8"
-        and zero_point == -1
-        and divisor == 127.5
-        and offset == -1.0
-        and abs(scale * 127.5 - 1) < 1e-6
-    ):
-        # p - 127.5 lies half-way between two steps for every pixel: the rule is p - 128, the converter's
-        # own choice, and not whatever the last bit of a division says.
-        flipped: "NDArray[Any]" = (pixels ^ np.uint8(0x80)).view(np.int8)
-        return flipped
+    centred = divisor == 127.5 and offset == -1.0 and abs(scale * 127.5 - 1) < 1e-6
+    if centred and (dtype, zero_point) in (("int8", -1), ("uint8", 127)):
+        # p - 127.5 lies half-way between two steps for every pixel: the rule is p - 128 (p where there is no
+        # sign), the converter's own choice, and not whatever the last bit of a division says.
+        same: "NDArray[Any]" = pixels if dtype == "uint8" else (pixels ^ np.uint8(0x80)).view(np.int8)
+        return same
     limits = np.iinfo(dtype)
     steps = np.rint((pixels.astype(np.float64) / divisor + offset) / scale) + zero_point
     table: "NDArray[Any]" = np.clip(steps, limits.min, limits.max).astype(dtype)
@@ -66,6 +90,8 @@ def preprocessing(spec: "Dict[str, Any]", patches: "NDArray[np.uint8]", target: 
     source = patches.transpose(0, 3, 1, 2) if spec["layout"] == "NCHW" else patches
     if source.shape != target.shape:
         raise ValueError("patches {} do not fit an input {}".format(source.shape, target.shape))
+    if spec.get("divisors"):
+        return _by_channel(spec, source, target)
     table = table_for(spec["dtype"], spec["divisor"], spec["offset"], spec["scale"], spec["zero_point"])
     if target.dtype != table.dtype:
         raise ValueError("the input is {}, the artifact says {}".format(target.dtype, table.dtype))
@@ -78,6 +104,22 @@ def preprocessing(spec: "Dict[str, Any]", patches: "NDArray[np.uint8]", target: 
             if np.array_equal(bits, np.arange(256, dtype=np.uint8) ^ np.uint8(mask)):
                 return _by_mask(source, target.view(np.uint8), mask)
     return _by_table(source, target, table)
+
+
+def _by_channel(spec: "Dict[str, Any]", source: "NDArray[Any]", target: "NDArray[Any]") -> Fill:
+    """Each channel by its own divisor and offset, as if it were an input for itself."""
+    axis = 1 if spec["layout"] == "NCHW" else 3
+    fills: "List[Fill]" = []
+    for channel, (divisor, offset) in enumerate(zip(spec["divisors"], spec["offsets"])):
+        at: "Tuple[Any, ...]" = (slice(None),) * axis + (slice(channel, channel + 1),)
+        alone = dict(spec, layout="NHWC", divisors=None, divisor=divisor, offset=offset)
+        fills.append(preprocessing(alone, source[at], target[at]))
+
+    def fill() -> None:
+        for one in fills:
+            one()
+
+    return fill
 
 
 def _as_float32(source: "NDArray[Any]", target: "NDArray[Any]", divisor: float, offset: float) -> Fill:

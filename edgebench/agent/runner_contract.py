@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
-Slot = NamedTuple("Slot", [("number", int), ("array", "NDArray[Any]")])
-"""A place for one batch's input: its number, and the array that the worker fills."""
+Slot = NamedTuple("Slot", [("number", int), ("array", Any)])
+"""A place for one batch's input: its number, and the array that the worker fills (for samples a tuple
+of arrays, see Model)."""
 
 Done = Callable[..., None]
 """`done(index, scores, extra_ns=0)`: batch `index` is through; `extra_ns` is a time on the device."""
@@ -34,6 +35,13 @@ Done = Callable[..., None]
 class Model(Protocol):
     """A loaded model. Scores are real numbers, [batch, classes], and may be a view that is overwritten.
 
+    A model with other outputs than one row of scores gives a tuple with all of them, each as the runtime has
+    it with the batch first; `quantisations` then lists (scale, zero point), or None, for each.
+
+    `options` has `input_shapes`, a list of shapes, where the file leaves axes open and the runtime has to be
+    told. For a model that takes no picture, `slot.array` is a tuple of arrays, one an input in the file's
+    order, and `buffers` is not asked: `infer` gives them to the runtime. Its batch is 1.
+
     Optional members:
         buffers() -> list of arrays: one input array a slot, which the worker preprocesses straight
             into. Without it the worker makes one array and `infer` finds it in `slot.array`.
@@ -41,6 +49,7 @@ class Model(Protocol):
             the next one patchifies and preprocesses it, and there must be a free slot for it, so no
             more are taken than lie in `buffers()` less those not done. `done` is called once an index,
             from any thread.
+        quantisations: see above; not needed where outputs are real numbers.
         extra_stage: the name of the device's own stage, where `done` is given `extra_ns`.
         begin(stage): told that golden, measure or predict begins; never inside a timed region. Measure
             begins with the first pass, again with the warm-up, and again with each steady pass.

@@ -25,6 +25,7 @@ import numpy as np
 
 from . import pixels
 from .clock import Clock
+from .outputs import Rows
 from .runner_contract import Done, Filled, Slot
 
 if TYPE_CHECKING:
@@ -59,19 +60,36 @@ class TimedLoop:
         batch: patches in a batch, as the artifact was made.
         classes: scores a patch.
         clock: nanoseconds, monotonic.
+        tensors: the inputs (dtype, shape) of a model that takes no picture; a patch is then a tuple of one
+            array an input, its batch is 1, and there is nothing to preprocess.
     """
 
-    def __init__(self, model: "Model", spec: Dict[str, Any], batch: int, classes: int, clock: Clock) -> None:
+    def __init__(
+        self,
+        model: "Model",
+        spec: Dict[str, Any],
+        batch: int,
+        classes: int,
+        clock: Clock,
+        tensors: Sequence[Dict[str, Any]] = (),
+    ) -> None:
         self.batch = batch
         self.classes = classes
         self._clock = clock
-        shape = (batch, spec["height"], spec["width"], 3)
-        patches = np.zeros(shape, np.uint8)
-        self._places = list(patches)
-        own = getattr(model, "buffers", None)
-        arrays = own() if own else [np.zeros(tuple(model.input_shape), np.dtype(model.input_dtype))]
-        self._slots = [Slot(number, held) for number, held in enumerate(arrays)]
-        self._fills = [pixels.preprocessing(spec, patches, held) for held in arrays]
+        if tensors:
+            held = tuple(np.zeros(tuple(one["shape"]), np.dtype(one["dtype"])) for one in tensors)
+            self._places: List[Any] = [held]
+            self._slots = [Slot(0, held)]
+            self._fills: List[pixels.Fill] = [_nothing]
+        else:
+            patches = np.zeros((batch, spec["height"], spec["width"], 3), np.uint8)
+            self._places = list(patches)
+            own = getattr(model, "buffers", None)
+            arrays = own() if own else [np.zeros(tuple(model.input_shape), np.dtype(model.input_dtype))]
+            self._slots = [Slot(number, held) for number, held in enumerate(arrays)]
+            self._fills = [pixels.preprocessing(spec, patches, held) for held in arrays]
+        self._tensors = bool(tensors)
+        self._rows = Rows(batch, getattr(model, "quantisations", ()))
         many = getattr(model, "infer_many", None)
         self._infer_many = many if many else _in_turn(model.infer)
         extra = getattr(model, "extra_stage", None)
@@ -82,14 +100,18 @@ class TimedLoop:
         """Batches for that many patches; the last one may be padded."""
         return -(-patches // self.batch)
 
-    def run(self, windows: "Sequence[NDArray[np.uint8]]") -> Timed:
-        """Take every patch (uint8 [height, width, 3]) to its scores; OutputError for wrong scores."""
+    def run(self, windows: Sequence[Any]) -> Timed:
+        """Take every patch (uint8 [height, width, 3], or a tuple of tensors) to its scores.
+
+        Patches of another size than the input's are resized while they are copied. OutputError for wrong
+        scores.
+        """
         batches = self.batches(len(windows))
         stamps = array("q", bytes(16 * batches * len(self.stages)))
         scores = np.zeros((len(windows), self.classes), np.float32)
         free = deque(self._slots)
         taken: List[Optional[Slot]] = [None] * batches
-        filled = self._filled(windows, stamps, free, taken)
+        filled = self._filled(windows, self._copy_of(windows), stamps, free, taken)
         done = self._done(stamps, scores, free, taken)
         clock = self._clock
         collecting = gc.isenabled()
@@ -106,14 +128,23 @@ class TimedLoop:
             self.first_inference_ns = stamps[5] - stamps[4]
         return Timed(start, end, stamps, scores)
 
+    def _copy_of(self, windows: Sequence[Any]) -> pixels.Copy:
+        if self._tensors:
+            return _copy_tensors
+        place = self._places[0]
+        if not len(windows) or windows[0].shape == place.shape:
+            return np.copyto
+        return pixels.resizing(windows[0].shape[:2], place.shape[:2])
+
     def _filled(
         self,
-        windows: "Sequence[NDArray[np.uint8]]",
+        windows: Sequence[Any],
+        copy: pixels.Copy,
         stamps: "array[int]",
         free: "Deque[Slot]",
         taken: "List[Optional[Slot]]",
     ) -> Filled:
-        clock, copy, fills = self._clock, np.copyto, self._fills
+        clock, fills = self._clock, self._fills
         places, last = self._places, len(windows) - 1
         stride = 2 * len(self.stages)
         at = patch = 0
@@ -147,10 +178,13 @@ class TimedLoop:
     ) -> Done:
         clock, batch, stride = self._clock, self.batch, 2 * len(self.stages)
         shape, total, extra = (self.batch, self.classes), len(scores), len(self.stages) > len(STAGES)
+        rows = self._rows.of
 
-        def done(index: int, result: "NDArray[Any]", extra_ns: int = 0) -> None:
+        def done(index: int, result: Any, extra_ns: int = 0) -> None:
             end = clock()
             slot = taken[index]
+            if isinstance(result, tuple):
+                result = rows(result)
             if slot is None or getattr(result, "shape", None) != shape:
                 raise OutputError(_complaint(index, slot, result, shape))
             first = index * batch
@@ -171,6 +205,15 @@ class TimedLoop:
         started = len(taken) == 0 or stamps[len(stamps) // len(taken) * (len(taken) - 1) + 5] != 0
         if not started or any(slot is not None for slot in taken):
             raise OutputError("the runner returned before every batch was done")
+
+
+def _nothing() -> None:
+    """Samples lie in the input as they are: there is no preprocessing."""
+
+
+def _copy_tensors(places: "Sequence[NDArray[Any]]", sample: "Sequence[NDArray[Any]]") -> None:
+    for place, tensor in zip(places, sample):
+        np.copyto(place, tensor)
 
 
 def _complaint(index: int, slot: Optional[Slot], result: Any, shape: Tuple[int, int]) -> str:

@@ -44,8 +44,9 @@ class Worker:
         self._pace = Pace(self._clock)
         self._model: Optional[Model] = None
         self._loop: Optional[TimedLoop] = None
-        self._patch = 0
-        self._windows: List[NDArray[np.uint8]] = []
+        self._sides = (0, 0)
+        self._tensors: List[Message] = []
+        self._windows: List[Any] = []
         self._batch_ns: List[int] = []  # of the first pass and the warm-up, in order
 
     def serve(self) -> None:
@@ -98,8 +99,9 @@ class Worker:
         loaded = clock()
         self._model = model
         spec = request["input"]
-        self._patch = spec["height"]
-        self._loop = TimedLoop(model, spec, request["batch"], request["classes"], clock)
+        self._sides = (spec["height"], spec["width"])
+        self._tensors = request.get("tensors") or []
+        self._loop = TimedLoop(model, spec, request["batch"], request["classes"], clock, self._tensors)
         return {
             "import_s": None if own_time else (imported - began) / 1e9,
             "load_s": (loaded - loading) / 1e9 if loaded > loading else None,
@@ -113,7 +115,11 @@ class Worker:
     def golden(self, request: Message) -> Reply:
         """Scores of the golden patches; the first of them is the session's first inference."""
         loop = self._begin("golden")
-        timed = loop.run(list(_patches(request["path"], self._patch, in_memory=True)))
+        if self._tensors:
+            patches: List[Any] = _samples(request["path"], self._tensors)
+        else:
+            patches = list(_patches(request["path"], self._sides, in_memory=True))
+        timed = loop.run(patches)
         reply: Message = {"first_inference_ns": loop.first_inference_ns or None}
         return dict(reply, shape=list(timed.scores.shape)), _raw(timed)
 
@@ -123,12 +129,18 @@ class Worker:
 
         from .pixels import windows
 
+        if self._tensors:
+            self._windows = _samples(request["path"], self._tensors)
+            return {"patches": len(self._windows)}, b""
         scene = numpy.load(request["path"])
         if scene.dtype != numpy.uint8 or scene.ndim != 3 or scene.shape[2] != 3:
             raise ValueError(
                 "the scene is {} {}, uint8 [height, width, 3] was due".format(scene.dtype, scene.shape)
             )
-        self._windows = windows(numpy.ascontiguousarray(scene), self._patch)
+        whole = numpy.ascontiguousarray(scene)
+        patch = request.get("patch") or self._sides[0]
+        across = request.get("patch_width") or request.get("patch") or self._sides[1]
+        self._windows = windows(whole, patch, across, request.get("stride"))
         if not self._windows:
             raise ValueError("the scene {} is smaller than one patch".format(scene.shape))
         tell = getattr(self._model, "scene", None)
@@ -184,7 +196,7 @@ class Worker:
     def predict(self, request: Message) -> Reply:
         """Scores of images, mapped from their file; a note goes out after every few hundred."""
         loop = self._begin("predict")
-        images = _patches(request["path"], self._patch, in_memory=False)
+        images = _patches(request["path"], self._sides, in_memory=False)
         scores = []
         step = max(1, PREDICT_STEP // loop.batch) * loop.batch  # whole batches: only the last is padded
         for first in range(0, len(images), step):
@@ -246,14 +258,32 @@ def _imported(path: str) -> ModuleType:
     return module
 
 
-def _patches(path: str, patch: int, in_memory: bool) -> "NDArray[np.uint8]":
+def _samples(path: str, tensors: List[Message]) -> List[Any]:
+    """The samples of a .npz as tuples of one array an input; ValueError when they are not its tensors."""
+    import numpy
+
+    with numpy.load(path) as stored:
+        arrays = [numpy.ascontiguousarray(stored[str(place)]) for place in range(len(tensors))]
+    for array, tensor in zip(arrays, tensors):
+        if array.dtype.name != tensor["dtype"] or list(array.shape[1:]) != list(tensor["shape"]):
+            raise ValueError(
+                "samples of {} {} for the input {} {}".format(
+                    array.dtype, list(array.shape[1:]), tensor["dtype"], list(tensor["shape"])
+                )
+            )
+    if not arrays or len({len(array) for array in arrays}) != 1 or not len(arrays[0]):
+        raise ValueError("the inputs have not as many samples each")
+    return list(zip(*arrays))
+
+
+def _patches(path: str, sides: "Tuple[int, int]", in_memory: bool) -> "NDArray[np.uint8]":
     import numpy
 
     whole = numpy.load(path) if in_memory else numpy.load(path, mmap_mode="r")
     held: "NDArray[np.uint8]" = numpy.asarray(whole)
-    if held.dtype != numpy.uint8 or held.ndim != 4 or held.shape[1:] != (patch, patch, 3):
+    if held.dtype != numpy.uint8 or held.ndim != 4 or held.shape[1:] != tuple(sides) + (3,):
         raise ValueError(
-            "{} holds {} {}, uint8 [n, {p}, {p}, 3] was due".format(path, held.dtype, held.shape, p=patch)
+            "{} holds {} {}, uint8 [n, {}, {}, 3] was due".format(path, held.dtype, held.shape, *sides)
         )
     return held
 

@@ -1,4 +1,4 @@
-"""`edgebench models`: list, prepare and train the variants."""
+"""`edgebench models`: list, show, prepare and train models."""
 
 from __future__ import annotations
 
@@ -8,18 +8,56 @@ from typing import Annotated
 import typer
 
 from edgebench.cli.common import JsonOption, complete_device, stderr, stdout
+from edgebench.cli.model_options import CalibrationOption, LabelsOption, ModelOption, WidthOption
 
-app = typer.Typer(no_args_is_help=True, help="List, prepare and train the variants of MobileNet v1.")
+app = typer.Typer(no_args_is_help=True, help="List, show, prepare and train models.")
+
+
+def complete_family(incomplete: str) -> list[str]:
+    """Names of the families for the shell."""
+    from edgebench.models import families
+
+    return [name for name in families.known() if name.startswith(incomplete)]
 
 
 @app.command("list")
 def list_(json_: JsonOption = False) -> None:
-    """List the variants: parameters, what is prepared, and the accuracy that was measured."""
+    """List what is there without any download.
+
+    First the shipped variants with what is prepared of them and the accuracy
+    that was measured, then every family by name with its widths.
+    """
     from edgebench.models.cache import Cache
     from edgebench.models.listing import list_variants
+    from edgebench.models.shown import list_families
     from edgebench.report.lists import print_variants
 
-    print_variants(stdout(), list_variants(Cache()), as_json=json_)
+    print_variants(stdout(), list_variants(Cache()), families=list_families(), as_json=json_)
+
+
+@app.command()
+def show(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|VARIANT|FAMILY",
+            help="A .tflite, .onnx, .keras or .npz file, a prepared variant, or a family by name.",
+        ),
+    ],
+    json_: JsonOption = False,
+) -> None:
+    """Show what a model is: inputs, outputs, operations, MACs, size.
+
+    MACs are multiply-accumulates of convolutions, dense layers and matrix
+    products, of one call, as published figures count them; an operation that
+    does not tell its work leaves them out, with the reason. Parameters are what
+    the file holds: converters fold normalisation into other weights.
+    """
+    from edgebench.models.cache import Cache
+    from edgebench.models.shown import show as look
+    from edgebench.report.models import print_model
+
+    print_model(stdout(), look(model, Cache()), as_json=json_)
 
 
 @app.command()
@@ -27,13 +65,17 @@ def prepare(
     device: Annotated[
         str, typer.Option("--device", "-d", metavar="NAME", autocompletion=complete_device, help="For what.")
     ] = "cpu",
+    model: ModelOption = None,
     depth: Annotated[
-        list[float] | None, typer.Option("--depth", metavar="A", help="0.25, 0.5 or 1.0. Repeatable.")
+        list[float] | None, typer.Option("--depth", metavar="A", help="Width of a family. Repeatable.")
     ] = None,
+    width: WidthOption = None,
     precision: Annotated[
         list[str] | None, typer.Option("--precision", metavar="P", help="fp32, fp16 or int8. Repeatable.")
     ] = None,
     batch: Annotated[int, typer.Option("--batch", metavar="N", min=1, max=1024, help="Patches a call.")] = 1,
+    calibration: CalibrationOption = None,
+    labels: LabelsOption = None,
     evaluate: Annotated[
         bool, typer.Option(help="Also measure each variant's accuracy on the 1,000 test images.")
     ] = True,
@@ -43,24 +85,28 @@ def prepare(
     """Make the files that a device's runtime loads; say what they are and where.
 
     They are kept in a cache by content (EDGEBENCH_CACHE_DIR, else the user's
-    cache folder); what is there already is not made again.
+    cache folder); what is there already is not made again. A family without
+    trained weights gets random ones, the same every time: for latency only.
     """
     from edgebench import registry
-    from edgebench.contract import PrepareRequest
     from edgebench.measure.progress import SilentObserver, StderrObserver
     from edgebench.models.cache import Cache
     from edgebench.models.listing import list_prepared
-    from edgebench.plan.trials import choose_variants
+    from edgebench.plan.models import requests_for, resolve_sources
     from edgebench.report.lists import print_variants
 
     backend = registry.backend(device)
     observer = SilentObserver() if quiet else StderrObserver(stderr())
     cache = Cache()
-    options = backend.options_model().model_dump(mode="json")
-    requests = [
-        PrepareRequest(variant, batch, options)
-        for variant in choose_variants(backend, depth or (), precision or ())
-    ]
+    chosen = resolve_sources(
+        model or (),
+        cache=cache,
+        progress=observer.note,
+        widths=[*(depth or ()), *(width or ())],
+        labels=labels,
+        calibration=calibration,
+    )
+    requests = requests_for(chosen, backend, precision or (), batch, cache)
     made = backend.prepare(requests, cache, observer.note)
     rows = list_prepared(requests, made, cache, evaluate=evaluate, progress=observer.note)
     print_variants(stdout(), rows, as_json=json_)
@@ -68,38 +114,73 @@ def prepare(
 
 @app.command()
 def train(
-    depth: Annotated[float, typer.Option("--depth", metavar="A", help="Depth multiplier.")] = 0.25,
+    family: Annotated[
+        str,
+        typer.Option(
+            "--family", metavar="NAME", autocompletion=complete_family, help="`edgebench models list`."
+        ),
+    ] = "mobilenet_v1",
+    depth: Annotated[
+        float | None, typer.Option("--depth", "--width", metavar="A", help="Its width. Default: 0.25 or 1.0")
+    ] = None,
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="DIR", help="A folder a class. Default: the shipped land-cover set"),
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            help="A folder a class, or a CSV of paths and labels. Default: the shipped land-cover set",
+        ),
     ] = None,
     init: Annotated[
-        Path | None, typer.Option("--init", metavar="FILE", help="Weights to begin with: .npz or .weights.h5")
+        Path | None,
+        typer.Option(
+            "--init",
+            metavar="FILE",
+            help="Weights to begin with: .npz of a training, or Keras's .h5; of other classes too.",
+        ),
     ] = None,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where they go.")] = Path(
-        "mobilenet_v1.npz"
-    ),
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Where they go (.npz). Default: FAMILY-WIDTH.npz"
+        ),
+    ] = None,
     epochs: Annotated[int, typer.Option(min=0, help="Epochs at half the size.")] = 10,
     full_epochs: Annotated[int, typer.Option(min=0, help="Epochs at the full size, after those.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 7,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed: same split, same weights.")] = 7,
 ) -> None:
-    """Train MobileNet v1 from scratch or from given weights, reproducibly.
+    """Train a family from scratch or from given weights, reproducibly.
 
-    Needs TensorFlow (`pip install 'edgebench[prepare]'`), which runs in a process of its own.
+    A fifth of --data is kept for validation: the very files that Keras's
+    `image_dataset_from_directory(validation_split=0.2, seed=SEED)` keeps, so
+    `--data flowers_photos --seed 123` has the split of the published study.
+    Beside the weights go their record (.json), the validation images
+    (.validation.csv, for `edgebench run --model W.npz --images`) and those of
+    the training part that int8 is calibrated with (.calibration.csv).
+
+    Needs TensorFlow (the extra `prepare`), which runs in a process of its own.
     """
     from edgebench.models.cache import Cache
+    from edgebench.models.families import spec
     from edgebench.models.train import train as start
+    from edgebench.models.variant import FAMILY
 
+    known = spec(family)
+    width = known.width(0.25 if depth is None and family == FAMILY else depth)
     observer = stderr()
-    start(
+    done = start(
         cache=Cache(),
-        depth_multiplier=depth,
+        family=family,
+        depth_multiplier=width,
         data=data,
         init=init,
-        output=output,
+        output=output or Path(f"{family}{'' if width is None else f'-{width}'}.npz"),
         epochs=epochs,
         full_epochs=full_epochs,
         seed=seed,
         progress=lambda text: observer.print(text, markup=False, soft_wrap=True),
     )
-    typer.echo(output)
+    observer.print(
+        f"right on {done.validation_k} of {done.validation_n} validation images", markup=False, soft_wrap=True
+    )
+    typer.echo(done.weights)

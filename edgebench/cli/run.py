@@ -22,6 +22,17 @@ from edgebench.cli.common import (
     stderr,
     stdout,
 )
+from edgebench.cli.model_options import (
+    CalibrationOption,
+    InputMeanOption,
+    InputScaleOption,
+    InputShapeOption,
+    InputsOption,
+    LabelsOption,
+    LayoutOption,
+    ModelOption,
+    WidthOption,
+)
 
 _HOW_LONG = "How much is measured"
 
@@ -33,6 +44,8 @@ def run(
     host: HostOption = None,
     python: PythonOption = None,
     power_mode: PowerModeOption = None,
+    model: ModelOption = None,
+    width: WidthOption = None,
     depth: Annotated[
         list[float] | None,
         typer.Option(
@@ -54,14 +67,38 @@ def run(
         Path | None,
         typer.Option("--scene", metavar="FILE", help="The picture that is timed. Default: the shipped one"),
     ] = None,
+    patch: Annotated[
+        str | None,
+        typer.Option(
+            "--patch",
+            metavar="WxH",
+            help="How the scene is cut; resized on the device, by the nearest pixel, to the model's input. "
+            "Default: that input's size",
+        ),
+    ] = None,
+    stride: Annotated[
+        int | None,
+        typer.Option("--stride", metavar="N", help="Pixels from patch to patch. Default: side by side"),
+    ] = None,
+    whole: Annotated[
+        bool | None, typer.Option("--whole", help="The scene as one patch, resized on the device.")
+    ] = None,
     images: Annotated[
         Path | None,
         typer.Option(
             "--images",
-            metavar="DIR",
-            help="Pictures for accuracy: a folder a class, or unlabelled. Default: the shipped test set",
+            metavar="DIR|CSV",
+            help="Pictures for accuracy: a folder a class, a CSV of paths and labels, or a folder without "
+            "labels. Default: the shipped test set",
         ),
     ] = None,
+    labels: LabelsOption = None,
+    layout: LayoutOption = None,
+    input_scale: InputScaleOption = None,
+    input_mean: InputMeanOption = None,
+    input_shape: InputShapeOption = None,
+    inputs: InputsOption = None,
+    calibration: CalibrationOption = None,
     meter: Annotated[
         list[str] | None,
         typer.Option("--meter", metavar="KIND[:ADDRESS]", help="A power meter, such as rapl. Repeatable."),
@@ -174,8 +211,9 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="More progress.")] = False,
 ) -> None:
-    """Measure variants of MobileNet v1 on devices, and judge them against profiles.
+    """Measure models on devices, and judge them against profiles.
 
+    Without --model: the variants of MobileNet v1 that come with EdgeBench.
     Each trial (a variant on a device) is measured in several fresh processes.
     The figures and verdicts are printed, and kept in a folder with report.html.
 
@@ -205,11 +243,23 @@ def run(
         "host": host,
         "python": python,
         "power_mode": power_mode,
+        "model": model,
+        "width": width,
+        "labels": labels,
+        "layout": layout,
+        "input_scale": input_scale,
+        "input_mean": input_mean,
+        "input_shape": input_shape,
+        "inputs": inputs,
+        "calibration": calibration,
         "depth": depth,
         "precision": precision,
         "batch": batch,
         "profile": profile,
         "scene": scene,
+        "patch": patch,
+        "stride": stride,
+        "whole": whole,
         "images": images,
         "meter": meter,
         "telemetry": telemetry,

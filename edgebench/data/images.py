@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from edgebench.contract import ImageSet, Scene
+from edgebench.data.files import list_files
 from edgebench.data.landcover import Pixels
 from edgebench.data.reading import quiet_decoders, read_rgb
 from edgebench.errors import InputError
 from edgebench.models.cache import Cache, canonical_hash, sha256_file
 from edgebench.models.keep import Kept, find, keep, making
 
-MAX_IMAGES = 50_000
 _READING = "1"  # counts up when the same file would give other pixels
 _THREADS = 2
 
@@ -34,37 +35,54 @@ def load_scene(path: Path, cache: Cache, patch: int = 224) -> Scene:
         with making(cache, f"scene-{key[:16]}") as scratch:
             kept = keep_array(cache, "scene", key, scratch, pixels)
     height, width = (int(edge) for edge in np.load(kept.path, mmap_mode="r").shape[:2])
-    if min(height, width) < patch:
+    return cut(Scene(kept.path, kept.sha256, height, width, 1, name=_shown(path)), patch, patch)
+
+
+def cut(scene: Scene, height: int, width: int, stride: int | None = None) -> Scene:
+    """The same picture cut into patches of height x width, `stride` pixels apart; None: side by side.
+
+    Labels stay where the cut is the one that they were made for. InputError when not one patch fits.
+    """
+    same = (scene.patch, scene.patch_width or scene.patch, scene.stride) == (height, width, stride)
+    if scene.height < height or scene.width < width:
         raise InputError(
-            f"{path} is too small for a scene",
-            why=f"it has {width} x {height} pixels and a patch takes {patch} x {patch}",
+            f"{scene.name} is too small for a scene",
+            why=f"it has {scene.width} x {scene.height} pixels and a patch takes {width} x {height}",
             fix="use a larger picture",
         )
-    return Scene(kept.path, kept.sha256, height, width, patch, name=_shown(path))
+    return replace(
+        scene,
+        patch=height,
+        patch_width=None if width == height else width,
+        stride=stride,
+        labels=scene.labels if same else None,
+        class_names=scene.class_names if same else (),
+    )
 
 
-def load_images(folder: Path, cache: Cache, size: int = 224) -> ImageSet:
-    """The images that accuracy is taken on, each resized (bilinear) to `size` x `size`.
+def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> ImageSet:
+    """The images that accuracy is taken on, each resized (bilinear) to `size`: an edge, or (height, width).
 
-    `folder` holds a folder a class (classes in the order of their names; loose files beside them are not
-    images) or images alone (unlabelled). Hidden files are ignored. InputError for a file that is no image,
+    `path` is a folder or a CSV file (see `edgebench.data.files`). InputError for a file that is no image,
     an empty class folder, or no images at all.
     """
-    class_names, files, labels = _listed(folder)
-    names = [file.relative_to(folder).as_posix() for file in files]
-    content = [[name, _content(file)] for name, file in zip(names, files, strict=True)]
-    key = canonical_hash({"files": content, "size": size, "reading": _READING})
+    listed = list_files(path)
+    height, width = (size, size) if isinstance(size, int) else size
+    content = [[name, _content(file)] for name, file in zip(listed.names, listed.files, strict=True)]
+    sides: int | list[int] = height if height == width else [height, width]
+    key = canonical_hash({"files": content, "size": sides, "reading": _READING})
     kept = find(cache, "images", key)
     if kept is None:
         with making(cache, f"images-{key[:16]}") as scratch:
-            kept = find(cache, "images", key) or _resize_all(cache, key, scratch, files, size)
+            kept = find(cache, "images", key)
+            kept = kept or _resize_all(cache, key, scratch, listed.files, (height, width))
     return ImageSet(
-        name=_shown(folder),
+        name=_shown(path),
         path=kept.path,
         sha256=kept.sha256,
-        n=len(files),
-        labels=labels,
-        class_names=class_names,
+        n=len(listed.files),
+        labels=listed.labels,
+        class_names=listed.class_names,
     )
 
 
@@ -75,74 +93,19 @@ def keep_array(cache: Cache, kind: str, key: str, scratch: Path, pixels: Pixels)
     return keep(cache, kind, key, file, ".npy")
 
 
-def _resize_all(cache: Cache, key: str, scratch: Path, files: list[Path], size: int) -> Kept:
+def _resize_all(cache: Cache, key: str, scratch: Path, files: Sequence[Path], size: tuple[int, int]) -> Kept:
     def resized(file: Path) -> Pixels:
-        image = Image.fromarray(read_rgb(file)).resize((size, size), Image.Resampling.BILINEAR)
+        image = Image.fromarray(read_rgb(file)).resize(size[::-1], Image.Resampling.BILINEAR)
         return np.asarray(image, np.uint8)
 
     made = scratch / "made.npy"
-    out = np.lib.format.open_memmap(made, mode="w+", dtype=np.uint8, shape=(len(files), size, size, 3))
+    out = np.lib.format.open_memmap(made, mode="w+", dtype=np.uint8, shape=(len(files), *size, 3))
     with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
         for index, pixels in enumerate(pool.map(resized, files)):
             out[index] = pixels
     out.flush()
     del out
     return keep(cache, "images", key, made, ".npy")
-
-
-def _listed(folder: Path) -> tuple[tuple[str, ...], list[Path], tuple[int, ...] | None]:
-    """Class names, files in order, and one label a file (None for an unlabelled folder)."""
-    entries = list(_visible(folder))
-    classes = [entry for entry in entries if entry.is_dir()]
-    if not classes:
-        _check_count(folder, len(entries))
-        return (), entries, None
-    files: list[Path] = []
-    labels: list[int] = []
-    for label, entry in enumerate(classes):
-        inside = list(_visible(entry))
-        if not inside:
-            raise InputError(
-                f"the class folder {entry} is empty",
-                why="a class without images has no accuracy",
-                fix="put images into it or remove it",
-            )
-        files += inside
-        labels += [label] * len(inside)
-    _check_count(folder, len(files))
-    return tuple(entry.name for entry in classes), files, tuple(labels)
-
-
-def _visible(folder: Path) -> Iterator[Path]:
-    try:
-        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    except OSError as error:
-        raise InputError(
-            f"the image folder {folder} cannot be read",
-            why=error.strerror or str(error),
-            fix="name a folder of images, or one that holds a folder a class",
-        ) from error
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if not entry.name.isprintable():
-            raise InputError(
-                f"{str(entry)!r} has a name that cannot be shown",
-                why="it holds control characters or bytes that are no text",
-                fix="rename it",
-            )
-        yield entry
-
-
-def _check_count(folder: Path, n: int) -> None:
-    if n == 0:
-        raise InputError(f"there are no images in {folder}", fix="name a folder with images")
-    if n > MAX_IMAGES:
-        raise InputError(
-            f"there are {n} files in {folder}",
-            why=f"at most {MAX_IMAGES} images are read",
-            fix="name a folder with fewer",
-        )
 
 
 def _content(path: Path) -> str:

@@ -15,7 +15,9 @@ PREVIEW_PIXELS = 1128  # a quarter of 4512
 def scene_preview(scene: Scene) -> bytes:
     """JPEG bytes of the part of the scene that is cut into patches."""
     pixels = np.load(scene.path, mmap_mode="r")
-    used = pixels[: scene.rows * scene.patch, : scene.columns * scene.patch]
+    across = scene.patch_width or scene.patch
+    down = (scene.rows - 1) * (scene.stride or scene.patch) + scene.patch
+    used = pixels[:down, : (scene.columns - 1) * (scene.stride or across) + across]
     step = max(1, max(used.shape[:2]) // (2 * PREVIEW_PIXELS))
     image = Image.fromarray(np.ascontiguousarray(used[::step, ::step]))
     image.thumbnail((PREVIEW_PIXELS, PREVIEW_PIXELS))

@@ -69,7 +69,7 @@ def _labels_reason(
     if not labelled_as or not (label >= 0).any():
         return "the images are not labelled"
     if not classes:
-        return "the artifact does not say what its classes are"
+        return "nobody named the model's classes (--labels FILE)"
     if not set(labelled_as) <= set(classes):
         return f"the images' classes ({_listed(labelled_as)}) are not the artifact's ({_listed(classes)})"
     for what, values, names in (("label", label, labelled_as), ("prediction", predicted, classes)):

@@ -21,7 +21,13 @@ from edgebench.fit.telemetry import observe
 from edgebench.fit.types import Interval, TrialStatus, TrialSummary
 from edgebench.stats.intervals import session_interval
 from edgebench.store.load import Results
-from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, SessionRecord, TrialRecord
+from edgebench.store.records import (
+    SCHEMA_VERSION,
+    ExperimentRecord,
+    SceneRecord,
+    SessionRecord,
+    TrialRecord,
+)
 
 COLD = ("import_s", "load_s", "first_inference_s", "first_pass_s")
 
@@ -112,16 +118,20 @@ class _Part:
     def summary(self) -> TrialSummary:
         """Everything but the agreement, which takes another trial."""
         trial, ok = self.trial, self.ok
-        scene = self.experiment.scene
-        steady = steady_passes(self.passes, [record.n for record in ok], scene.rows * scene.columns)
+        scene = self.experiment.scene_of(trial)
+        steady = steady_passes(self.passes, [record.n for record in ok], scene.patches)
         observed = observe(ok, self.probes)
         status, reason = _status(trial, self.records, self.experiment.sessions)
         target = next((one for one in self.experiment.targets if one.name == trial.target), None)
         power = power_figures(ok, self.probes, steady.images)
         images = self.predictions("images")
         on_scene = self.predictions("scene")
-        overlapping = self.experiment.images is not None and self.experiment.images.overlapping
-        accuracy = accuracy_of(images, trial.class_names, overlapping=overlapping) if images else None
+        tested = self.experiment.images_of(trial)
+        overlapping = tested is not None and tested.overlapping
+        meant = images is not None and not trial.accuracy_reason
+        accuracy = (
+            accuracy_of(images, trial.class_names, overlapping=overlapping) if images and meant else None
+        )
         memory = [int(peak) for record in ok if (peak := record.memory.get("peak_bytes")) is not None]
         return TrialSummary(
             key=trial.key,
@@ -155,6 +165,7 @@ class _Part:
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
             warnings=cautions(self.records, steady, observed),
+            timed=timed_with(scene),
             failures=tuple(
                 _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
             ),
@@ -162,7 +173,8 @@ class _Part:
 
     def predictions(self, set_name: str) -> Predictions | None:
         """The predictions of `images` or `scene`."""
-        source = self.experiment.images if set_name == "images" else self.experiment.scene
+        experiment, trial = self.experiment, self.trial
+        source = experiment.images_of(trial) if set_name == "images" else experiment.scene_of(trial)
         names = source.class_names if source else ()
         sessions = [record.n for record in self.ok]
         return predictions_of(self.predicted, set_name, sessions, names, self.trial.class_names)
@@ -175,8 +187,10 @@ class _Part:
         return [value for value in values if value is not None and math.isfinite(value)]
 
     def _accuracy_reason(self, images: Predictions | None, reason: str) -> str:
-        if self.experiment.images is None:
-            return self.experiment.images_reason or "no images were given"
+        if self.trial.accuracy_reason:
+            return self.trial.accuracy_reason
+        if self.experiment.images_of(self.trial) is None:
+            return self.trial.images_reason or self.experiment.images_reason or "no images were given"
         if images is not None:
             return images.reason
         return "no finished session has predicted the images" if self.ok else reason
@@ -186,6 +200,16 @@ class _Part:
         if has_power or said or not self.ok:
             return said or ("" if has_power else reason)
         return "the meter gave nothing" if meters else "no meter was asked for"
+
+
+def timed_with(scene: SceneRecord) -> str:
+    """What a pass is, in words."""
+    if scene.kind == "samples":
+        return f"{scene.name} (image_s is the time of {scene.patches} inferences)"
+    across = scene.patch_width or scene.patch
+    apart = "" if scene.stride is None else f", {scene.stride} apart"
+    many = f"{scene.patches} patches" if scene.patches != 1 else "1 patch"
+    return f"{scene.name}, {scene.width} x {scene.height} pixels, {many} of {across} x {scene.patch}{apart}"
 
 
 def _status(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) -> tuple[TrialStatus, str]:
@@ -238,7 +262,7 @@ def _with_agreement(
     return summary
 
 
-def _model(trial: TrialRecord) -> tuple[str, float, str, int]:
+def _model(trial: TrialRecord) -> tuple[str, float | None, str, int]:
     return trial.target, trial.depth_multiplier, trial.variant.rpartition("-")[0], trial.batch
 
 

@@ -139,7 +139,7 @@ class TrialSummary:
     key: str
     target: str
     variant: str
-    depth_multiplier: float
+    depth_multiplier: float | None
     precision: str
     batch: int
     status: TrialStatus
@@ -169,6 +169,7 @@ class TrialSummary:
     interval_confidence: float = 0.95  # of Student's t for image_s and infer_s; they cover 95 % all the same
     warnings: tuple[str, ...] = field(default=())
     failures: tuple[str, ...] = field(default=())
+    timed: str = ""  # what a pass is, in words
 
 
 @dataclass(frozen=True)

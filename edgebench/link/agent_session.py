@@ -141,10 +141,11 @@ class AgentSession:
             self._timeouts.load,
             runner=runner,
             artifact=artifact,
-            options=dict(self._settings.options),
+            options={**self._settings.options, **_told_shapes(self._artifact)},
             input=self._artifact.input.model_dump(),
             batch=self._artifact.batch,
-            classes=len(self._artifact.class_names),
+            classes=self._artifact.scores,
+            tensors=[one.model_dump() for one in self._artifact.tensors],
         )
         with self._told("load"):
             loaded = checked(Loaded, frame.message)
@@ -199,7 +200,7 @@ class AgentSession:
         """
         with self._told("scene"):
             path = self._placer.place(plan.scene.path, plan.scene.sha256)
-        self._call("scene", "scene", self._timeouts.scene, path=path)
+        self._call("scene", "scene", self._timeouts.scene, path=path, **plan.scene.grid)
         try:
             if self._probes.metering and self._settings.idle_s > 0:
                 self._idle()
@@ -298,7 +299,7 @@ class AgentSession:
                 due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
             stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self._stages))
             rest = frame.payload[reply.stamps_bytes :]
-            scores = scores_in(rest, reply, plan.scene.patches, len(self._artifact.class_names))
+            scores = scores_in(rest, reply, plan.scene.patches, self._artifact.scores)
         self._note_first_inference(reply)
         self._memory["peak_bytes"] = reply.peak_bytes
         batch = self._artifact.batch
@@ -345,7 +346,7 @@ class AgentSession:
     def _scores(self, frame: Frame, stage: str, patches: int) -> Scores:
         with self._told(stage):
             reply = checked(Scored, frame.message)
-            scores = scores_in(frame.payload, reply, patches, len(self._artifact.class_names))
+            scores = scores_in(frame.payload, reply, patches, self._artifact.scores)
         self._note_first_inference(reply)
         return scores
 
@@ -402,3 +403,9 @@ def _warnings_in(runtime: dict[str, Json]) -> list[str]:
     if not isinstance(said, list):
         return []
     return [one[:MAX_WARNING] for one in said[:MAX_WARNINGS] if isinstance(one, str)]
+
+
+def _told_shapes(artifact: Artifact) -> dict[str, Json]:
+    """What a runner's options say of shapes: only where the file leaves them open."""
+    shapes = artifact.input_shapes
+    return {"input_shapes": [list(shape) for shape in shapes]} if shapes else {}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import edgebench
-from edgebench.contract import Backend, Device, ImageSet, Target
+from edgebench.contract import Backend, Device, ImageSet, Scene, Target
 from edgebench.data.preview import scene_preview
 from edgebench.errors import UnsupportedError
 from edgebench.fit.summary import summarise, trial_json
@@ -64,6 +64,7 @@ class Campaign:
         plan = self.built.plan
         folder = self._unfinished() if self.resume else None
         prepared = self._prepare(plan)
+        _require_one(prepared)
         if folder is not None:
             record = read_experiment(folder)
             if changed := _changed(record, prepared):
@@ -131,9 +132,7 @@ class Campaign:
             return store
         config = self.resolved.config
         record = self._record(prepared)
-        return ExperimentStore.create(
-            config.output_dir, config.name, record, scene_preview(self.built.plan.scene)
-        )
+        return ExperimentStore.create(config.output_dir, config.name, record, _preview(self.built.plan.scene))
 
     def _record(self, prepared: Prepared) -> ExperimentRecord:
         plan, config = self.built.plan, self.resolved.config
@@ -152,14 +151,15 @@ class Campaign:
             max_time_s=plan.max_time_s,
             period_s=plan.period_s,
             sustained_s=plan.sustained_s,
-            scene=_scene_record(plan),
+            scene=_scene_record(plan.scene),
             images=_images_record(plan.images),
-            images_reason="" if plan.images else "no images were given",
+            images_reason="" if plan.images else "no images were given (--images)",
             targets=tuple(TargetRecord(**asdict(target)) for target in self.built.targets),
-            trials=tuple(_trial_record(trial, prepared[trial.key]) for trial in plan.trials),
+            trials=tuple(_trial_record(trial, prepared[trial.key], plan) for trial in plan.trials),
             profiles=self.profiles,
             host=host_facts(),
             preflight=tuple(preflight(self.built.targets, self.built.backends)),
+            warnings=plan.notes,
         )
         return written(record, Apart.here(target.host for target in self.built.targets))
 
@@ -191,6 +191,13 @@ def _now_utc() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def _require_one(prepared: Prepared) -> None:
+    """Where nothing can be measured, the first reason is the error, and no folder is made."""
+    refused = [one for one in prepared.values() if isinstance(one, UnsupportedError)]
+    if refused and len(refused) == len(prepared):
+        raise refused[0]
+
+
 def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> list[dict[str, Any]]:
     """Doctor's findings for every target, as plain data with the target's name."""
     return [
@@ -200,8 +207,11 @@ def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> lis
     ]
 
 
-def _scene_record(plan: Plan) -> SceneRecord:
-    scene = plan.scene
+def _preview(scene: Scene) -> bytes | None:
+    return scene_preview(scene) if scene.kind == "picture" else None
+
+
+def _scene_record(scene: Scene) -> SceneRecord:
     return SceneRecord(
         name=scene.name,
         sha256=scene.sha256,
@@ -212,6 +222,9 @@ def _scene_record(plan: Plan) -> SceneRecord:
         columns=scene.columns,
         labels=scene.labels,
         class_names=scene.class_names,
+        patch_width=scene.patch_width,
+        stride=scene.stride,
+        kind=scene.kind,
     )
 
 
@@ -228,7 +241,7 @@ def _images_record(images: ImageSet | None) -> ImagesRecord | None:
     )
 
 
-def _trial_record(trial: PlannedTrial, made: Artifact | UnsupportedError) -> TrialRecord:
+def _trial_record(trial: PlannedTrial, made: Artifact | UnsupportedError, plan: Plan) -> TrialRecord:
     common: dict[str, Any] = {
         "key": trial.key,
         "target": trial.target.name,
@@ -238,6 +251,14 @@ def _trial_record(trial: PlannedTrial, made: Artifact | UnsupportedError) -> Tri
         "batch": trial.batch,
         "inputs": dict(trial.inputs),
     }
+    if trial.given is not None:
+        scene, images = trial.given.scene, trial.given.images
+        # What the experiment says already is not said again.
+        common |= {
+            "scene": None if scene == plan.scene else _scene_record(scene),
+            "images": None if images == plan.images else _images_record(images),
+            "images_reason": "" if images else trial.given.images_reason or "no images were given (--images)",
+        }
     if isinstance(made, UnsupportedError):
         return TrialRecord(**common, status="unsupported", reason=str(made))
     return TrialRecord(
@@ -245,6 +266,7 @@ def _trial_record(trial: PlannedTrial, made: Artifact | UnsupportedError) -> Tri
         class_names=made.class_names,
         artifact_bytes=made.size_bytes,
         artifact_sha256=made.sha256,
+        accuracy_reason=made.accuracy_reason,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-_PACKAGES = ("ai-edge-litert", "tensorflow", "openvino", "numpy", "scipy", "pyarrow", "pandas")
+_PACKAGES = ("ai-edge-litert", "onnxruntime", "tensorflow", "openvino", "numpy", "scipy", "pyarrow", "pandas")
 
 
 def host_facts() -> dict[str, Any]:

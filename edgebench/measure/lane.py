@@ -193,12 +193,12 @@ class Lane:
                 number=n,
             ),
             plan=MeasurePlan(
-                scene=plan.scene,
+                scene=plan.scene_of(trial),
                 passes=plan.passes,
                 period_s=plan.period_s,
                 sustained_s=plan.sustained_s,
             ),
-            images=None if self.standing[trial.key].has_images else plan.images,
+            images=None if self.standing[trial.key].has_images else plan.images_of(trial),
         )
 
     def _measure(self, turn: Turn) -> Measured:
@@ -229,7 +229,7 @@ class Lane:
         if record.status == "ok" and result.tables.passes is not None:
             steady = result.tables.passes.query("phase == 'steady'")["image_ns"]
             image_s = float(statistics.median(steady)) / 1e9
-            patch_s = image_s / self.plan.scene.patches
+            patch_s = image_s / self.plan.scene_of(trial).patches
             standing.ok += 1
             standing.failed_in_a_row = 0
             standing.has_images = standing.has_images or "images" in record.predicted
@@ -278,12 +278,14 @@ class Lane:
             standing = self.standing[turn.key]
             if standing.cost is None:
                 return None
+            trial = self.trials[turn.key]
+            images = plan.images_of(trial)
             cost = estimate(
                 standing.cost,
-                patches=plan.scene.patches,
+                patches=plan.scene_of(trial).patches,
                 passes=plan.passes,
                 idle_s=0.0,
-                images=plan.images.n if plan.images else 0,
+                images=images.n if images else 0,
                 period_s=plan.period_s,
                 sustained_s=plan.sustained_s,
             )

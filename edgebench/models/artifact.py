@@ -18,7 +18,8 @@ class InputSpec(_Record):
     """What the runtime expects.
 
     A pixel p (0..255) becomes the real value p / divisor + offset; an int8 input then holds
-    round(real / scale) + zero_point.
+    round(real / scale) + zero_point. Where the channels differ, `divisors` and `offsets` have one number a
+    channel and stand in their place.
     """
 
     dtype: Literal["float32", "float16", "int8", "uint8"]
@@ -27,6 +28,8 @@ class InputSpec(_Record):
     width: int = 224
     divisor: float = 127.5
     offset: float = -1.0
+    divisors: tuple[float, float, float] | None = None
+    offsets: tuple[float, float, float] | None = None
     scale: float | None = None
     zero_point: int | None = None
 
@@ -34,7 +37,8 @@ class InputSpec(_Record):
 class Golden(_Record):
     """Patches with known scores that go through every session before anything is timed.
 
-    `patches` is a `.npy` of uint8 [g, height, width, 3]; `scores` is [g][classes]; `reference` names
+    `patches` is a `.npy` of uint8 [g, height, width, 3], or for an artifact with `tensors` a `.npz` with one
+    array [g, ...] an input, named by its place; `scores` is [g][classes]; `reference` names
     what computed them; `tolerance` is the largest absolute difference of a score that is accepted, and
     `exact_with` names runtimes' settings ("kernels=reference") under which it must be 0.
     """
@@ -45,6 +49,14 @@ class Golden(_Record):
     reference: str
     tolerance: float
     exact_with: tuple[str, ...] = ()
+
+
+class TensorInput(_Record):
+    """One input of an artifact that takes no picture; `shape` is that of one sample, the batch included."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
 
 
 class Artifact(_Record):
@@ -61,6 +73,19 @@ class Artifact(_Record):
     class_names: tuple[str, ...]
     golden: Golden
     provenance: dict[str, Any]  # weights_sha256, recipe, tools {name: version}, calibration {...}
+    outputs: int | None = None  # scores a patch, where they are no classes or nobody named them
+    accuracy_reason: str = ""  # why accuracy means nothing here, such as random weights
+    tensors: tuple[
+        TensorInput, ...
+    ] = ()  # the inputs of one that takes no picture: `input` says nothing then
+    input_shapes: tuple[
+        tuple[int, ...], ...
+    ] = ()  # what the runtime has to be told; empty: the file says all
+
+    @property
+    def scores(self) -> int:
+        """Scores a patch."""
+        return len(self.class_names) if self.outputs is None else self.outputs
 
     @property
     def as_variant(self) -> Variant:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from edgebench.contract import ImageSet, Progress
 from edgebench.data.draws import SHIPPED_COUNTS, shipped_draws
@@ -15,11 +17,14 @@ from edgebench.errors import UnavailableError
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache, canonical_hash
 from edgebench.models.keep import making
-from edgebench.models.prepare import tool_versions
 from edgebench.models.processes import run_jobs
 from edgebench.stats.proportion import wilson
 
 KIND = "evaluation"
+RUNTIMES = {  # by the artifact's format: the package, the extra that brings it, and how it is run
+    "tflite": ("ai-edge-litert", "cpu", "default kernels"),
+    "onnx": ("onnxruntime", "onnx", "CPUExecutionProvider"),
+}
 _EVALUATION_VERSION = 1
 
 
@@ -47,20 +52,16 @@ class Evaluation:
 
 
 def evaluate(artifacts: Sequence[Artifact], cache: Cache, progress: Progress) -> list[Evaluation]:
-    """Evaluate every artifact on the test images, those that are not in the cache on LiteRT.
+    """Evaluate every artifact on the test images, those that are not in the cache on its own runtime.
 
-    UnavailableError when LiteRT is not installed and something must be run.
+    UnavailableError when that is not installed and something must be run.
     """
     if any(_predicted(artifact, cache) is None for artifact in artifacts):
         images = shipped_images(cache, "test")
         with making(cache, "evaluate") as scratch:
             missing = [artifact for artifact in artifacts if _predicted(artifact, cache) is None]
-            if missing and tool_versions()["ai-edge-litert"] is None:
-                raise UnavailableError(
-                    f"{missing[0].variant} cannot be evaluated",
-                    why="ai-edge-litert is not installed",
-                    fix="pip install 'edgebench[cpu]'",
-                )
+            for artifact in missing:
+                _require_runtime(artifact)
             missing.sort(key=lambda artifact: -artifact.size_bytes)  # the longest first
             jobs = [_job(artifact, images) for artifact in missing]
             done = run_jobs("edgebench.models.scoring", jobs, scratch, progress)
@@ -98,7 +99,7 @@ def stored_evaluation(artifact: Artifact, cache: Cache, fp32: Artifact | None = 
         agree_n=None if agree_k is None else len(labels),
         agreement_reason=reason,
         overlapping=True,
-        runtime=_runtime(),
+        runtime=_runtime(artifact.format),
     )
 
 
@@ -114,13 +115,31 @@ def _key(artifact: Artifact) -> str:
             "evaluation": _EVALUATION_VERSION,
             "artifact": artifact.sha256,
             "images": images_identity("test"),
-            "runtime": _runtime(),
+            "runtime": _runtime(artifact.format),
         }
     )
 
 
-def _runtime() -> str:
-    return f"ai-edge-litert {tool_versions()['ai-edge-litert']}, default kernels, 1 thread"
+def _runtime(format: str) -> str:
+    package, _, how = RUNTIMES[format]
+    return f"{package} {_version(package)}, {how}, 1 thread"
+
+
+def _require_runtime(artifact: Artifact) -> None:
+    package, extra, _ = RUNTIMES[artifact.format]
+    if _version(package) is None:
+        raise UnavailableError(
+            f"{artifact.variant} cannot be evaluated",
+            why=f"{package} is not installed",
+            fix=f"pip install 'edgebench[{extra}]'",
+        )
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _predicted(artifact: Artifact, cache: Cache) -> list[int] | None:
@@ -131,8 +150,14 @@ def _predicted(artifact: Artifact, cache: Cache) -> list[int] | None:
     return predicted
 
 
-def _job(artifact: Artifact, images: ImageSet) -> dict[str, str]:
-    return {"what": artifact.variant, "path": str(artifact.path), "images": str(images.path)}
+def _job(artifact: Artifact, images: ImageSet) -> dict[str, Any]:
+    return {
+        "what": artifact.variant,
+        "format": artifact.format,
+        "path": str(artifact.path),
+        "input": artifact.input.model_dump(mode="json"),
+        "images": str(images.path),
+    }
 
 
 def _equal(one: Sequence[int], other: Sequence[int]) -> int:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from edgebench.contract import PrepareRequest, Progress
+from edgebench.data.landcover import CLASS_NAMES
 from edgebench.errors import UnsupportedError
+from edgebench.models import families
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
-from edgebench.models.evaluate import Evaluation, evaluate, fp32_sibling, stored_evaluation
+from edgebench.models.evaluate import RUNTIMES, Evaluation, evaluate, fp32_sibling, stored_evaluation
+from edgebench.models.inspect import inspect_model
 from edgebench.models.prepare import KIND, stored_artifact
 from edgebench.models.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
-from edgebench.models.weights import shipped_weights
+from edgebench.models.weights import count_parameters, has_shipped, shipped_weights
 
 VARIANTS = tuple(Variant(depth, precision) for depth in DEPTH_MULTIPLIERS for precision in PRECISIONS)
 
@@ -23,13 +26,15 @@ def list_variants(cache: Cache, batch: int = 1) -> list[dict[str, Any]]:
 
     Each has `variant`, `depth_multiplier`, `precision`, `parameters`, `weights_sha256`, `artifact` (path,
     size_bytes, sha256, batch, format, class_names, provenance; None until it is prepared) and `evaluation`
-    (an Evaluation as a dict; None until it is evaluated), and `reason` where there is no artifact.
+    (an Evaluation as a dict; None until it is evaluated), `reason` where there is no artifact, and
+    `accuracy_reason` where there is one that no accuracy is taken of.
     """
     rows = []
     for variant in VARIANTS:
-        artifact = stored_artifact(PrepareRequest(variant, batch, {}), cache)
+        request = PrepareRequest(variant, batch, {})
+        artifact = stored_artifact(request, cache)
         found = None if artifact is None else _evaluation(artifact, cache)
-        rows.append(_row(variant, artifact, found, ""))
+        rows.append(_row(request, artifact, found, ""))
     return rows
 
 
@@ -43,33 +48,45 @@ def list_prepared(
 ) -> list[dict[str, Any]]:
     """The outcomes of a preparation as plain data, like `list_variants`.
 
-    With `evaluate`, those that LiteRT can run are evaluated first where they have not been.
+    With `evaluate`, those that run on this machine are evaluated first where they have not been.
     """
     if evaluate:
         _evaluate_all(
-            [one for one in made if isinstance(one, Artifact) and one.format == KIND], cache, progress
+            [one for one in made if isinstance(one, Artifact) and _can_be_evaluated(one)], cache, progress
         )
+    siblings = {one.variant: one for one in made if isinstance(one, Artifact)}
     rows = []
     for request, outcome in zip(requests, made, strict=True):
         if isinstance(outcome, UnsupportedError):
-            rows.append(_row(request.variant, None, None, " ".join(str(outcome).splitlines())))
+            rows.append(_row(request, None, None, " ".join(str(outcome).splitlines())))
         else:
-            found = _evaluation(outcome, cache) if outcome.format == KIND else None
-            rows.append(_row(request.variant, outcome, found, ""))
+            found = _evaluation(outcome, cache, siblings) if _can_be_evaluated(outcome) else None
+            rows.append(_row(request, outcome, found, ""))
     return rows
 
 
 _evaluate_all = evaluate  # under a name that the option above does not hide
 
 
-def _evaluation(artifact: Artifact, cache: Cache) -> Evaluation | None:
-    sibling = PrepareRequest(Variant.parse(fp32_sibling(artifact)), artifact.batch, {})
-    return stored_evaluation(artifact, cache, stored_artifact(sibling, cache))
+def _can_be_evaluated(artifact: Artifact) -> bool:
+    """Whether it tells the test images' classes apart, on a runtime of this machine."""
+    return artifact.format in RUNTIMES and artifact.class_names == CLASS_NAMES
+
+
+def _evaluation(
+    artifact: Artifact, cache: Cache, others: Mapping[str, Artifact] | None = None
+) -> Evaluation | None:
+    fp32 = (others or {}).get(fp32_sibling(artifact))
+    if fp32 is None and artifact.format == KIND:
+        request = PrepareRequest(Variant.parse(fp32_sibling(artifact)), artifact.batch, {})
+        fp32 = stored_artifact(request, cache)
+    return stored_evaluation(artifact, cache, fp32)
 
 
 def _row(
-    variant: Variant, artifact: Artifact | None, evaluation: Evaluation | None, reason: str
+    request: PrepareRequest, artifact: Artifact | None, evaluation: Evaluation | None, reason: str
 ) -> dict[str, Any]:
+    variant, source = request.variant, request.source
     row: dict[str, Any] = {
         "variant": variant.name,
         "depth_multiplier": variant.depth_multiplier,
@@ -79,13 +96,19 @@ def _row(
         "artifact": None,
         "evaluation": evaluation and asdict(evaluation),
         "reason": reason,
+        "accuracy_reason": "",
     }
-    try:
+    if source.kind == "weights" and source.path is not None:
+        row |= {"parameters": count_parameters(source.path), "weights_sha256": source.sha256}
+    elif has_shipped(variant.family, variant.depth_multiplier):
         weights = shipped_weights(variant.depth_multiplier, variant.family)
         row |= {"parameters": weights.parameters, "weights_sha256": weights.sha256}
-    except UnsupportedError as error:
-        row["reason"] = reason or error.what
+    elif variant.family in families.known():
+        row["parameters"] = families.spec(variant.family).parameters(variant.depth_multiplier)
+    elif source.kind in ("tflite", "onnx", "keras") and source.path is not None:
+        row["parameters"] = inspect_model(source.path).parameters
     if artifact is not None:
+        row["accuracy_reason"] = artifact.accuracy_reason
         row["artifact"] = artifact.model_dump(
             mode="json",
             include={"path", "size_bytes", "sha256", "batch", "format", "class_names", "provenance"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from pathlib import Path
@@ -10,18 +10,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from edgebench.contract import PrepareRequest, Progress
+from edgebench.contract import ImageSet, PrepareRequest, Progress
 from edgebench.data.draws import SHIPPED_COUNTS
 from edgebench.data.landcover import CLASS_NAMES
 from edgebench.data.shipped import images_identity, shipped_images
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
+from edgebench.models import families, own_prepare
 from edgebench.models.artifact import Artifact, Golden, InputSpec
 from edgebench.models.cache import Cache, canonical_hash
 from edgebench.models.golden import CHOSEN, golden_patches
 from edgebench.models.keep import Kept, find, keep, making
 from edgebench.models.processes import run_jobs
 from edgebench.models.variant import PRECISIONS
-from edgebench.models.weights import shipped_weights
+from edgebench.models.weights import has_shipped, random_identity, shipped_weights
 
 KIND = "tflite"
 RECIPE_VERSION = 1  # counts up when the same inputs would give another file
@@ -37,23 +38,49 @@ def prepare_inputs(request: PrepareRequest) -> dict[str, Any]:
 
     UnsupportedError when the variant has no weights or no recipe here.
     """
-    variant = request.variant
+    variant, source = request.variant, request.source
+    if source.own and source.kind != "weights":
+        return own_prepare.prepare_inputs(request, tool_versions())
     if variant.precision not in PRECISIONS:
         raise UnsupportedError(
             f"{variant.name} cannot be made", why=f"TFLite is made at {', '.join(PRECISIONS)}"
         )
     if request.batch < 1:
         raise UsageError(f"a batch of {request.batch} patches is not possible", fix="use 1 or more")
-    return {
+    inputs = {
         "format": KIND,
         "recipe": RECIPE_VERSION,
         "variant": variant.name,
         "batch": request.batch,
-        "weights_sha256": shipped_weights(variant.depth_multiplier, variant.family).sha256,
+        "weights_sha256": _weights_identity(request),
         "calibration": images_identity("calibration"),
         "golden": list(CHOSEN),
         "tools": tool_versions(),
     }
+    if source.kind == "weights":
+        if variant.precision == "int8" and source.calibration is None:
+            raise UnsupportedError(
+                f"{variant.name} cannot be made without calibration images",
+                why="int8 takes its ranges from pictures like those that the model will see",
+                fix="give a folder of them: --calibration DIR",
+            )
+        # The user's images stand in the place of the shipped ones.
+        inputs |= {"source": source.identity(), "calibration": None, "golden": None}
+    elif source.calibration is not None:
+        inputs["calibration"] = source.calibration.sha256
+    return inputs
+
+
+def _weights_identity(request: PrepareRequest) -> str:
+    """The hash of the weights, or of what random ones are drawn from."""
+    variant, source = request.variant, request.source
+    if source.kind == "weights":
+        return source.sha256 or ""
+    if has_shipped(variant.family, variant.depth_multiplier):
+        return shipped_weights(variant.depth_multiplier, variant.family).sha256
+    if families.macs_of(variant.family, variant.depth_multiplier) is None:  # no family, or not that width
+        return shipped_weights(variant.depth_multiplier, variant.family).sha256  # raises, with what there is
+    return random_identity(variant.family, variant.depth_multiplier, families.CLASSES)
 
 
 def prepare_tflite(
@@ -66,25 +93,44 @@ def prepare_tflite(
     """
     outcomes = [_stored(request, cache) for request in requests]
     if any(outcome is None for outcome in outcomes):
+        refused: dict[str, UnsupportedError] = {}
         with making(cache, "prepare-tflite") as scratch:
             # Another process may have made them while this one waited.
             missing = [request for request in requests if _stored(request, cache) is None]
-            if missing:
-                _make(missing, cache, scratch, progress)
-        outcomes = [_stored(request, cache) for request in requests]
+            if files := [request for request in missing if _is_file(request)]:
+                refused = own_prepare.make(files, cache, scratch, progress, tool_versions())
+            if networks := [request for request in missing if not _is_file(request)]:
+                _make(networks, cache, scratch, progress)
+        outcomes = [
+            _stored(request, cache) or refused.get(own_prepare.name_of(request)) for request in requests
+        ]
     return [outcome for outcome in outcomes if outcome is not None]
 
 
 def stored_artifact(request: PrepareRequest, cache: Cache) -> Artifact | None:
     """The artifact if the cache holds it; UnsupportedError where there is no recipe for it."""
+    if _is_file(request):
+        return own_prepare.stored_artifact(request, cache, tool_versions())
     inputs = prepare_inputs(request)
     kept = find(cache, KIND, canonical_hash(inputs))
     if kept is None or not {"scores", "reference"} <= kept.note.keys():
         return None
     try:
-        return _artifact(request, inputs, kept, golden_patches(cache))
+        return _artifact(request, inputs, kept, _golden(request, cache))
     except ValidationError:  # a note that was damaged: the artifact is made again
         return None
+
+
+def _is_file(request: PrepareRequest) -> bool:
+    """Whether it is a user's model file, and not weights of a family."""
+    return request.source.own and request.source.kind != "weights"
+
+
+def _golden(request: PrepareRequest, cache: Cache) -> Kept:
+    golden = request.source.golden
+    if golden is None:
+        return golden_patches(cache)
+    return Kept(golden.path, golden.sha256, golden.path.stat().st_size, {})
 
 
 def tool_versions() -> dict[str, str | None]:
@@ -113,32 +159,29 @@ def _make(requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progr
             fix="pip install 'edgebench[prepare,cpu]'",
         )
     progress(f"preparing {len(requests)} variants")
-    golden = golden_patches(cache)
-    needs_calibration = any(request.variant.precision == "int8" for request in requests)
-    calibration = str(shipped_images(cache, "calibration").path) if needs_calibration else None
 
-    def same_model(request: PrepareRequest) -> tuple[float, int]:
+    def same_model(request: PrepareRequest) -> tuple[float, str, int]:
         # The longest go first, so that no process is left with a long one at the end.
-        return -request.variant.depth_multiplier, request.batch
+        return -(_macs(request) or 1e12), request.source.name + request.variant.model, request.batch
 
     jobs: list[dict[str, Any]] = []
     by_file: dict[str, PrepareRequest] = {}
-    for (_, batch), group in groupby(sorted(requests, key=same_model), key=same_model):
+    for (_, _, batch), group in groupby(sorted(requests, key=same_model), key=same_model):
         outputs: dict[str, str] = {}
         for request in group:
             file = scratch / f"{len(by_file)}.tflite"
             if request.variant.precision not in outputs:
                 outputs[request.variant.precision] = str(file)
                 by_file[str(file)] = request
-        first = by_file[next(iter(outputs.values()))].variant
+        first = by_file[next(iter(outputs.values()))]
+        calibration = _calibration(first, cache) if "int8" in outputs else None
         jobs.append(
             {
-                "what": f"{first.family}-{first.depth_multiplier}",
-                "depth_multiplier": first.depth_multiplier,
+                "what": first.variant.model,
+                **_network(first),
                 "batch": batch,
-                "weights": str(shipped_weights(first.depth_multiplier, first.family).path),
-                "golden": str(golden.path),
-                "calibration": calibration,
+                "golden": str(_golden(first, cache).path),
+                "calibration": None if calibration is None else str(calibration.path),
                 "outputs": outputs,
             }
         )
@@ -148,9 +191,62 @@ def _make(requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progr
             keep(cache, KIND, key, Path(output), ".tflite", made[precision])
 
 
+def _family_of(request: PrepareRequest) -> tuple[str, float | None]:
+    """The family whose network it is, and its width."""
+    source, variant = request.source, request.variant
+    if source.kind == "weights":
+        return source.family or variant.family, source.width
+    return variant.family, variant.depth_multiplier
+
+
+def _macs(request: PrepareRequest) -> int | None:
+    return families.macs_of(*_family_of(request))
+
+
+def _network(request: PrepareRequest) -> dict[str, Any]:
+    """What the converter builds: the family, its weights (None: random ones), its input."""
+    source = request.source
+    family, width = _family_of(request)
+    weights = source.path if source.kind == "weights" else None
+    if weights is None and has_shipped(family, width):
+        weights = shipped_weights(width, family).path
+    return {
+        "family": family,
+        "depth_multiplier": width,
+        "classes": len(source.class_names or ()) or families.CLASSES,
+        "weights": None if weights is None else str(weights),
+        "published": source.kind == "family" and has_shipped(family, width),
+        "input": _spec(request).model_dump(mode="json"),
+    }
+
+
+def _spec(request: PrepareRequest, told: Mapping[str, Any] | None = None) -> InputSpec:
+    """The input: float32, or as the note of an int8 file has it."""
+    family = families.spec(_family_of(request)[0])
+    quantised = {"scale": told["scale"], "zero_point": told["zero_point"]} if told else {}
+    return InputSpec.model_validate(
+        {
+            "dtype": told["dtype"] if told else "float32",
+            "divisor": family.divisor,
+            "offset": family.offset,
+            **quantised,
+        }
+    )
+
+
+def _calibration(request: PrepareRequest, cache: Cache) -> ImageSet:
+    return request.source.calibration or shipped_images(cache, "calibration")
+
+
 def _artifact(request: PrepareRequest, inputs: dict[str, Any], kept: Kept, golden: Kept) -> Artifact:
-    precision = request.variant.precision
+    source, precision = request.source, request.variant.precision
     int8 = precision == "int8"
+    published = source.kind == "family" and has_shipped(*_family_of(request))
+    # What was noted before the note had an input is the published quantisation.
+    taken = kept.note.get("input") or {"dtype": "int8", "scale": 1 / 127.5, "zero_point": -1}
+    if int8 and published:
+        taken = {**taken, "scale": 1 / 127.5}
+    names = CLASS_NAMES if published else source.class_names or ()
     return Artifact(
         variant=request.variant.name,
         batch=request.batch,
@@ -158,12 +254,10 @@ def _artifact(request: PrepareRequest, inputs: dict[str, Any], kept: Kept, golde
         path=kept.path,
         sha256=kept.sha256,
         size_bytes=kept.size_bytes,
-        input=InputSpec(
-            dtype="int8" if int8 else "float32",
-            scale=1 / 127.5 if int8 else None,
-            zero_point=-1 if int8 else None,
-        ),
-        class_names=CLASS_NAMES,
+        input=_spec(request, taken if int8 else None),
+        class_names=names,
+        outputs=None if names else len(kept.note["scores"][0]),
+        accuracy_reason="" if names else families.RANDOM_REASON,
         golden=Golden(
             patches=golden.path,
             patches_sha256=golden.sha256,
@@ -176,10 +270,19 @@ def _artifact(request: PrepareRequest, inputs: dict[str, Any], kept: Kept, golde
             "weights_sha256": inputs["weights_sha256"],
             "recipe": inputs["recipe"],
             "tools": inputs["tools"],
-            "calibration": {
-                "name": "landcover-calibration",
-                "n": SHIPPED_COUNTS["calibration"],
-                "identity": inputs["calibration"],
-            },
+            "calibration": _calibrated(request, inputs),
         },
     )
+
+
+def _calibrated(request: PrepareRequest, inputs: dict[str, Any]) -> dict[str, Any] | None:
+    own = request.source.calibration
+    if own is not None:
+        return {"name": own.name, "n": own.n, "identity": own.sha256}
+    if request.source.kind == "weights":
+        return None
+    return {
+        "name": "landcover-calibration",
+        "n": SHIPPED_COUNTS["calibration"],
+        "identity": inputs["calibration"],
+    }

@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 
 from edgebench.models import litert
+from edgebench.models.onnx import running
 from edgebench.models.processes import Job, Report, serve
 
 
 def predict(job: Job, report: Report) -> dict[str, Any]:
-    """The class with the highest score for every patch of `images`, a .npy, by the .tflite at `path`."""
+    """The class with the highest score for every patch of `images`, a .npy, by the file at `path`."""
     report(f"evaluating {job['what']}")
-    images = np.load(job["images"], mmap_mode="r")
-    return {"predicted": litert.score(Path(job["path"]), images).argmax(1).tolist()}
+    images, path = np.load(job["images"], mmap_mode="r"), Path(job["path"])
+    if job["format"] == "onnx":
+        scores = running.score(path, images, job["input"])
+    else:
+        scores = litert.score(path, images)
+    return {"predicted": scores.argmax(1).tolist()}
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Training MobileNet v1, in a process of its own: `python -m edgebench.models.training`.
+"""Training a model family, in a process of its own: `python -m edgebench.models.training`.
 
 The recipe that made the shipped weights: small images first, then the full size; AdamW with cosine decay,
 label smoothing, flips and brightness. One job comes in as a JSON line (see `edgebench.models.processes`)::
 
-    {"what": text, "depth_multiplier": 0.25, "classes": 5, "init": path or null, "output": path,
-     "train": {"images": path, "labels": [...], "indices": [...]}, "validation": {the same},
-     "epochs": 10, "full_epochs": 3, "seed": 7}
+    {"what": text, "family": "mobilenet_v1", "depth_multiplier": 0.25, "classes": 5,
+     "init": path or null, "output": path, "train": {"images": path, "labels": [...], "indices": [...]},
+     "validation": {the same}, "epochs": 10, "full_epochs": 3, "seed": 7}
 
 `images` is a .npy of uint8 [n, 224, 224, 3]; `indices` are the rows that belong to the part. The same job
 gives the same weights, to the last bit, on the same machine with the same versions.
@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.models import mobilenet
+from edgebench.errors import InputError
+from edgebench.models import families, networks
 from edgebench.models.processes import Job, Report, serve
 from edgebench.models.weights import write_weights
 
@@ -43,23 +44,35 @@ def train(job: Job, report: Report) -> dict[str, Any]:
     tf.keras.utils.set_random_seed(job["seed"])
     tf.config.experimental.enable_op_determinism()
     weights: list[NDArray[np.float32]] | None = None
+    new_head = False
     stages = ((SMALL_SIZE, job["epochs"], SMALL_RATE), (FULL_SIZE, job["full_epochs"], FULL_RATE))
     for size, epochs, rate in stages:
-        model = mobilenet.build(job["depth_multiplier"], classes=job["classes"], size=size)
+        model = families.build(job["family"], job["depth_multiplier"], classes=job["classes"], size=size)
         if weights is not None:
             model.set_weights(weights)
         elif job["init"]:
-            mobilenet.load(model, Path(job["init"]))
+            new_head = networks.load(model, Path(job["init"]), new_head=True)
+            if new_head:
+                report(f"the layer of the scores begins anew: there is none for {job['classes']} classes")
         if epochs:
             _fit(tf, model, job, size, epochs, rate, report)
         weights = model.get_weights()
     output = Path(job["output"])
-    write_weights(output, mobilenet.weights_of(model))
-    mobilenet.load(model, output)  # as float16, which is what is used from here on
+    try:
+        write_weights(output, networks.weights_of(model))
+    except ValueError as error:
+        raise InputError(
+            "the training came to nothing", why=str(error), fix="begin with other weights or another seed"
+        ) from error
+    networks.load(model, output)  # as float16, which is what is used from here on
     part = job["validation"]
     scores = model.predict(_batches(tf, job, "validation", FULL_SIZE, augmented=False), verbose=0)
     right = scores.argmax(1) == np.asarray(part["labels"])[part["indices"]]
-    return {"validation": {"k": int(right.sum()), "n": len(right)}, "parameters": int(model.count_params())}
+    return {
+        "validation": {"k": int(right.sum()), "n": len(right)},
+        "parameters": int(model.count_params()),
+        "new_head": new_head,
+    }
 
 
 def _fit(tf: Any, model: Any, job: Job, size: int, epochs: int, rate: float, report: Report) -> None:
@@ -88,8 +101,8 @@ def _fit(tf: Any, model: Any, job: Job, size: int, epochs: int, rate: float, rep
 
 
 def _batches(tf: Any, job: Job, name: str, size: int, *, augmented: bool) -> Any:
-    """A tf.data pipeline of float32 [batch, size, size, 3] in -1..1 and one-hot labels."""
-    part, classes = job[name], job["classes"]
+    """A tf.data pipeline of float32 [batch, size, size, 3], as the family takes them, and one-hot labels."""
+    part, classes, family = job[name], job["classes"], families.spec(job["family"])
     images = np.load(part["images"], mmap_mode="r")
     labels = part["labels"]
     rng = np.random.default_rng([job["seed"], size])
@@ -108,7 +121,7 @@ def _batches(tf: Any, job: Job, name: str, size: int, *, augmented: bool) -> Any
             patch = tf.image.random_flip_left_right(tf.image.random_flip_up_down(patch))
             patch = patch * tf.random.uniform([], *_BRIGHTNESS) + tf.random.uniform([], -_OFFSET, _OFFSET)
             patch = tf.clip_by_value(patch, 0, 255)
-        return patch / 127.5 - 1, tf.one_hot(label, classes)
+        return patch / family.divisor + family.offset, tf.one_hot(label, classes)
 
     # An incomplete last batch would move the batch normalisation; it is dropped where there are others.
     drop = augmented and len(part["indices"]) >= BATCH

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.errors import InputError, UnsupportedError
-from edgebench.models.cache import sha256_file
+from edgebench.models.cache import canonical_hash, sha256_file
 from edgebench.models.variant import DEPTH_MULTIPLIERS, FAMILY
 
 FOLDER = Path(__file__).parent / "weights"
+RANDOM_SEED = 0
+RANDOM_VERSION = 1  # counts up when the same seed would give other weights
 _MAX_BYTES = 256 * 1024 * 1024
+_DAMAGE = (OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the date in every member of the archive, so that hashes stay equal
 
 
@@ -36,7 +40,7 @@ class Weights:
 
 
 @lru_cache
-def shipped_weights(depth_multiplier: float, family: str = FAMILY) -> Weights:
+def shipped_weights(depth_multiplier: float | None, family: str = FAMILY) -> Weights:
     """The trained weights that come with the package; UnsupportedError where there are none."""
     if family != FAMILY or depth_multiplier not in DEPTH_MULTIPLIERS:
         raise UnsupportedError(
@@ -47,19 +51,43 @@ def shipped_weights(depth_multiplier: float, family: str = FAMILY) -> Weights:
     return Weights(path, sha256_file(path), count_parameters(path))
 
 
+def has_shipped(family: str, depth_multiplier: float | None) -> bool:
+    """Whether trained weights of that model come with the package."""
+    return family == FAMILY and depth_multiplier in DEPTH_MULTIPLIERS
+
+
+def random_identity(family: str, depth_multiplier: float | None, classes: int) -> str:
+    """What stands for random weights in place of a file's hash: the hash of all that decides them."""
+    return canonical_hash(
+        {
+            "random": RANDOM_VERSION,
+            "seed": RANDOM_SEED,
+            "family": family,
+            "width": depth_multiplier,
+            "classes": classes,
+        }
+    )
+
+
 def count_parameters(path: Path) -> int:
     """How many numbers a weights file holds, trainable or not; reads the headers alone."""
-    total = 0
-    with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            with archive.open(name) as member:
-                version = np.lib.format.read_magic(member)
-                if version == (1, 0):
-                    shape, _, _ = np.lib.format.read_array_header_1_0(member)
-                else:
-                    shape, _, _ = np.lib.format.read_array_header_2_0(member)
-                total += int(np.prod(shape, dtype=np.int64))
-    return total
+    return sum(prod(shape) for shape in shapes_of(path).values())
+
+
+def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
+    """The arrays' shapes by name, from their headers alone; InputError when it is no weights file."""
+    found: dict[str, tuple[int, ...]] = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                with archive.open(name) as member:
+                    version = np.lib.format.read_magic(member)
+                    read = np.lib.format
+                    header = read.read_array_header_1_0 if version == (1, 0) else read.read_array_header_2_0
+                    found[name.removesuffix(".npy")] = tuple(int(length) for length in header(member)[0])
+    except _DAMAGE as error:
+        raise _not_weights(path, error) from error
+    return found
 
 
 def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
@@ -72,13 +100,17 @@ def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
             arrays = {name: np.asarray(stored[name], np.float32) for name in stored.files}
         if not all(np.isfinite(array).all() for array in arrays.values()):
             raise ValueError("it holds numbers that are not finite")
-    except (OSError, ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise InputError(
-            f"{path} cannot be read as weights",
-            why=(str(error) or type(error).__name__).splitlines()[0],
-            fix="use a file that `edgebench models train` wrote",
-        ) from error
+    except _DAMAGE as error:
+        raise _not_weights(path, error) from error
     return arrays
+
+
+def _not_weights(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"{path} cannot be read as weights",
+        why=(str(error) or type(error).__name__).splitlines()[0],
+        fix="use a file that `edgebench models train` wrote",
+    )
 
 
 def write_weights(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from edgebench.errors import UsageError
 from edgebench.plan.amounts import duration_s, share
@@ -24,7 +33,19 @@ MIN_SESSIONS = 3
 MOST_SESSIONS = 30
 """The most sessions of a trial whose end a rule decides, where nothing names another number."""
 
-_LISTS = ("device", "depth", "precision", "batch", "profile", "meter", "set", "target")
+_LISTS = (
+    "device",
+    "depth",
+    "precision",
+    "batch",
+    "profile",
+    "meter",
+    "set",
+    "target",
+    "model",
+    "width",
+    "input_shape",
+)
 
 _WHAT = ("device", "target")
 
@@ -40,6 +61,15 @@ class RunConfig(BaseModel):
     host: str | None = None
     python: str | None = None
     power_mode: str | None = None
+    model: tuple[str, ...] = ()
+    width: tuple[float, ...] = ()
+    labels: Path | None = None
+    layout: Literal["NHWC", "NCHW"] | None = None
+    input_scale: tuple[float, ...] | None = None
+    input_mean: tuple[float, ...] | None = None
+    input_shape: tuple[str, ...] = ()
+    inputs: Path | None = None
+    calibration: Path | None = None
     depth: tuple[float, ...] = ()
     precision: tuple[str, ...] = ()
     batch: tuple[int, ...] = (1,)
@@ -48,6 +78,9 @@ class RunConfig(BaseModel):
     telemetry: bool = True
     set: tuple[str, ...] = ()
     scene: Path | None = None
+    patch: tuple[int, int] | None = None  # width, height
+    stride: int | None = Field(None, ge=1, le=100_000)
+    whole: bool = False
     images: Path | None = None
     sessions: int = Field(5, ge=1, le=1000)  # at most so many with target_ci or decide
     target_ci: Annotated[float | None, BeforeValidator(share)] = Field(
@@ -65,6 +98,25 @@ class RunConfig(BaseModel):
     output_dir: Path = Path("results")
     name: str | None = None
 
+    @field_validator("input_scale", "input_mean", mode="before")
+    @classmethod
+    def _one_or_three(cls, value: Any) -> Any:
+        return _numbers(value, float, ",", (1, 3), "one number, or three with commas between them")
+
+    @field_validator("patch", mode="before")
+    @classmethod
+    def _width_by_height(cls, value: Any) -> Any:
+        return _numbers(value, int, "x", (2,), "WIDTHxHEIGHT, such as 224x224")
+
+    @field_validator("input_scale", "input_mean", "patch")
+    @classmethod
+    def _in_range(cls, value: tuple[float, ...] | None, info: ValidationInfo) -> tuple[float, ...] | None:
+        if value is not None:
+            least = {"input_scale": 1e-9, "patch": 1}.get(str(info.field_name), -1e9)
+            if not all(math.isfinite(one) and least <= one <= 1e9 for one in value):
+                raise ValueError(f"a number is out of range ({least:g} to 1e+09)")
+        return value
+
     @field_validator("batch")
     @classmethod
     def _batch_in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
@@ -76,6 +128,22 @@ class RunConfig(BaseModel):
     def adaptive(self) -> bool:
         """Whether a rule ends a trial, with `sessions` as the most."""
         return self.target_ci is not None or self.decide
+
+
+def _numbers(
+    value: Any, kind: Callable[[str], float], between: str, counts: tuple[int, ...], said: str
+) -> Any:
+    """Text of a flag or the environment as numbers; lists of a file as they are."""
+    if not isinstance(value, str | list | tuple):
+        return value if value is None else (value,)
+    parts = value.lower().split(between) if isinstance(value, str) else list(value)
+    try:
+        found = tuple(kind(str(part).strip()) for part in parts)
+    except ValueError:
+        raise ValueError(f"write {said}") from None
+    if len(found) not in counts:
+        raise ValueError(f"write {said}")
+    return found
 
 
 @dataclass(frozen=True)

@@ -93,10 +93,10 @@ def spread_note(costs: Sequence[TrialCost]) -> str:
 def _cost(plan: Plan, trial: PlannedTrial, cache: Cache, idle_s: float) -> TrialCost:
     seconds = estimate(
         known_cost(cache, trial.inputs, trial.variant),
-        patches=plan.scene.patches,
+        patches=plan.scene_of(trial).patches,
         passes=plan.passes,
         idle_s=idle_s if meters_of(trial.target) else 0.0,
-        images=plan.images.n if plan.images else 0,
+        images=images.n if (images := plan.images_of(trial)) else 0,
         period_s=plan.period_s,
         sustained_s=plan.sustained_s,
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from edgebench.models import families
 from edgebench.models.cache import Cache, canonical_hash
 from edgebench.models.variant import Variant
 
-# Multiply-accumulates of one 224 x 224 patch, in millions: MobileNet v1 (Howard et al. 2017, table 6).
-_MILLION_MACS = {0.25: 41.0, 0.5: 149.0, 1.0: 569.0}
+_UNKNOWN_MACS = 569e6  # of a model whose size nobody told: MobileNet v1's
 # For scale only: LiteRT on one thread of one x86-64 server processor did 70 to 280 of these a second.
 _ROUGH_GIGA_MACS_PER_S = {"fp32": 90.0, "fp16": 90.0, "int8": 200.0}
 _ROUGH_PIXELS_S = 1e-4  # patchify and preprocess a patch
@@ -36,7 +36,7 @@ class Estimate:
 
 def rough_cost(variant: Variant) -> Cost:
     """A guess from the number of operations, good within a factor of a few."""
-    macs = _MILLION_MACS.get(variant.depth_multiplier, 569.0) * 1e6
+    macs = families.macs_of(variant.family, variant.depth_multiplier) or _UNKNOWN_MACS
     speed = _ROUGH_GIGA_MACS_PER_S.get(variant.precision, 90.0) * 1e9
     return Cost(macs / speed + _ROUGH_PIXELS_S, measured=False)
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgebench.contract import Backend, ImageSet, PrepareRequest, Scene, Target
-from edgebench.errors import UsageError
+from edgebench.errors import UnsupportedError, UsageError
 from edgebench.models.cache import canonical_hash
+from edgebench.models.source import SHIPPED, ModelSource
 from edgebench.models.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 from edgebench.plan.beside import meters_of
 
@@ -29,11 +30,25 @@ class PlannedTrial:
     batch: int
     request: PrepareRequest
     inputs: Mapping[str, Any]
+    given: Given | None = None  # what it is timed and tested with; None: what the plan says
+
+
+@dataclass(frozen=True)
+class Given:
+    """A model's source, and what its trials are timed and tested with."""
+
+    source: ModelSource
+    scene: Scene
+    images: ImageSet | None
+    images_reason: str = ""  # why there are none
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The trials of one experiment and how often each is measured."""
+    """The trials of one experiment and how often each is measured.
+
+    `scene` and `images` are those of the trials that have none of their own.
+    """
 
     trials: tuple[PlannedTrial, ...]
     scene: Scene
@@ -49,6 +64,15 @@ class Plan:
     decide: bool = False  # a trial ends when every verdict on it is settled
     min_sessions: int = 3  # no rule ends a trial before
     max_time_s: float | None = None  # no session starts after so much of this run
+    notes: tuple[str, ...] = ()  # what was assumed of the models
+
+    def scene_of(self, trial: PlannedTrial) -> Scene:
+        """What a trial is timed with."""
+        return self.scene if trial.given is None else trial.given.scene
+
+    def images_of(self, trial: PlannedTrial) -> ImageSet | None:
+        """What a trial's accuracy is taken on."""
+        return self.images if trial.given is None else trial.given.images
 
     @property
     def adaptive(self) -> bool:
@@ -94,8 +118,12 @@ def make_trials(
     images: ImageSet | None,
     period_s: float | None = None,
     sustained_s: float | None = None,
+    given: Mapping[str, Given] | None = None,
 ) -> tuple[PlannedTrial, ...]:
-    """The trials, in the order in which tables show them; `variants` are by target or backend."""
+    """The trials, in the order in which tables show them; `variants` are by target or backend.
+
+    `given` has, by the variants' family, what trials of other models than the shipped one need.
+    """
     # Absent where they are not asked for: keys of back-to-back trials are what they always were.
     pace = {"period_s": period_s, "sustained_s": sustained_s}
     pace = {name: value for name, value in pace.items() if value is not None}
@@ -104,10 +132,13 @@ def make_trials(
         backend = backends[target.device]
         for variant in variants[target.name if target.name in variants else target.device]:
             for batch in dict.fromkeys(batches):
-                request = PrepareRequest(variant, batch, target.options)
-                inputs = _inputs(target, request, backend, scene, images, pace)
+                own = (given or {}).get(variant.family)
+                source = SHIPPED if own is None else own.source
+                request = PrepareRequest(variant, batch, target.options, source=source)
+                timed, tested = (scene, images) if own is None else (own.scene, own.images)
+                inputs = _inputs(target, request, backend, timed, tested, pace)
                 key = canonical_hash(inputs)[:KEY_LENGTH]
-                trials.append(PlannedTrial(key, target, variant, batch, request, inputs))
+                trials.append(PlannedTrial(key, target, variant, batch, request, inputs, own))
     return tuple(trials)
 
 
@@ -123,8 +154,8 @@ def _inputs(
     return {
         "measuring_protocol": MEASURING_PROTOCOL,
         "variant": request.variant.name,
-        "artifact": backend.prepare_inputs(request),
-        "scene": {"sha256": scene.sha256, "patch": scene.patch},
+        "artifact": _artifact_inputs(backend, request),
+        "scene": _scene_inputs(scene),
         "images": images.sha256 if images else None,
         "target": {
             "name": target.name,
@@ -146,6 +177,21 @@ def _inputs(
             **pace,
         },
     }
+
+
+def _artifact_inputs(backend: Backend, request: PrepareRequest) -> dict[str, Any]:
+    """What decides the artifact; for one that cannot be made, the reason, so that the trial can say it."""
+    try:
+        return backend.prepare_inputs(request)
+    except UnsupportedError as error:
+        return {"unsupported": str(error), "source": request.source.identity(), "batch": request.batch}
+
+
+def _scene_inputs(scene: Scene) -> dict[str, Any]:
+    """A picture and how it is cut; samples and how many of them are a pass."""
+    if scene.kind == "samples":
+        return {"sha256": scene.sha256, "samples": scene.patches}
+    return {"sha256": scene.sha256, **scene.grid}
 
 
 def _host(target: Target) -> dict[str, str]:

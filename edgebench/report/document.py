@@ -70,6 +70,7 @@ def _trial(summary: TrialSummary) -> dict[str, Any]:
         "interval_confidence": summary.interval_confidence,
         "warnings": summary.warnings,
         "failures": summary.failures,
+        "timed": summary.timed,
         "reasons": reasons(summary),
     }
 

@@ -137,7 +137,11 @@ def _experiment(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
     yield "seed", str(record.seed)
     yield (
         "scene",
-        words.plain(f"{scene.name}, {scene.height} x {scene.width}, {scene.rows} x {scene.columns} patches"),
+        words.plain(
+            f"{scene.name}, {scene.height} x {scene.width}, {scene.rows} x {scene.columns} patches"
+            if scene.kind == "picture"
+            else scene.name
+        ),
     )
     yield "scene SHA-256", words.plain(scene.sha256)
     if record.images is None:

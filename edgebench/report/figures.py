@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from edgebench.fit.types import Interval, TrialSummary
 from edgebench.report import drawing, words
 
+_LONGEST_TICK = 32  # characters of a model's name under its place
+_TICK_CHARACTERS = 70  # in all that stand beside each other; more are turned
 _NEAR = 3.0  # a limit further than this factor from every figure would flatten them: the caption has it
 _BESIDE = (
     (-5, 5),
@@ -32,13 +34,40 @@ def image_s_by_depth(summaries: Sequence[TrialSummary], limits: Mapping[str, flo
     """image_s against the depth multiplier, a series a precision, with intervals and near limits.
 
     Args:
-        summaries: trials; those without image_s are left out.
+        summaries: trials; those without image_s or a depth multiplier are left out.
         limits: profile -> limit of image_s in seconds, drawn as lines where `limits_in_range`.
     """
-    shown = [summary for summary in summaries if summary.image_s is not None]
+    depths = sorted(
+        {
+            one.depth_multiplier
+            for one in summaries
+            if one.depth_multiplier is not None and one.image_s is not None
+        }
+    )
+    places = {words.depth(depth): place for place, depth in enumerate(depths)}
+    shown = [one for one in summaries if one.image_s is not None and one.depth_multiplier is not None]
+    at = {one.key: places[words.depth(one.depth_multiplier)] for one in shown}
+    return _image_s(shown, at, list(places), "depth multiplier", limits)
+
+
+def image_s_by_model(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> Figure:
+    """The same with a place for each model, in the order of the trials: for models that differ otherwise."""
+    shown = [one for one in summaries if one.image_s is not None]
+    models = list(dict.fromkeys(words.model(one) for one in shown))
+    at = {one.key: models.index(words.model(one)) for one in shown}
+    return _image_s(shown, at, models, "model", limits)
+
+
+def _image_s(
+    shown: Sequence[TrialSummary],
+    at: Mapping[str, int],
+    ticks: Sequence[str],
+    axis: str,
+    limits: Mapping[str, float],
+) -> Figure:
+    """image_s of trials that stand at the place `at` (by key) of an axis with those `ticks`."""
     panels = panels_of(shown)
     near = limits_in_range(shown, limits)
-    depths = sorted({summary.depth_multiplier for summary in shown})
     precisions = _precisions(shown)
     colours, markers = drawing.colours(precisions), drawing.markers(precisions)
     ends = [end for summary in shown for end in _ends(summary.image_s)]
@@ -51,8 +80,8 @@ def image_s_by_depth(summaries: Sequence[TrialSummary], limits: Mapping[str, flo
                 _points(
                     axes,
                     [
-                        (depths.index(one.depth_multiplier) + shift, one.image_s)
-                        for one in sorted(group, key=lambda one: one.depth_multiplier)
+                        (at[one.key] + shift, one.image_s)
+                        for one in sorted(group, key=lambda one: at[one.key])
                         if one.precision == precision and one.image_s is not None
                     ],
                     drawing.label(precision),
@@ -70,10 +99,14 @@ def image_s_by_depth(summaries: Sequence[TrialSummary], limits: Mapping[str, flo
                     textcoords="offset points",
                     fontsize=8.5,
                 )
-            axes.set_xticks(range(len(depths)), [words.depth(depth) for depth in depths])
-            axes.set_xlim(-0.5, len(depths) - 0.5)
+            axes.set_xticks(range(len(ticks)), [drawing.label(tick, _LONGEST_TICK) for tick in ticks])
+            if sum(len(tick) for tick in ticks) > _TICK_CHARACTERS:
+                axes.tick_params(axis="x", labelrotation=30)
+                for text in axes.get_xticklabels():
+                    text.set_horizontalalignment("right")
+            axes.set_xlim(-0.5, len(ticks) - 0.5)
             axes.grid(visible=False, axis="x")
-            axes.set_xlabel("depth multiplier")
+            axes.set_xlabel(axis)
             axes.set_ylabel("image_s, seconds a scene" + (" (log)" if log else ""))
             title_panel(axes, target, panels)
         shared_legend(figure, all_axes, "precision")
@@ -117,7 +150,7 @@ def accuracy_against_latency(summaries: Sequence[TrialSummary]) -> Figure:
                     gid=f"trial-{drawing.label(one.key, 16)}",
                 )
                 axes.annotate(
-                    words.depth(one.depth_multiplier),
+                    _beside(one),
                     (one.image_s.median, rate),
                     xytext=_BESIDE[precisions.index(one.precision) % len(_BESIDE)],
                     textcoords="offset points",
@@ -174,6 +207,13 @@ def stages(summaries: Sequence[TrialSummary]) -> Figure:
             title_panel(axes, target, panels)
         shared_legend(figure, all_axes, "stage")
     return figure
+
+
+def _beside(one: TrialSummary) -> str:
+    """What stands beside a trial's point: its depth multiplier, or its model's name where it has none."""
+    if one.depth_multiplier is None:
+        return drawing.label(words.model(one), _LONGEST_TICK)
+    return words.depth(one.depth_multiplier)
 
 
 def panels_of(summaries: Sequence[TrialSummary]) -> dict[str, list[TrialSummary]]:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from edgebench.report import words
 from edgebench.report.console import cell, line, new_table
-from edgebench.report.plain import SCHEMA_VERSION, as_json, clean
+from edgebench.report.models import print_families, write_json
 
 _LEVELS = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
@@ -30,7 +30,7 @@ def print_devices(
 ) -> None:
     """Print what can be measured here, with the options that `--set` takes, and the meters."""
     if as_json:
-        _print_json(console, {"devices": [asdict(row) for row in rows], "meters": dict(meters)})
+        write_json(console, {"devices": [asdict(row) for row in rows], "meters": dict(meters)})
         return
     for row in rows:
         console.print(cell(console, row.name, "bold"))
@@ -62,7 +62,7 @@ def _option(about: Mapping[str, Any]) -> str:
 def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
     """Print what doctor found: level, subject, message, and the fix below it."""
     if as_json:
-        _print_json(console, {"findings": [dict(finding) for finding in findings]})
+        write_json(console, {"findings": [dict(finding) for finding in findings]})
         return
     several = len({finding.get("target") for finding in findings}) > 1
     for finding in findings:
@@ -79,7 +79,7 @@ def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, a
 def print_profiles(console: Console, profiles: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
     """Print the profiles (as `Profile.as_record` gives them), each with its title and requirements."""
     if as_json:
-        _print_json(console, {"profiles": [dict(profile) for profile in profiles]})
+        write_json(console, {"profiles": [dict(profile) for profile in profiles]})
         return
     for profile in profiles:
         line(console, str(profile.get("name", "")), "bold")
@@ -94,7 +94,7 @@ def print_profiles(console: Console, profiles: Sequence[Mapping[str, Any]], *, a
 def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool = False) -> None:
     """Print one profile: what it is, where it comes from, each requirement with how its limit came about."""
     if as_json:
-        _print_json(console, {"profile": dict(profile)})
+        write_json(console, {"profile": dict(profile)})
         return
     line(console, str(profile.get("name", "")), "bold")
     for name in ("title", "description", "source"):
@@ -134,17 +134,25 @@ def requirement(record: Mapping[str, Any]) -> str:
     )
 
 
-def print_variants(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
+def print_variants(
+    console: Console,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    families: Sequence[Mapping[str, Any]] = (),
+    as_json: bool = False,
+) -> None:
     """Print variants with their size and accuracy; paths stand on lines of their own, whole.
 
     Args:
         console: where to print.
         rows: one a variant: `variant`, `parameters`, `artifact` {path, size_bytes, ...} or None where it is
             not prepared, `evaluation` {k, n, low, high, agree_k, agree_n, ...} or None, and perhaps `reason`.
+        families: what else is there by name (`edgebench.models.shown.list_families`), printed below.
         as_json: print the rows as they are instead.
     """
     if as_json:
-        _print_json(console, {"variants": [dict(row) for row in rows]})
+        known = {"families": [dict(family) for family in families]} if families else {}
+        write_json(console, {"variants": [dict(row) for row in rows], **known})
         return
     headings = ("variant", "parameters", "file", "right of n", "as fp32")
     table = new_table(console, [(heading, place > 0) for place, heading in enumerate(headings)])
@@ -153,6 +161,9 @@ def print_variants(console: Console, rows: Sequence[Mapping[str, Any]], *, as_js
     console.print(table)
     if any((row.get("evaluation") or {}).get("overlapping") for row in rows):
         line(console, words.OVERLAP_NOTE)
+    for reason in dict.fromkeys(row.get("accuracy_reason") for row in rows):
+        if reason:
+            line(console, f"{', '.join(_models(rows, reason))}: {reason}", indent=2)
     for row in rows:
         artifact = row.get("artifact")
         if artifact:
@@ -163,6 +174,15 @@ def print_variants(console: Console, rows: Sequence[Mapping[str, Any]], *, as_js
             line(console, f"{row.get('variant')}: {row['reason']}", indent=2)
     if rows and not any(row.get("artifact") or row.get("reason") for row in rows):
         line(console, "None is prepared yet: `edgebench run` does it, or `edgebench models prepare`.")
+    if families:
+        console.print()
+        print_families(console, families)
+
+
+def _models(rows: Sequence[Mapping[str, Any]], reason: str) -> list[str]:
+    """The models, without precision, that have no accuracy for one reason."""
+    found = [str(row.get("variant", "")) for row in rows if row.get("accuracy_reason") == reason]
+    return list(dict.fromkeys(name.rpartition("-")[0] for name in found))
 
 
 def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -176,13 +196,3 @@ def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         f"{tested['k']}/{tested['n']}" if tested else words.MISSING,
         words.percent(agree_k / agree_n) if agree_n and agree_k is not None else words.MISSING,
     )
-
-
-def _print_json(console: Console, value: Mapping[str, Any]) -> None:
-    # Not through the console: it would wrap long strings.
-    console.file.write(_as_json({"schema_version": SCHEMA_VERSION, **value}))
-
-
-def _as_json(value: Mapping[str, Any]) -> str:
-    made: dict[str, Any] = clean(value)
-    return as_json(made)

@@ -25,6 +25,8 @@ def export_markdown(results: Results, summaries: Sequence[TrialSummary], verdict
     if not page["cards"]:
         parts.append("No profile was asked for.")
     parts.append(_table(page["image_s"], "## image\\_s: the whole scene"))
+    if page["timed"]:
+        parts.append("\n".join(f"- {escape(note)}" for note in page["timed"]))
     parts.append(_table(page["infer_s"], "## infer\\_s: the runtime alone"))
     if page["ended"]:
         ended = "\n".join(f"- {escape(one)}" for one in page["ended"])

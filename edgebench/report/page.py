@@ -13,6 +13,7 @@ from edgebench.report.few import unseen_modes
 from edgebench.report.telemetry import telemetry
 from edgebench.store.exported import exported
 from edgebench.store.load import Results
+from edgebench.store.records import SceneRecord
 
 _MAX_MATRIX = 40  # classes up to which a confusion matrix can be read
 
@@ -33,6 +34,7 @@ def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequenc
         "verdict_tables": tables.verdict_tables(summaries, verdicts),
         "image_s": tables.latency(summaries, "image_s"),
         "infer_s": tables.latency(summaries, "infer_s"),
+        "timed": _timed(summaries, names),
         "stages": tables.stages(summaries),
         "cold": tables.cold(summaries),
         "paced": pace.paced_table(summaries),
@@ -86,8 +88,14 @@ def _subtitle(results: Results, summaries: Sequence[TrialSummary]) -> str:
         f"{words.plain(record.name, 120)} · {words.plain(record.created_utc, 40)} · "
         f"{done} of {words.counted(len(summaries), 'trial')} complete, "
         f"{pace.most_sessions(record)} of {pace.steady_part(record)} each · "
-        f"scene {words.plain(record.scene.name, 80)}, {record.scene.rows * record.scene.columns} patches"
+        f"scene {words.plain(record.scene.name, 80)}, {_counted(record.scene)}"
     )
+
+
+def _counted(scene: SceneRecord) -> str:
+    if scene.kind == "samples":
+        return words.counted(scene.patches, "sample")
+    return "1 patch" if scene.patches == 1 else f"{scene.patches} patches"
 
 
 def _cards(
@@ -178,6 +186,14 @@ def _shared_notes(said: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{_few(list(dict.fromkeys(who)))}: {sentence}" for sentence, who in told.items()]
 
 
+def _timed(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:
+    """What a pass is, where the trials differ in it or it is no picture cut as usual."""
+    said = {one.timed for one in summaries}
+    if len(said) < 2 and not any("inferences" in text for text in said):
+        return []
+    return _shared_notes([(one.timed, names[one.key]) for one in summaries])
+
+
 def _warnings(results: Results, summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:
     general = [words.plain(warning) for warning in (*results.experiment.warnings, *results.warnings)]
     general += [
@@ -193,6 +209,8 @@ def _warnings(results: Results, summaries: Sequence[TrialSummary], names: Mappin
 def _accuracy_notes(results: Results, summaries: Sequence[TrialSummary]) -> list[str]:
     record = results.experiment
     notes = []
+    for note in _own_images(results, names=tables.trial_names(summaries)):
+        notes.append(note)
     if record.images is not None:
         notes.append(
             f"Taken on {words.plain(record.images.name, 80)} ({record.images.n} images) "
@@ -203,6 +221,16 @@ def _accuracy_notes(results: Results, summaries: Sequence[TrialSummary]) -> list
     if any(one.accuracy is not None and one.accuracy.overlapping for one in summaries):
         notes.append(words.OVERLAP_NOTE)
     return notes
+
+
+def _own_images(results: Results, names: Mapping[str, str]) -> list[str]:
+    """Which trials were tested with other images than the experiment's."""
+    said = [
+        (f"taken on {one.images.name} ({one.images.n} images) at the model's own size", names[one.key])
+        for one in results.experiment.trials
+        if one.images is not None and one.key in names
+    ]
+    return _shared_notes(said)
 
 
 def _matrices(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[dict[str, Any]]:

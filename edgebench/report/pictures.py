@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
@@ -35,14 +35,26 @@ def image_s_limits(verdicts: Sequence[Verdict]) -> dict[str, float]:
 
 
 def depth_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Picture:
-    """image_s by depth multiplier and precision."""
-    shown = [(one.image_s.median, one) for one in summaries if one.image_s is not None]
-    if not shown:
+    """image_s by depth multiplier and precision, for trials of one family; else by model and precision."""
+    measured = [one for one in summaries if one.image_s is not None]
+    if not measured:
         return Picture("", "", "There is no figure of image_s: no trial has been measured.")
+    if len({words.families([one]) for one in measured}) > 1 or measured[0].depth_multiplier is None:
+        return _image_s_picture(measured, verdicts, "model", figures.image_s_by_model)
+    return _image_s_picture(measured, verdicts, "depth multiplier", figures.image_s_by_depth)
+
+
+def _image_s_picture(
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    by: str,
+    draw: Callable[[Sequence[TrialSummary], Mapping[str, float]], Figure],
+) -> Picture:
+    shown = [(one.image_s.median, one) for one in summaries if one.image_s is not None]
     limits = image_s_limits(verdicts)
     near = figures.limits_in_range(summaries, limits)
     far = [f"{words.plain(name, 60)} ({limit:g} s)" for name, limit in limits.items() if name not in near]
-    caption = "image_s by depth multiplier and precision; bars are 95 % intervals over sessions."
+    caption = f"image_s by {by} and precision; bars are 95 % intervals over sessions."
     if near:
         caption += " Dashed: the profiles' limits."
     if far:
@@ -50,11 +62,11 @@ def depth_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
     names = tables.trial_names(summaries)
     least, most = min(shown, key=_first), max(shown, key=_first)
     alt = (
-        f"image_s by depth multiplier and precision for {words.counted(len(shown), 'trial')}: "
+        f"image_s by {by} and precision for {words.counted(len(shown), 'trial')}: "
         f"from {words.number(least[0])} s ({names[least[1].key]}) "
         f"to {words.number(most[0])} s ({names[most[1].key]})."
     )
-    return _drawn(figures.image_s_by_depth(summaries, limits), alt, caption, _targets(summaries))
+    return _drawn(draw(summaries, limits), alt, caption, _targets(summaries))
 
 
 def accuracy_picture(summaries: Sequence[TrialSummary]) -> Picture:
@@ -68,7 +80,7 @@ def accuracy_picture(summaries: Sequence[TrialSummary]) -> Picture:
         for one in shown[:30]
     )
     caption = (
-        "Top-1 on the images against image_s; the numbers beside the points are depth multipliers. "
+        "Top-1 on the images against image_s; beside the points stand depth multipliers or models. "
         "Upright bars are Wilson intervals, level ones are intervals over sessions, both 95 %."
     )
     return _drawn(figures.accuracy_against_latency(summaries), alt, caption, _targets(summaries))
@@ -103,8 +115,16 @@ def scene_picture(results: Results, summaries: Sequence[TrialSummary]) -> Pictur
     if not summaries:
         return Picture("", "", "There is no picture of the scene: the result holds no trial.")
     record = results.experiment.scene
-    class_names = {trial.key: trial.class_names for trial in results.experiment.trials}
-    seen = _scene_predictions(results, record.rows * record.columns)
+    if record.kind == "samples":
+        return Picture("", "", "There is no picture of the scene: the models were timed with other inputs.")
+    # Trials that are timed with another cut have another grid than the picture's.
+    shared = {trial.key for trial in results.experiment.trials if trial.scene is None}
+    class_names = {trial.key: trial.class_names for trial in results.experiment.trials if trial.class_names}
+    seen = {
+        key: predicted
+        for key, predicted in _scene_predictions(results, record.patches).items()
+        if key in shared and key in class_names
+    }
     able = [one for one in summaries if one.key in seen]
     if not able:
         return Picture("", "", "There is no picture of the scene: no predictions of it were kept.")

@@ -86,7 +86,7 @@ def _notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
             about += f", at most {clock_text(most_s)}"
     notes = [
         f"{count}, {most}{sessions} of {_steady(plan)} each, "
-        f"{plan.scene.patches} patches a pass: {about}, preparation not included"
+        f"{_pass_patches(plan)} a pass: {about}, preparation not included"
     ]
     if plan.max_time_s is not None:
         notes.append(f"no session starts after {duration_text(plan.max_time_s)} of measuring")
@@ -119,3 +119,10 @@ def _steady(plan: Plan) -> str:
     if plan.sustained_s is None:
         return f"{plan.passes} passes{often}"
     return f"{plan.sustained_s / 60:g} minutes of passes{often}"
+
+
+def _pass_patches(plan: Plan) -> str:
+    """How many patches, or samples, a pass is; several numbers where models differ."""
+    scenes = [plan.scene_of(trial) for trial in plan.trials] or [plan.scene]
+    counts = ", ".join(str(count) for count in dict.fromkeys(one.patches for one in scenes))
+    return f"{counts} {'samples' if all(one.kind == 'samples' for one in scenes) else 'patches'}"

@@ -44,6 +44,7 @@ def _row(one: TrialSummary, stages: Sequence[str]) -> dict[str, Any]:
         "depth_multiplier": one.depth_multiplier,
         "precision": one.precision,
         "batch": one.batch,
+        "timed": one.timed,
         "status": one.status,
         "reason": one.reason,
     }

@@ -82,9 +82,19 @@ def _figures(console: Console, target: str, group: Sequence[TrialSummary], names
     console.print()
 
 
+def _timed(group: Sequence[TrialSummary]) -> list[tuple[str, str]]:
+    """What a pass is, by trial, where that differs or is no picture."""
+    said = {one.timed for one in group}
+    if len(said) < 2 and not any("inferences" in text for text in said):
+        return []
+    return [(one.key, f"timed with {one.timed}") for one in group if one.image_s is not None]
+
+
 def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
     """What the table of figures cannot say: why trials have none, and what is to be minded."""
     told: dict[str, list[str]] = {}
+    for key, text in _timed(group):
+        told.setdefault(text, []).append(names[key])
     for summary in group:
         label = names[summary.key]
         if summary.status != "done":

@@ -125,8 +125,10 @@ def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
     batches = {summary.batch for summary in summaries}
     names: dict[str, str] = {}
     for summary in summaries:
-        parts = [depth(summary.depth_multiplier), plain(summary.precision, 16)]
-        if len(families) > 1:
+        parts = [plain(summary.precision, 16)]
+        if summary.depth_multiplier is not None:
+            parts.insert(0, depth(summary.depth_multiplier))
+        if len(families) > 1 or summary.depth_multiplier is None:
             parts.insert(0, plain(_family(summary), 40))
         if len(batches) > 1:
             parts.append(f"b{summary.batch}")
@@ -141,11 +143,22 @@ def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
 
 
 def _family(summary: TrialSummary) -> str:
-    return summary.variant.split("-", 1)[0]
+    """A variant's name without depth multiplier and precision; a file's name may have hyphens."""
+    model = summary.variant.removesuffix(f"-{summary.precision}")
+    if summary.depth_multiplier is None:
+        return model
+    return model.rpartition("-")[0] or model
 
 
-def depth(multiplier: float) -> str:
-    """A depth multiplier as it is written everywhere: `0.25`, `0.5`, `1.0`."""
+def model(summary: TrialSummary) -> str:
+    """A variant's name without its precision: `mobilenet_v1-0.25`, `tower-1a2b3c4d`."""
+    return plain(summary.variant.removesuffix(f"-{summary.precision}"), 120)
+
+
+def depth(multiplier: float | None) -> str:
+    """A depth multiplier as it is written everywhere: `0.25`, `0.5`, `1.0`; the sign for a model without."""
+    if multiplier is None:
+        return MISSING
     return f"{multiplier:.1f}" if multiplier % 1 == 0 else f"{multiplier:g}"
 
 

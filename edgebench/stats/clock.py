@@ -13,11 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 MAX_DRIFT = 0.01
 """No clock is assumed to drift by more, as a share; crystals stay below 1e-4, a slewed clock at 5e-4."""
@@ -170,7 +169,9 @@ class _Polygon:
         )
         self._limits = self._asked = np.concatenate([above, -below])
         relaxed = np.concatenate([self._sides, -np.ones((len(self._sides), 1))], axis=1)
-        best = linprog([0, 0, 1], A_ub=relaxed, b_ub=self._limits, bounds=[(None, None), rise, (0, None)])
+        best = _linear_program(
+            [0, 0, 1], A_ub=relaxed, b_ub=self._limits, bounds=[(None, None), rise, (0, None)]
+        )
         self.misfit = float(best.fun)
         self._limits = self._limits + (self.misfit + 0.1 if self.misfit > 0 else 0.0)
 
@@ -181,7 +182,16 @@ class _Polygon:
     def extent(self, a: float, b: float) -> tuple[float, float]:
         """The least and the largest a * intercept + b * rise over all lines."""
         found = [
-            linprog([sign * a, sign * b], self._sides, self._limits, bounds=[(None, None), self._rise])
+            _linear_program(
+                [sign * a, sign * b], self._sides, self._limits, bounds=[(None, None), self._rise]
+            )
             for sign in (1, -1)
         ]
         return float(found[0].fun), -float(found[1].fun)
+
+
+def _linear_program(*arguments: Any, **settings: Any) -> Any:
+    # Imported when a session ends: it takes as long as everything else that finding an artifact imports.
+    from scipy.optimize import linprog
+
+    return linprog(*arguments, **settings)

@@ -52,6 +52,14 @@ class SceneRecord(_Record):
     columns: int = Field(gt=0)
     labels: tuple[int, ...] | None = None
     class_names: tuple[str, ...] = ()
+    patch_width: int | None = Field(default=None, gt=0)  # None: as `patch`, which is the height
+    stride: int | None = Field(default=None, gt=0)  # None: side by side
+    kind: Literal["picture", "samples"] = "picture"  # samples: `height` of them, for a model without picture
+
+    @property
+    def patches(self) -> int:
+        """Patches, or samples, in a pass."""
+        return self.rows * self.columns
 
 
 class ImagesRecord(_Record):
@@ -85,7 +93,7 @@ class TrialRecord(_Record):
     key: str = Field(pattern=r"^[0-9a-f]{16}$")
     target: str
     variant: str
-    depth_multiplier: float
+    depth_multiplier: float | None
     precision: str
     batch: int = Field(ge=1)
     status: Literal["planned", "unsupported"] = "planned"
@@ -94,6 +102,10 @@ class TrialRecord(_Record):
     artifact_bytes: int | None = None
     artifact_sha256: str | None = None
     inputs: dict[str, Any] = {}
+    scene: SceneRecord | None = None  # None: the experiment's
+    images: ImagesRecord | None = None  # None: the experiment's, or none where `images_reason` says why
+    images_reason: str = ""
+    accuracy_reason: str = ""  # why accuracy means nothing for this model
 
 
 class ExperimentRecord(_Record):
@@ -123,6 +135,14 @@ class ExperimentRecord(_Record):
     host: dict[str, Any] = {}
     preflight: tuple[dict[str, Any], ...] = ()  # doctor's findings at the start
     warnings: tuple[str, ...] = ()
+
+    def scene_of(self, trial: TrialRecord) -> SceneRecord:
+        """What a trial is timed with."""
+        return trial.scene or self.scene
+
+    def images_of(self, trial: TrialRecord) -> ImagesRecord | None:
+        """What a trial's accuracy is taken on; None where there is nothing."""
+        return trial.images or (None if trial.images_reason else self.images)
 
 
 class RunRecord(_Record):

@@ -86,7 +86,7 @@ class BackendKit:
             return tuple(Variant.parse(name) for name in self.subject.variants)
         smallest: dict[str, Variant] = {}
         offered = self.backend.offers(self.options) or choose_variants(self.backend, (), ())
-        for variant in sorted(offered, key=lambda one: one.depth_multiplier):
+        for variant in sorted(offered, key=lambda one: one.depth_multiplier or 0.0):
             smallest.setdefault(variant.precision, variant)
         return tuple(smallest[name] for name in self.backend.precisions if name in smallest)
 

@@ -33,10 +33,20 @@ class Interpreter:
         return [{"index": 0, "shape": np.array([1, 2, 2, 3]), "dtype": np.float32}]
 
     def get_output_details(self):
-        return [{"index": 1, "dtype": self.output_dtype, "quantization": self.quantization}]
+        shape = np.array([1, 5])
+        return [{"index": 1, "shape": shape, "dtype": self.output_dtype, "quantization": self.quantization}]
+
+    def resize_tensor_input(self, index, shape):
+        self._tensors[index] = np.zeros(shape, np.float32)
 
     def tensor(self, index):
         return lambda: self._tensors[index]
+
+    def set_tensor(self, index, value):
+        self._tensors[index][:] = value
+
+    def get_tensor(self, index):
+        return self._tensors[index].copy()
 
     def invoke(self):
         if self.moves:
@@ -53,7 +63,7 @@ OPTIONS = {"threads": 3, "kernels": "xnnpack"}
 
 
 def model(kind=Interpreter, options=OPTIONS, resolvers=None):
-    return runner.Model(runtime(kind, resolvers), "model.tflite", options)
+    return runner.made_by(runtime(kind, resolvers), "model.tflite", options)
 
 
 def test_the_input_is_the_runtimes_own_memory_and_so_is_the_score():
@@ -95,12 +105,22 @@ def test_quantised_scores_are_made_real(dtype, zero_point, raw):
     np.testing.assert_array_equal(made.infer(None), np.full((1, 5), (raw - zero_point) * 0.125))
 
 
-def test_an_output_that_is_not_understood():
+def test_an_output_of_another_kind_is_given_as_the_runtime_has_it():
     class Wide(Interpreter):
         output_dtype = np.int16
+        quantization = (0.5, 2)
 
-    with pytest.raises(ValueError, match="int16"):
-        model(Wide)
+    made = model(Wide)
+    (scores,) = made.infer(SimpleNamespace(array=np.full((1, 2, 2, 3), 2, np.float32)))
+    np.testing.assert_array_equal(scores, np.full((1, 5), 24, np.int16))
+    assert made.quantisations == [(0.5, 2)]
+    assert not hasattr(made, "buffers")
+
+
+def test_shapes_that_the_file_leaves_open_are_told_to_the_runtime():
+    made = model(options={**OPTIONS, "input_shapes": [[4, 2, 2, 3]]})
+    (scores,) = made.infer(SimpleNamespace(array=(np.ones((4, 2, 2, 3), np.float32),)))
+    np.testing.assert_array_equal(scores, np.full((1, 5), 48.0))
 
 
 def test_reference_kernels_are_asked_for_by_name_or_refused():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from edgebench.data import images as module
-from edgebench.data import reading
+from edgebench.data import files, images, reading
 from edgebench.data.images import load_images, load_scene
 from edgebench.errors import InputError
 from edgebench.models.cache import Cache
@@ -189,7 +188,7 @@ def test_the_same_images_are_read_once_and_changed_ones_again(tmp_path: Path, ca
     picture(tmp_path / "set" / "a.png")
     first = load_images(tmp_path / "set", cache)
     with monkeypatch.context() as patch:
-        patch.setattr(module, "read_rgb", lambda _: pytest.fail("read again"))
+        patch.setattr(images, "read_rgb", lambda _: pytest.fail("read again"))
         assert load_images(tmp_path / "set", cache) == first
     picture(tmp_path / "set" / "a.png", colour=(1, 1, 1))
     assert load_images(tmp_path / "set", cache).sha256 != first.sha256
@@ -221,7 +220,7 @@ def test_names_that_cannot_be_shown_are_refused(tmp_path: Path, cache: Cache):
 
 
 def test_more_images_than_can_be_are_refused(tmp_path: Path, cache: Cache, monkeypatch):
-    monkeypatch.setattr(module, "MAX_IMAGES", 1)
+    monkeypatch.setattr(files, "MAX_IMAGES", 1)
     picture(tmp_path / "set" / "a.png")
     picture(tmp_path / "set" / "b.png")
     with pytest.raises(InputError, match="2 files"):

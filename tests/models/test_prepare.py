@@ -12,7 +12,7 @@ from edgebench.data.landcover import CLASS_NAMES
 from edgebench.data.shipped import shipped_images
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
 from edgebench.models import litert, prepare
-from edgebench.models.artifact import Artifact
+from edgebench.models.artifact import Artifact, InputSpec
 from edgebench.models.cache import Cache, canonical_hash, sha256_file
 from edgebench.models.prepare import prepare_inputs, prepare_tflite
 from edgebench.models.processes import run_jobs
@@ -109,7 +109,11 @@ def test_an_artifact_is_the_same_whatever_was_converted_before_it(
     def job(depth: float, name: str) -> dict[str, object]:
         return {
             "what": name,
+            "family": "mobilenet_v1",
             "depth_multiplier": depth,
+            "classes": 5,
+            "published": True,
+            "input": InputSpec(dtype="float32").model_dump(mode="json"),
             "batch": 1,
             "weights": str(shipped_weights(depth).path),
             "golden": str(prepared_quarter["fp16"].golden.patches),

@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -8,11 +6,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from edgebench.data.files import list_files
 from edgebench.errors import InputError, UnavailableError, UsageError
 from edgebench.models import train as module
 from edgebench.models.cache import Cache
 from edgebench.models.processes import HelperError
-from edgebench.models.train import Trained, split, train
+from edgebench.models.train import Trained, train
+from edgebench.models.trained import source_from_weights
 from edgebench.models.weights import read_weights, shipped_weights
 
 
@@ -37,6 +37,7 @@ def test_the_same_seed_gives_the_same_weights(pictures: Path, session_cache: Cac
             output=tmp_path / f"{name}.npz",
             progress=said.append,
             data=pictures,
+            init=shipped_weights(0.25).path,  # of five classes, and these are two
             epochs=1,
             full_epochs=0,
             seed=3,
@@ -48,63 +49,84 @@ def test_the_same_seed_gives_the_same_weights(pictures: Path, session_cache: Cac
     assert first.weights.read_bytes() == second.weights.read_bytes()
     arrays = read_weights(first.weights)
     assert arrays["scores/bias"].shape == (2,)
-    assert len(said) == 2
-    assert "epoch 1 of 1" in said[0]
+    assert first.new_head
+    assert sorted(text.split(":")[0] for text in said) == [
+        *["112 x 112, epoch 1 of 1"] * 2,
+        *["the layer of the scores begins anew"] * 2,
+    ]
     record = json.loads(first.record.read_text())
+    assert record["new_head"] is True
+    assert record["init_sha256"] == shipped_weights(0.25).sha256
     assert record["weights_sha256"] == first.sha256
     assert record["class_names"] == ["dark", "light"]
     assert record["recipe"]["seed"] == 3
     assert record["validation"]["n"] == 2
     assert record["data"]["train"]["n"] == 8
     assert set(record["data"]["calibration"]["indices"]) <= set(range(10))
+    assert record["input"] == {"divisor": 127.5, "offset": -1.0}
+    assert first.validation_csv is not None
+    validation, calibration = (
+        set(list_files(first.weights.with_suffix(suffix)).files)
+        for suffix in (".validation.csv", ".calibration.csv")
+    )
+    assert set(list_files(first.validation_csv).class_names) == {"dark", "light"}
+    assert len(validation) == 2
+    assert len(calibration) == 8
+    assert not validation & calibration
+    source = source_from_weights(first.weights, session_cache)
+    assert source.kind == "weights"
+    assert source.name == f"first-{first.sha256[:8]}"
+    assert source.class_names == ("dark", "light")
+    assert source.calibration is not None
+    assert source.calibration.n == 8
     assert set(record["tools"]) == {"tensorflow", "keras", "ai-edge-litert", "python"}
 
 
-def test_weights_of_another_model_are_refused(pictures: Path, session_cache: Cache, tmp_path: Path):
+def test_another_family_is_trained_as_it_takes_its_pixels(
+    pictures: Path, session_cache: Cache, tmp_path: Path
+):
+    trained = train(
+        cache=session_cache,
+        output=tmp_path / "w.npz",
+        progress=lambda _: None,
+        family="mobilenet_v3_small",
+        depth_multiplier=0.75,
+        data=pictures,
+        epochs=1,
+        full_epochs=0,
+        seed=3,
+    )
+    assert not trained.new_head
+    record = json.loads(trained.record.read_text())
+    assert record["family"] == "mobilenet_v3_small"
+    assert record["depth_multiplier"] == 0.75
+    assert read_weights(trained.weights)["scores/bias"].shape == (2,)
+    source = source_from_weights(trained.weights, session_cache)
+    assert (source.family, source.width) == ("mobilenet_v3_small", 0.75)
+
+
+def test_weights_of_another_width_are_refused(pictures: Path, session_cache: Cache, tmp_path: Path):
     with pytest.raises(HelperError, match="another size") as caught:
         train(
             cache=session_cache,
             output=tmp_path / "w.npz",
             progress=lambda _: None,
             data=pictures,
-            init=shipped_weights(0.25).path,  # of five classes, and these are two
+            init=shipped_weights(0.5).path,
             epochs=1,
             full_epochs=0,
+            seed=3,
         )
-    assert "scores/kernel" in caught.value.why
+    assert "conv1/kernel" in caught.value.why
     assert not list(tmp_path.iterdir())
-
-
-def test_keras_has_the_published_number_of_parameters_and_takes_the_shipped_weights():
-    program = (
-        "from edgebench.models import mobilenet, weights\n"
-        "for depth in (0.25, 0.5, 1.0):\n"
-        "    model = mobilenet.build(depth)\n"
-        "    mobilenet.load(model, weights.shipped_weights(depth).path)\n"
-        "    print(model.count_params())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["219829", "832101", "3233989"]
-
-
-def test_a_split_is_by_class_disjoint_and_from_the_seed():
-    labels = [0] * 10 + [1] * 5 + [2] * 2
-    training, validation = split(labels, 7)
-    assert sorted(training + validation) == list(range(17))
-    assert [sum(labels[i] == c for i in training) for c in range(3)] == [8, 4, 1]
-    assert [sum(labels[i] == c for i in validation) for c in range(3)] == [2, 1, 1]
-    assert split(labels, 7) == (training, validation)
-    assert split(labels, 8) != (training, validation)
-    with pytest.raises(ValueError, match="class 1"):
-        split([0, 0, 1], 7)
 
 
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"depth_multiplier": 0.75}, "no depth multiplier 0.75"),
+        ({"depth_multiplier": 0.75}, "no width 0.75"),
+        ({"family": "resnet50", "depth_multiplier": 0.5}, "no width 0.5"),
+        ({"family": "resnet5", "depth_multiplier": None}, "no model family 'resnet5'"),
         ({"epochs": 0, "full_epochs": 0}, "nothing to train"),
         ({"epochs": -1}, "nothing to train"),
         ({"output": Path("weights.h5")}, "no name for weights"),
@@ -141,6 +163,9 @@ def test_bad_data_is_said_before_anything_starts(
         start(tmp_path / "few")
     with pytest.raises(InputError, match="no file"):
         start(pictures, tmp_path / "none.npz")
+    (tmp_path / "weights.pt").write_bytes(b"x")
+    with pytest.raises(InputError, match="no weights that are known"):
+        start(pictures, tmp_path / "weights.pt")
     monkeypatch.setattr(module, "tool_versions", lambda: {"tensorflow": None})
     with pytest.raises(UnavailableError) as caught:
         start(pictures)

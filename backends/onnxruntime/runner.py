@@ -1,0 +1,199 @@
+"""ONNX Runtime (device side, Python 3.6 syntax): .onnx in, scores out.
+
+The worker writes into memory that is bound to the input, and the runtime writes the scores into memory
+that is bound to the output: on the processor no copy stands between preprocessing and the runtime's call.
+"""
+
+import os
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# More threads than this bring MobileNet nothing, and take the steadiness of the figures.
+MOST_THREADS = 4
+CPU = "CPUExecutionProvider"
+
+DTYPES = {
+    "tensor(float)": "float32",
+    "tensor(float16)": "float16",
+    "tensor(double)": "float64",
+    "tensor(int8)": "int8",
+    "tensor(uint8)": "uint8",
+    "tensor(int32)": "int32",
+    "tensor(int64)": "int64",
+    "tensor(bool)": "bool",
+}
+LEVELS = {
+    "all": "ORT_ENABLE_ALL",
+    "extended": "ORT_ENABLE_EXTENDED",
+    "basic": "ORT_ENABLE_BASIC",
+    "disabled": "ORT_DISABLE_ALL",
+}
+
+# At the top, so that the import is timed as import and not as load; a failure is load's to tell.
+_RUNTIME: Optional[Any] = None
+_WHY_NONE = ""
+try:
+    import onnxruntime
+
+    _RUNTIME = onnxruntime
+except ImportError as missing:
+    _WHY_NONE = str(missing)
+
+
+class Model:
+    """A session whose input and outputs are bound to arrays that live as long as it does."""
+
+    def __init__(self, runtime: Any, path: str, options: Dict[str, Any]) -> None:
+        self._version = str(runtime.__version__)
+        self._options = options
+        self._threads = options["threads"] or min(MOST_THREADS, len(os.sched_getaffinity(0)))
+        self._session: Any = _session(runtime, path, options, self._threads)
+        inputs = self._session.get_inputs()
+        shapes = options.get("input_shapes") or [tensor.shape for tensor in inputs]
+        self._names = [str(tensor.name) for tensor in inputs]
+        self._dtypes = [_dtype(tensor) for tensor in inputs]
+        self._shapes = [_static(name, shape) for name, shape in zip(self._names, shapes)]
+        self.input_shape = self._shapes[0]
+        self.input_dtype = self._dtypes[0]
+        self._binding = self._session.io_binding()
+        self._run = self._session.run_with_iobinding
+        self._held = ()  # type: Tuple[NDArray[Any], ...]  # what is bound has to stay
+        self._outputs = [self._bind_output(output) for output in self._session.get_outputs()]
+        self._scores = self._row()
+
+    def describe(self) -> Dict[str, Any]:
+        """The runtime, its version, and what truly carries the model out."""
+        return {
+            "name": "onnxruntime",
+            "version": self._version,
+            "threads": self._threads,
+            "providers": [str(name) for name in self._session.get_providers()],
+            "optimisation": self._options["optimisation"],
+        }
+
+    def buffers(self) -> "List[NDArray[Any]]":
+        """The memory that is bound to the one input."""
+        if len(self._names) != 1:
+            raise ValueError("{} inputs, one was due".format(len(self._names)))
+        self._bind_inputs((np.zeros(self.input_shape, self.input_dtype),))
+        return list(self._held)
+
+    def infer(self, slot: Any) -> Any:
+        """Run what lies in the inputs; the scores are overwritten by the next call.
+
+        Returns:
+            Scores [batch, classes], or a tuple of all outputs where they are anything else.
+        """
+        if isinstance(slot.array, tuple) and slot.array is not self._held:
+            self._bind_inputs(slot.array)
+        self._run(self._binding)
+        if self._scores is not None:
+            return self._scores
+        if all(held is not None for held in self._outputs):
+            return tuple(self._outputs)
+        return tuple(self._binding.copy_outputs_to_cpu())
+
+    def _bind_inputs(self, arrays: "Tuple[NDArray[Any], ...]") -> None:
+        if len(arrays) != len(self._names):
+            raise ValueError("{} inputs, {} were given".format(len(self._names), len(arrays)))
+        for name, dtype, shape, array in zip(self._names, self._dtypes, self._shapes, arrays):
+            if array.shape != shape or array.dtype.name != dtype or not array.flags.c_contiguous:
+                raise ValueError(
+                    "the input {} is {} {}, {} {} was given".format(
+                        name, dtype, list(shape), array.dtype, list(array.shape)
+                    )
+                )
+            _bind(self._binding.bind_input, name, array)
+        self._held = arrays
+
+    def _bind_output(self, output: Any) -> "Optional[NDArray[Any]]":
+        """The memory that is bound to an output; None where its shape is known only after a run."""
+        if not _is_static(output.shape) or output.type not in DTYPES:
+            self._binding.bind_output(output.name, "cpu")
+            return None
+        held: "NDArray[Any]" = np.zeros(tuple(output.shape), _dtype(output))
+        _bind(self._binding.bind_output, output.name, held)
+        return held
+
+    def _row(self) -> "Optional[NDArray[Any]]":
+        """A view of the one output as a row of scores for every item of the batch; None where it is none."""
+        batch = self.input_shape[0] if self.input_shape else 1
+        if len(self._outputs) != 1 or self._outputs[0] is None:
+            return None
+        held = self._outputs[0]
+        is_row = held.ndim > 0 and held.shape[0] == batch and sum(side > 1 for side in held.shape[1:]) <= 1
+        return held.reshape(batch, -1) if is_row else None
+
+
+def _session(runtime: Any, path: str, options: Dict[str, Any], threads: int) -> Any:
+    provider = options["provider"]
+    there = [str(name) for name in runtime.get_available_providers()]
+    if provider not in there:
+        raise RuntimeError(
+            "{} is not in this onnxruntime {}, which has {}; "
+            "take one of these, or install a build with it".format(
+                provider, runtime.__version__, ", ".join(there)
+            )
+        )
+    settings = runtime.SessionOptions()
+    settings.intra_op_num_threads = threads
+    settings.inter_op_num_threads = 1
+    settings.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
+    settings.graph_optimization_level = getattr(
+        runtime.GraphOptimizationLevel, LEVELS[options["optimisation"]]
+    )
+    extra = _pairs(options["provider_options"])
+    wanted = [(provider, extra)] if extra else [provider]
+    session = runtime.InferenceSession(path, settings, providers=wanted)
+    found = [str(name) for name in session.get_providers()]
+    # A provider whose libraries are missing is left out with a line on stderr, and the processor steps in.
+    if provider not in found:
+        raise RuntimeError(
+            "{} could not be started, only {} could; see the runtime's own words in stderr".format(
+                provider, ", ".join(found)
+            )
+        )
+    disable = getattr(session, "disable_fallback", None)
+    if disable:
+        disable()
+    return session
+
+
+def _pairs(text: str) -> Dict[str, str]:
+    found = {}  # type: Dict[str, str]
+    for pair in text.split(","):
+        if pair:
+            key, _, value = pair.partition("=")
+            found[key] = value
+    return found
+
+
+def _is_static(shape: Sequence[Any]) -> bool:
+    return all(isinstance(side, int) and side > 0 for side in shape)
+
+
+def _static(name: str, shape: Sequence[Any]) -> Tuple[int, ...]:
+    if not _is_static(shape):
+        raise ValueError("{} has the shape {}, a fixed one was due".format(name, list(shape)))
+    return tuple(shape)
+
+
+def _dtype(tensor: Any) -> str:
+    if tensor.type not in DTYPES:
+        raise ValueError("{} is {}, which is not understood".format(tensor.name, tensor.type))
+    return DTYPES[tensor.type]
+
+
+def _bind(bind: Any, name: str, array: "NDArray[Any]") -> None:
+    bind(name, "cpu", 0, array.dtype.type, list(array.shape), array.__array_interface__["data"][0])
+
+
+def load(path: str, options: Dict[str, Any]) -> Model:
+    """Read an .onnx file; `options` are those of the backend."""
+    if _RUNTIME is None:
+        raise ImportError("no ONNX Runtime here ({}): pip install onnxruntime".format(_WHY_NONE))
+    return Model(_RUNTIME, path, options)

@@ -1,0 +1,196 @@
+"""What a model file is: inputs, outputs, operations, multiply-accumulates, parameters, precision.
+
+The file comes from outside. It is read in a process of its own with bounds on memory and time, because a
+protobuf or flatbuffer that lies about itself may make its reader crash, loop or take all memory.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import prod
+from pathlib import Path
+from typing import Any, Literal
+
+import psutil
+from pydantic import TypeAdapter, ValidationError
+
+from edgebench.errors import InputError, UnavailableError
+from edgebench.models.cache import sha256_file
+from edgebench.models.processes import HelperError, run_jobs
+
+Shape = tuple[int | None, ...]
+"""The axes' lengths, None where an axis has no fixed one."""
+
+Precision = Literal["fp32", "fp16", "int8", "mixed"]
+
+SUFFIXES: Mapping[str, tuple[str, str, str]] = {  # format, the package that reads it, and what brings that
+    ".tflite": ("tflite", "ai_edge_litert", "pip install 'edgebench[cpu]'"),
+    ".onnx": ("onnx", "onnx", "pip install 'edgebench[onnx]'"),
+    ".keras": ("keras", "tensorflow", "pip install 'edgebench[prepare]'"),
+}
+_MIB = 1024 * 1024
+_ROOM_BYTES = 256 * _MIB  # what the reading process takes beside the model
+_ROOM_KERAS_BYTES = 1536 * _MIB
+_COPIES = {"tflite": 1, "onnx": 3, "keras": 3}  # of the file, in the memory of the process that reads it
+_MAX_ONNX_BYTES = 2**31 - 1  # of one protobuf message
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """An input or an output.
+
+    `scale` and `zero_point` are of its quantisation, real = scale * (stored - zero_point); None where there
+    is none, or where each channel has its own.
+    """
+
+    name: str
+    dtype: str  # as numpy names it: float32, int8, uint8 ...
+    shape: Shape
+    scale: float | None = None
+    zero_point: int | None = None
+
+    @property
+    def layout(self) -> Literal["NHWC", "NCHW"] | None:
+        """Where the channels of an image are, by the axis that has 1, 3 or 4 of them; None: no image."""
+        if len(self.shape) != 4:
+            return None
+        if self.shape[3] in (1, 3, 4):
+            return "NHWC"
+        return "NCHW" if self.shape[1] in (1, 3, 4) else None
+
+    @property
+    def elements(self) -> int | None:
+        """Numbers in one item of the batch (the first axis); None where an axis has no fixed length."""
+        lengths = [length for length in self.shape[1:] if length is not None]
+        return prod(lengths) if len(lengths) == len(self.shape[1:]) else None
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What a model file holds.
+
+    Attributes:
+        format: `tflite`, `onnx` or `keras`.
+        operations: how many of each, the commonest first; a Keras model's layers.
+        macs: multiply-accumulates of one call; an open batch counts as 1. None with `macs_reason`.
+        macs_counted: the operations that `macs` is the sum of; additions, pooling, activations and the
+            like are not in it, as in published figures.
+        parameters: numbers in the weights and biases that the file holds (a converter folds normalisation
+            into them, so there are fewer than before it). None with `parameters_reason`.
+        precision: what its convolutions and matrix products compute in: `int8` where weights and inputs are
+            int8 (or uint8), `fp16` where the weights are float16, `mixed` for anything else.
+    """
+
+    format: str
+    inputs: tuple[TensorFacts, ...]
+    outputs: tuple[TensorFacts, ...]
+    operations: Mapping[str, int]
+    macs: int | None
+    parameters: int | None
+    precision: Precision
+    size_bytes: int = 0
+    sha256: str = ""
+    macs_reason: str = ""
+    macs_counted: Mapping[str, int] = field(default_factory=dict)
+    parameters_reason: str = ""
+
+
+def inspect_model(path: Path) -> ModelFacts:
+    """Read a .tflite, .onnx or .keras file.
+
+    InputError for a file that is none, is damaged, or does not fit into memory; UnavailableError where the
+    package that reads the format is not installed.
+    """
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"there is no model file {path}",
+            why=getattr(error, "strerror", None) or str(error),
+            fix="name a .tflite, .onnx or .keras file",
+        ) from error
+    return _inspect(path.absolute(), status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
+    """`inspect_model` of a file in the state that size and time of change stand for."""
+    format_ = _format(path)
+    _check_size(path, format_, size_bytes)
+    job = {
+        "what": f"reading {path.name}",
+        "path": str(path),
+        "format": format_,
+        "limit_bytes": _limit(format_, size_bytes),
+    }
+    try:
+        with tempfile.TemporaryDirectory(prefix="edgebench-") as scratch:
+            (told,) = run_jobs("edgebench.models.inspecting", [job], Path(scratch), lambda _: None)
+    except HelperError as error:
+        raise InputError(
+            f"{path} cannot be read as a model",
+            why=error.why if error.what.startswith("edgebench.") else error.what,
+            fix=f"check that the file is whole and is {_article(format_)} {path.suffix} file",
+        ) from error
+    try:
+        return TypeAdapter(ModelFacts).validate_python(
+            {**told, "format": format_, "size_bytes": size_bytes, "sha256": sha256_file(path)}
+        )
+    except ValidationError as error:
+        raise InputError(
+            f"{path} cannot be read as a model", why=str(error).splitlines()[-1], fix="export it again"
+        ) from error
+
+
+def _format(path: Path) -> str:
+    if path.is_dir() or path.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"{path} is no model file that can be shown",
+            why="it is a folder" if path.is_dir() else f"its name ends in {path.suffix or 'nothing'!r}",
+            fix=f"name one of {', '.join(SUFFIXES)}",
+        )
+    format_, package, fix = SUFFIXES[path.suffix.lower()]
+    if importlib.util.find_spec(package) is None:
+        raise UnavailableError(f"{path} cannot be read", why=f"{package} is not installed", fix=fix)
+    return format_
+
+
+def _check_size(path: Path, format_: str, size_bytes: int) -> None:
+    if size_bytes == 0:
+        raise InputError(f"{path} is empty", fix="export the model again")
+    if format_ == "onnx" and size_bytes > _MAX_ONNX_BYTES:
+        raise InputError(
+            f"{path} is too large",
+            why=f"it has {size_bytes / 1e9:.1f} GB and one .onnx file holds 2 GB at most",
+            fix="use a smaller model",
+        )
+    needed, free = _needed(format_, size_bytes), psutil.virtual_memory().available
+    if needed > free:
+        raise InputError(
+            f"{path} does not fit into memory",
+            why=f"reading it takes {needed / _MIB:,.0f} MiB and {free / _MIB:,.0f} MiB are free",
+            fix="use a smaller model, or a machine with more memory",
+        )
+
+
+def _needed(format_: str, size_bytes: int) -> int:
+    return _COPIES[format_] * size_bytes + (_ROOM_KERAS_BYTES if format_ == "keras" else _ROOM_BYTES)
+
+
+def _limit(format_: str, size_bytes: int) -> int:
+    """The address space of the process, in bytes: libraries reserve far more than they use."""
+    return _needed(format_, size_bytes) + (64 if format_ == "keras" else 4) * 1024 * _MIB
+
+
+def _article(format_: str) -> str:
+    return "an" if format_ == "onnx" else "a"
+
+
+def as_record(facts: ModelFacts) -> dict[str, Any]:
+    """The facts as plain data for JSON."""
+    made: dict[str, Any] = TypeAdapter(ModelFacts).dump_python(facts, mode="json")
+    return made

@@ -1,0 +1,54 @@
+"""Reading a model file in a process of its own: `python -m edgebench.models.inspecting`.
+
+A job is `{"what": text, "path": path, "format": "tflite", "limit_bytes": n}`; the answer has the fields of
+`edgebench.models.inspect.ModelFacts` that are read from the file.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+from typing import Any
+
+from edgebench.errors import InputError
+from edgebench.models.macs import Malformed
+from edgebench.models.processes import Job, Report, serve
+
+_CPU_S = 120  # a file that keeps its reader busy for longer is not one that was meant to be read
+
+
+def read(job: Job, report: Report) -> dict[str, Any]:
+    """The facts of one file; InputError, whose `what` is the reason, where it is damaged."""
+    path = Path(job["path"])
+    try:
+        if job["format"] == "tflite":
+            from edgebench.models import inspect_tflite
+
+            return inspect_tflite.read(path)
+        if job["format"] == "onnx":
+            from edgebench.models import inspect_onnx
+
+            return inspect_onnx.read(path)
+        from edgebench.models import inspect_keras
+
+        return inspect_keras.read(path)
+    except Malformed as error:
+        raise InputError(str(error)) from error
+    except MemoryError as error:
+        raise InputError("reading it takes more memory than such a file should") from error
+    except OSError as error:
+        raise InputError(error.strerror or str(error)) from error
+
+
+def bounded(job: Job, report: Report) -> dict[str, Any]:
+    """`read` with bounds on the process's memory and processor time."""
+    resource.setrlimit(resource.RLIMIT_AS, (int(job["limit_bytes"]),) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S))
+    return read(job, report)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    serve(bounded)

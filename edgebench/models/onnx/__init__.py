@@ -1,0 +1,1 @@
+"""ONNX for every backend that takes it: made from Keras, made smaller, checked at each step, kept."""

@@ -1,0 +1,66 @@
+"""Whether a step's output computes what its input does: scores of golden patches side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench.errors import InputError
+
+# The largest difference that a step may make, as a fraction of the largest score. Seen on this project's
+# models: 1e-6 for an export, 2e-2 for fp16, 0.14 for int8.
+FRACTIONS = {"export": 1e-3, "ready": 1e-3, "fp16": 5e-2, "int8": 0.25}
+
+NO_NUMBER = 1e9  # a score that is none is as far away as can be
+
+
+def compare(step: str, reference: NDArray[Any], found: NDArray[Any]) -> dict[str, Any]:
+    """How a step came out, for the artifact's provenance.
+
+    Args:
+        step: its name, a key of `FRACTIONS`.
+        reference: what the step began from computes, real numbers [n, scores].
+        found: what it made computes.
+
+    Returns:
+        `step`, `max_abs_diff`, `tolerance`, and `top1_equal` of `n`, the patches whose two best scores are
+        further apart than the tolerance: others may change places without any fault.
+    """
+    if reference.shape != found.shape:
+        raise InputError(
+            f"the step {step} gives {list(found.shape)} scores where {list(reference.shape)} were due",
+            fix="give a model with one row of scores for every image",
+        )
+    wanted = reference.reshape(len(reference), -1).astype(np.float64)
+    given = found.reshape(len(found), -1).astype(np.float64)
+    tolerance = FRACTIONS[step] * float(np.abs(np.nan_to_num(wanted)).max(initial=0.0))
+    difference = np.nan_to_num(np.abs(given - wanted), nan=NO_NUMBER, posinf=NO_NUMBER)
+    if wanted.shape[1] > 1:
+        ordered = np.sort(wanted, axis=1)
+        clear = ordered[:, -1] - ordered[:, -2] > tolerance
+    else:
+        clear = np.ones(len(wanted), bool)
+    equal = given.argmax(1) == wanted.argmax(1)
+    return {
+        "step": step,
+        "top1_equal": int((equal & clear).sum()),
+        "n": int(clear.sum()),
+        "max_abs_diff": float(difference.max(initial=0.0)),
+        "tolerance": tolerance,
+    }
+
+
+def require(check: dict[str, Any], what: str, fix: str) -> dict[str, Any]:
+    """The check itself where it holds; InputError with its figures where it does not."""
+    if check["max_abs_diff"] <= check["tolerance"] and check["top1_equal"] == check["n"]:
+        return check
+    raise InputError(
+        f"{what}: the step {check['step']} computes something else than what it was made from",
+        why=(
+            f"largest difference {check['max_abs_diff']:.4g} (allowed {check['tolerance']:.4g}), "
+            f"same class on {check['top1_equal']} of {check['n']} clear golden patches"
+        ),
+        fix=fix,
+    )

@@ -1,0 +1,446 @@
+"""What is known of a user's model: which input takes the picture, how pixels become numbers, what comes out.
+
+Everything is read from the file, or was said by the user; what neither tells has a default and a note.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+from math import isclose, prod
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from edgebench.contract import Progress
+from edgebench.errors import InputError, UnavailableError, UsageError
+from edgebench.models.artifact import InputSpec
+from edgebench.models.cache import Cache, sha256_file
+from edgebench.models.inspect import ModelFacts, TensorFacts, inspect_model
+from edgebench.models.keep import making
+from edgebench.models.processes import HelperError, run_jobs
+from edgebench.models.source import InputChoice, ModelSource, SourceKind
+
+DEFAULT_SIDE = 224
+"""Pixels an edge where neither the model nor the user says how large its pictures are."""
+
+DEFAULT_DIVISOR, DEFAULT_OFFSET = 127.5, -1.0
+"""Pixels become -1..1 where nothing tells otherwise, as MobileNet takes them."""
+
+PICTURE_DTYPES = ("float32", "float16", "int8", "uint8")
+MAX_ELEMENTS = 1 << 28
+_SUFFIXES: dict[str, SourceKind] = {".tflite": "tflite", ".onnx": "onnx", ".keras": "keras"}
+_INSIDE = ("Rescaling", "Normalization")  # Keras's layers that take pixels as they are
+_MAX_FILES = 10_000
+_MAX_BATCH = 1024
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input with every axis fixed, at batch 1; `shape` is as the file has it, the batch included."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    scale: float | None = None
+    zero_point: int | None = None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """How an input takes a picture: pixel p (0..255) of channel c is the real value p / divisors[c] +
+    offsets[c]; one number each where all channels are alike.
+
+    `told_by` says where that comes from.
+    """
+
+    layout: Literal["NHWC", "NCHW"]
+    height: int
+    width: int
+    divisors: tuple[float, ...]
+    offsets: tuple[float, ...]
+    told_by: str
+
+
+@dataclass(frozen=True)
+class OwnModel:
+    """What is known of a user's file.
+
+    Attributes:
+        precision: of the file as it is: fp32, fp16, int8 or mixed.
+        inputs: with every axis fixed.
+        open_batch: whether the first axis of every input was left open by the file.
+        open_axes: whether any axis was, so that a runtime has to be told the shapes.
+        picture: how the one input takes a picture; None for a model that is timed with other inputs.
+        outputs: as the file says.
+        open_shapes: the inputs' shapes as the file has them, None where an axis is open.
+        accuracy_reason: why there can be no accuracy; empty where there can be.
+        notes: what was assumed, one sentence each.
+    """
+
+    precision: str
+    inputs: tuple[Tensor, ...]
+    open_batch: bool
+    open_axes: bool
+    picture: Picture | None
+    outputs: tuple[TensorFacts, ...]
+    open_shapes: tuple[tuple[int | None, ...], ...] = ()
+    accuracy_reason: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def scores(self) -> int | None:
+        """Scores a picture of a model with one row of them; None where it gives something else."""
+        if len(self.outputs) != 1:
+            return None
+        lengths = [length for length in self.outputs[0].shape[1:] if length != 1]
+        return lengths[0] if len(lengths) == 1 else (1 if not lengths else None)
+
+    def shapes(self, batch: int) -> tuple[tuple[int, ...], ...]:
+        """The inputs' shapes at a batch."""
+        return tuple((batch, *one.shape[1:]) if one.shape else () for one in self.inputs)
+
+
+def read_source(path: Path, choice: InputChoice, cache: Cache, progress: Progress) -> ModelSource:
+    """A user's model file (or a SavedModel's folder) as a source, inspected.
+
+    InputError for what is no model, is damaged, does not fit into memory or has no usable signature;
+    UsageError for a choice that does not fit its inputs.
+    """
+    kind = kind_of(path)
+    digest = folder_sha256(path) if kind == "saved_model" else sha256_file(path)
+    facts = _saved_model(path, cache, progress) if kind == "saved_model" else inspect_model(path)
+    return ModelSource(
+        name=f"{plain_stem(path)}-{digest[:8]}",
+        kind=kind,
+        path=path.absolute(),
+        sha256=digest,
+        input=choice,
+        model=understand(facts, choice, path.name),
+    )
+
+
+def kind_of(path: Path) -> SourceKind:
+    """The format of a model file by its name, or of a SavedModel's folder; InputError when it is none."""
+    if path.is_dir():
+        if (path / "saved_model.pb").is_file():
+            return "saved_model"
+        raise InputError(
+            f"{path} is no SavedModel",
+            why="there is no saved_model.pb in the folder",
+            fix="name the folder that `model.export()` or `tf.saved_model.save()` wrote",
+        )
+    kind = _SUFFIXES.get(path.suffix.lower())
+    if kind is None:
+        raise InputError(
+            f"{path} is no model file that is known",
+            why=f"its name ends in {path.suffix or 'nothing'!r}",
+            fix="name a .tflite, .onnx or .keras file, a SavedModel's folder, or weights (.npz)",
+        )
+    if not path.is_file():
+        raise InputError(f"there is no file {path}", fix="check the path")
+    return kind
+
+
+def folder_sha256(folder: Path) -> str:
+    """The hex SHA-256 of a folder's files by relative name and content."""
+    total = hashlib.sha256()
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    if len(files) > _MAX_FILES:
+        raise InputError(
+            f"{folder} holds {len(files)} files", why="a SavedModel has a few", fix="name its folder alone"
+        )
+    for file in files:
+        total.update(f"{file.relative_to(folder).as_posix()}\0{sha256_file(file)}\0".encode())
+    return total.hexdigest()
+
+
+def understand(facts: ModelFacts, choice: InputChoice, name: str) -> OwnModel:
+    """What a file's inputs and outputs mean, by what it says and what the user said; pure."""
+    notes: list[str] = []
+    open_axes = any(length is None for tensor in facts.inputs for length in tensor.shape)
+    open_batch = all(tensor.shape and tensor.shape[0] is None for tensor in facts.inputs)
+    given = _given_shapes(facts, choice, name)
+    picture: Picture | None = None
+    why = ""
+    if len(facts.inputs) != 1:
+        why = f"it has {len(facts.inputs)} inputs"
+    else:
+        layout = _layout(facts.inputs[0], given.get(0), choice)
+        if layout is None:
+            why = f"its input {_shown(facts.inputs[0])} is no picture of three channels"
+        elif facts.inputs[0].dtype not in PICTURE_DTYPES:
+            why = f"its input is {facts.inputs[0].dtype}, which no picture is"
+        else:
+            picture = _picture(facts, facts.inputs[0], layout, given.get(0), choice, notes)
+    if picture is None:
+        _refuse_picture_choices(choice, name, why)
+    inputs = tuple(
+        _fixed(tensor, given.get(place), picture, notes) for place, tensor in enumerate(facts.inputs)
+    )
+    model = OwnModel(
+        facts.precision,
+        inputs,
+        open_batch,
+        open_axes,
+        picture,
+        facts.outputs,
+        tuple(tensor.shape for tensor in facts.inputs),
+    )
+    if picture is None:
+        why = f"{why}, so it is timed with other inputs than pictures"
+    elif model.scores is None:
+        outputs = ", ".join(_shown(tensor) for tensor in facts.outputs) or "none"
+        why = f"its outputs ({outputs}) are not one row of scores"
+    return replace(model, accuracy_reason=why, notes=tuple(f"{name}: {note}" for note in notes))
+
+
+def input_spec(
+    source: ModelSource,
+    dtype: str,
+    *,
+    scale: float | None = None,
+    zero_point: int | None = None,
+    layout: Literal["NHWC", "NCHW"] | None = None,
+) -> InputSpec:
+    """How the worker fills the input of a user's model that takes pictures.
+
+    Args:
+        source: of `read_source`, with a `model` that has a `picture`.
+        dtype: of the artifact's input, which a conversion may have changed.
+        scale: of the artifact's input where it is quantised.
+        zero_point: of the artifact's input where it is quantised.
+        layout: of the artifact's input where a conversion has changed it.
+    """
+    picture = source.model.picture if source.model else None
+    if picture is None:
+        raise ValueError(f"{source.name} takes no picture")
+    channels = len(picture.divisors) > 1
+    return InputSpec.model_validate(
+        {
+            "dtype": dtype,
+            "layout": layout or picture.layout,
+            "height": picture.height,
+            "width": picture.width,
+            "divisor": picture.divisors[0],
+            "offset": picture.offsets[0],
+            "divisors": picture.divisors if channels else None,
+            "offsets": picture.offsets if channels else None,
+            "scale": scale,
+            "zero_point": zero_point,
+        }
+    )
+
+
+def require_labels_fit(source: ModelSource) -> None:
+    """InputError when there are not as many class names as the model has scores."""
+    names, scores = source.class_names, source.model.scores if source.model else None
+    if names is None or scores is None or len(names) == scores:
+        return
+    hint = " (one of them may be a background class)" if abs(len(names) - scores) == 1 else ""
+    raise InputError(
+        f"the labels are {len(names)} and {source.name} has {scores} scores{hint}",
+        why="the first line names the first score, and so on",
+        fix="give --labels a file with one name a line, as many as the model has scores",
+    )
+
+
+def plain_stem(path: Path) -> str:
+    """A file's name as a part of a variant's name."""
+    stem = re.sub(r"[^A-Za-z0-9_.]+", "_", path.absolute().stem)[:60].strip("._")
+    return stem or "model"
+
+
+def _given_shapes(facts: ModelFacts, choice: InputChoice, name: str) -> dict[int, tuple[int, ...]]:
+    places = {tensor.name: place for place, tensor in enumerate(facts.inputs)}
+    # TFLite's converters decorate names: serving_default_tokens:0 is what the user calls tokens.
+    places |= {
+        re.sub(r"^serving_default_|:\d+$", "", tensor.name): place
+        for place, tensor in enumerate(facts.inputs)
+    }
+    found: dict[int, tuple[int, ...]] = {}
+    for asked, shape in choice.shapes:
+        place = 0 if not asked and len(facts.inputs) == 1 else places.get(asked)
+        if place is None:
+            raise UsageError(
+                f"--input-shape: {name} has no input {asked!r}",
+                fix=f"its inputs: {', '.join(_shown(tensor) for tensor in facts.inputs)}",
+            )
+        have = facts.inputs[place].shape
+        fits = len(have) == len(shape) and all(
+            length is None or length == new for length, new in zip(have, shape, strict=True)
+        )
+        if not fits:
+            raise UsageError(
+                f"--input-shape: {list(shape)} does not fit {name}'s input {_shown(facts.inputs[place])}",
+                fix="give every axis; those that the model fixes have to stay",
+            )
+        found[place] = shape
+    return found
+
+
+def _layout(
+    tensor: TensorFacts, given: tuple[int, ...] | None, choice: InputChoice
+) -> Literal["NHWC", "NCHW"] | None:
+    """Where the three channels are; None where the input is no picture."""
+    shape = given or tensor.shape
+    if len(shape) != 4:
+        return None
+    last, second = shape[3] == 3, shape[1] == 3
+    if choice.layout is not None:
+        return choice.layout if (last if choice.layout == "NHWC" else second) else None
+    return "NHWC" if last else "NCHW" if second else None
+
+
+def _picture(
+    facts: ModelFacts,
+    tensor: TensorFacts,
+    layout: Literal["NHWC", "NCHW"],
+    given: tuple[int, ...] | None,
+    choice: InputChoice,
+    notes: list[str],
+) -> Picture:
+    shape = given or tensor.shape
+    found = (shape[1], shape[2]) if layout == "NHWC" else (shape[2], shape[3])
+    asked = (choice.height, choice.width)
+    sides: list[int] = []
+    for side, said, which in zip(found, asked, ("height", "width"), strict=True):
+        if side is not None and said is not None and side != said:
+            raise UsageError(f"the model's input has a {which} of {side}, not {said}", fix="leave it out")
+        sides.append(side or said or DEFAULT_SIDE)
+        if side is None and said is None:
+            notes.append(f"its input leaves the {which} open: {DEFAULT_SIDE} is taken (--input-shape)")
+    divisors, offsets, told_by = _normalisation(facts, tensor, choice)
+    if not told_by:
+        told_by = "the default"
+        notes.append("nothing tells how it takes pixels: -1..1 is taken (--input-scale, --input-mean)")
+    return Picture(layout, sides[0], sides[1], divisors, offsets, told_by)
+
+
+def _normalisation(
+    facts: ModelFacts, tensor: TensorFacts, choice: InputChoice
+) -> tuple[tuple[float, ...], tuple[float, ...], str]:
+    """Divisors, offsets, and who told them; "" for nobody."""
+    if choice.scale is not None or choice.mean is not None:
+        scale, mean = choice.scale or (1.0,), choice.mean or (0.0,)
+        channels = max(len(scale), len(mean))
+        scale, mean = (values * channels if len(values) == 1 else values for values in (scale, mean))
+        return scale, tuple(-middle / by for middle, by in zip(mean, scale, strict=True)), "the user"
+    if tensor.dtype in ("int8", "uint8"):
+        if tensor.scale and tensor.zero_point is not None:
+            # What the quantisation covers are the pixels: the lowest step is 0, the highest 255.
+            lowest = -128 if tensor.dtype == "int8" else 0
+            offset = tensor.scale * (lowest - tensor.zero_point)
+            return (1 / tensor.scale,), (offset,), "the input's quantisation"
+        if tensor.dtype == "uint8":
+            return (1.0,), (0.0,), "the input's type"
+    if any(layer in facts.operations for layer in _INSIDE):
+        return (1.0,), (0.0,), "the model's own rescaling"
+    return (DEFAULT_DIVISOR,), (DEFAULT_OFFSET,), ""
+
+
+def _refuse_picture_choices(choice: InputChoice, name: str, why: str) -> None:
+    said = {"--layout": choice.layout, "--input-scale": choice.scale, "--input-mean": choice.mean}
+    for flag, value in said.items():
+        if value is not None:
+            raise UsageError(f"{flag} does not fit {name}", why=why, fix=f"leave {flag} out")
+
+
+def _fixed(
+    tensor: TensorFacts, given: tuple[int, ...] | None, picture: Picture | None, notes: list[str]
+) -> Tensor:
+    if picture is not None:
+        middle = (picture.height, picture.width)
+        shape: tuple[int, ...] = (1, *middle, 3) if picture.layout == "NHWC" else (1, 3, *middle)
+        if tensor.shape[0] not in (None, 1):
+            shape = (int(tensor.shape[0] or 1), *shape[1:])
+    else:
+        shape = tuple(1 if length is None else length for length in given or tensor.shape)
+        loose = [place for place, length in enumerate(tensor.shape) if length is None and place > 0]
+        if loose and given is None:
+            axes = ", ".join(str(place) for place in loose)
+            notes.append(f"axis {axes} of its input {tensor.name} is open: 1 is taken (--input-shape)")
+    if prod(shape) > MAX_ELEMENTS:
+        raise InputError(
+            f"the input {tensor.name} of {list(shape)} is too large",
+            why=f"it has more than {MAX_ELEMENTS} numbers",
+            fix="give a smaller --input-shape",
+        )
+    return Tensor(tensor.name, tensor.dtype, shape, tensor.scale, tensor.zero_point)
+
+
+def fixed_batch(model: OwnModel) -> int | None:
+    """The batch that the file has fixed; None where it left it open."""
+    batches = {one.shape[0] for one in model.inputs if one.shape}
+    return None if model.open_batch or len(batches) != 1 else batches.pop()
+
+
+def is_centred(picture: Picture) -> bool:
+    """Whether pixels become -1..1, the rule of the shipped family."""
+    return (
+        len(picture.divisors) == 1
+        and isclose(picture.divisors[0], DEFAULT_DIVISOR)
+        and isclose(picture.offsets[0], DEFAULT_OFFSET)
+    )
+
+
+def _saved_model(folder: Path, cache: Cache, progress: Progress) -> ModelFacts:
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    free = psutil.virtual_memory().available
+    if size > free:
+        raise InputError(
+            f"{folder} does not fit into memory",
+            why=f"it has {size / 1e6:,.0f} MB and {free / 1e6:,.0f} MB are free",
+            fix="use a smaller model, or a machine with more memory",
+        )
+    from edgebench.models.prepare import tool_versions
+
+    if tool_versions()["tensorflow"] is None:
+        raise UnavailableError(
+            f"{folder} cannot be read",
+            why="tensorflow is not installed",
+            fix="pip install 'edgebench[prepare]'",
+        )
+    digest = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()
+    job = {"what": f"reading {folder.name}", "inspect": str(folder)}
+    try:
+        with making(cache, f"inspect-{digest[:16]}") as scratch:
+            (told,) = run_jobs("edgebench.models.own_keras", [job], scratch, progress)
+    except HelperError as error:
+        raise InputError(
+            f"{folder} cannot be read as a SavedModel",
+            why=error.why if error.what.startswith("edgebench.") else error.what,
+            fix=error.fix or "export the model again",
+        ) from error
+    return ModelFacts(
+        format="saved_model",
+        inputs=_tensors(told["inputs"]),
+        outputs=_tensors(told["outputs"]),
+        operations={},
+        macs=None,
+        parameters=None,
+        precision="fp32",
+        size_bytes=size,
+    )
+
+
+def _tensors(told: list[dict[str, object]]) -> tuple[TensorFacts, ...]:
+    return tuple(
+        TensorFacts(
+            name=str(one["name"]),
+            dtype=str(one["dtype"]),
+            shape=tuple(None if length is None else int(str(length)) for length in _list(one["shape"])),
+        )
+        for one in told
+    )
+
+
+def _list(value: object) -> list[object]:
+    return list(value) if isinstance(value, list) else []
+
+
+def _shown(tensor: TensorFacts) -> str:
+    shape = ", ".join("?" if length is None else str(length) for length in tensor.shape)
+    return f"{tensor.name} [{shape}]"

@@ -1,0 +1,192 @@
+"""A user's .keras file or SavedModel: `python -m edgebench.models.own_keras`.
+
+Jobs come in as JSON lines (see `edgebench.models.processes`)::
+
+    {"what": text, "inspect": folder}
+    {"what": text, "kind": "keras", "path": path, "shapes": [[...]], "input": InputSpec or null,
+     "golden": path, "n": 5, "batch": 1, "calibration": path or null, "outputs": {"fp32": path}}
+
+The first answers with the inputs and outputs of the serving signature. The second makes every file that
+`outputs` names, and answers with `scores`, `reference`, `steps` and the `input` of each, or with
+`unsupported` where one cannot be made.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgebench.agent.outputs import Rows
+from edgebench.errors import InputError, UnsupportedError
+from edgebench.models import litert
+from edgebench.models.convert import configure
+from edgebench.models.feeds import Feed, golden_feeds, picture_feeds
+from edgebench.models.keras_source import SIGNATURE
+from edgebench.models.processes import Job, Report, serve
+
+
+@dataclass(frozen=True)
+class Network:
+    """`call` takes one tensor an input and gives a list of outputs; `keeps` is what it needs alive."""
+
+    call: Callable[..., list[Any]]
+    inputs: Sequence[Any]  # TensorSpecs, in the file's order
+    outputs: Sequence[tuple[str, Any]]
+    keeps: Any
+
+
+def answer(job: Job, report: Report) -> dict[str, Any]:
+    """Either kind of job."""
+    import tensorflow as tf
+
+    if "inspect" in job:
+        network = _saved_model(tf, job["inspect"])
+        return {
+            "inputs": [_facts(one.name, one) for one in network.inputs],
+            "outputs": [_facts(name, one) for name, one in network.outputs],
+        }
+    try:
+        return _convert(tf, job, report)
+    except UnsupportedError as error:
+        return {"unsupported": {"what": error.what, "why": error.why, "fix": error.fix}}
+
+
+def _convert(tf: Any, job: Job, report: Report) -> dict[str, Any]:
+    tf.keras.backend.clear_session()  # names in the file count on from model to model
+    network = _saved_model(tf, job["path"]) if job["kind"] == "saved_model" else _keras(tf, job["path"])
+    specs = [
+        tf.TensorSpec(shape, one.dtype, name=f"input_{place}")
+        for place, (shape, one) in enumerate(zip(job["shapes"], network.inputs, strict=True))
+    ]
+    traced = tf.function(network.call).get_concrete_function(*specs)
+    feeds = golden_feeds(Path(job["golden"]), job["shapes"], job["input"])
+    rows, batch = Rows(job["batch"]), job["batch"]
+    exact = np.concatenate([rows.of([np.asarray(one) for one in network.call(*feed)]) for feed in feeds])
+    if not np.isfinite(exact).all():
+        raise InputError(
+            f"{job['what']} gives scores that are no numbers",
+            why="its golden patches cannot be compared with a device's",
+            fix="check its input (--input-scale, --input-mean, --inputs) and the file",
+        )
+    made: dict[str, Any] = {}
+    for precision, output in job["outputs"].items():
+        report(f"converting {job['what']}-{precision}")
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([traced], network.keeps)
+
+        def representative() -> Any:
+            patches = np.load(job["calibration"], mmap_mode="r")
+            for feed in picture_feeds(patches, job["shapes"][0], job["input"], cycle=True):
+                yield list(feed)
+
+        configure(tf, converter, precision, representative)
+        file = Path(output)
+        try:
+            file.write_bytes(converter.convert())
+        except Exception as error:  # the converter's errors are its own
+            made[precision] = {"unsupported": _not_converted(job["what"], precision, error)}
+            continue
+        made[precision] = _described(file, precision, feeds, exact, job, batch)
+    return made
+
+
+def _described(
+    file: Path, precision: str, feeds: list[Feed], exact: Any, job: Job, batch: int
+) -> dict[str, Any]:
+    details = litert.open_interpreter(file).get_input_details()
+    given = litert.open_interpreter(file).get_output_details()
+    if [list(one["shape"]) for one in details] != [list(array.shape) for array in feeds[0]]:
+        raise UnsupportedError(
+            f"{job['what']} changes its inputs when it is converted",
+            why=f"they become {[list(one['shape']) for one in details]}",
+        )
+    found = litert.quantisation(details[0]) if len(details) == 1 else None
+    taken_as: dict[str, Any] = {
+        "dtype": np.dtype(details[0]["dtype"]).name,
+        "scale": found and found[0],
+        "zero_point": found and found[1],
+    }
+    told = {
+        "input": taken_as,
+        "steps": [one[0] for each in given if (one := litert.quantisation(each))],
+    }
+    if precision != "int8":
+        return {"scores": exact[: job["n"]].tolist(), "reference": "Keras float32", **told}
+    feeds = golden_feeds(Path(job["golden"]), job["shapes"], {**job["input"], **taken_as})
+    scores = litert.run(file, feeds, batch, reference=True)
+    return {"scores": scores[: job["n"]].tolist(), "reference": "LiteRT reference kernels", **told}
+
+
+def _keras(tf: Any, path: str) -> Network:
+    try:
+        # safe_mode: a file may bring no code of its own.
+        model = tf.keras.models.load_model(path, compile=False, safe_mode=True)
+    except Exception as error:  # Keras raises many kinds for files that are not its own
+        raise _unreadable(path, error) from error
+
+    def call(*tensors: Any) -> list[Any]:
+        given = tensors[0] if len(tensors) == 1 else list(tensors)
+        return list(tf.nest.flatten(model(given, training=False)))
+
+    return Network(call, model.inputs, [(one.name, one) for one in model.outputs], model)
+
+
+def _saved_model(tf: Any, path: str) -> Network:
+    try:
+        loaded = tf.saved_model.load(path)
+    except Exception as error:  # as above
+        raise _unreadable(path, error) from error
+    signatures = getattr(loaded, "signatures", {})
+    if SIGNATURE not in signatures:
+        raise InputError(
+            f"{path} has no signature {SIGNATURE}",
+            why=f"it has {', '.join(signatures) or 'none'}",
+            fix="save it with model.export(FOLDER), or with signatures= of tf.saved_model.save",
+        )
+    function = signatures[SIGNATURE]
+    inputs = function.structured_input_signature[1]
+    outputs = function.structured_outputs
+    names = sorted(inputs)
+    for name in names:
+        if inputs[name].shape.rank is None:
+            raise UnsupportedError(
+                f"the input {name} of {path} has no rank", fix="save it with a signature that has one"
+            )
+    specs = [tf.TensorSpec(inputs[name].shape, inputs[name].dtype, name=name) for name in names]
+
+    def call(*tensors: Any) -> list[Any]:
+        return list(tf.nest.flatten(function(**dict(zip(names, tensors, strict=True)))))
+
+    return Network(call, specs, [(name, outputs[name]) for name in sorted(outputs)], loaded)
+
+
+def _facts(name: str, tensor: Any) -> dict[str, Any]:
+    shape = [None if length is None else int(length) for length in tensor.shape]
+    return {"name": name, "dtype": tensor.dtype.name, "shape": shape}
+
+
+def _not_converted(what: str, precision: str, error: Exception) -> dict[str, str]:
+    text = " ".join(str(error).split())
+    return {
+        "what": f"{what} cannot be converted to TFLite at {precision}",
+        "why": text[:500] or type(error).__name__,
+        "fix": "use operations that TFLite has built in, or take another runtime (--device onnxruntime)",
+    }
+
+
+def _unreadable(path: str, error: Exception) -> InputError:
+    return InputError(
+        f"{path} cannot be read as a model",
+        why=" ".join((str(error) or type(error).__name__).split())[:500],
+        fix="save it with Keras 3: model.save('NAME.keras'), or model.export(FOLDER) for a SavedModel",
+    )
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # the same numbers on every machine
+    serve(answer)
