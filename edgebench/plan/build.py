@@ -176,7 +176,7 @@ def _pictures(
     if len(targets) == 1 and (scene is None or images is None):
         own = backends[targets[0].device].pictures(targets[0].options, cache)
         if own is not None:
-            scene, images = scene or own.scene, images or own.images
+            return scene or own.scene, images or own.images
     return scene or shipped_scene(cache), images or shipped_images(cache, "test")
 
 
