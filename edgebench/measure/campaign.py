@@ -64,7 +64,7 @@ class Campaign:
         plan = self.built.plan
         folder = self._unfinished() if self.resume else None
         prepared = self._prepare(plan)
-        _require_one(prepared)
+        _require_one(plan, prepared)
         if folder is not None:
             record = read_experiment(folder)
             if changed := _changed(record, prepared):
@@ -191,10 +191,14 @@ def _now_utc() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _require_one(prepared: Prepared) -> None:
-    """Where nothing can be measured, the first reason is the error, and no folder is made."""
+def _require_one(plan: Plan, prepared: Prepared) -> None:
+    """Where none of the user's own models can be measured, the first reason is the error; no folder is made.
+
+    What a device does not take of the models that it is given by name is a result, and is recorded.
+    """
     refused = [one for one in prepared.values() if isinstance(one, UnsupportedError)]
-    if refused and len(refused) == len(prepared):
+    own = all(trial.request.source.own for trial in plan.trials)
+    if own and refused and len(refused) == len(prepared):
         raise refused[0]
 
 
