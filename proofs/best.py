@@ -24,8 +24,8 @@ CHUNK = 100_000
 
 CLAIM = (
     "With 3 and 5 sessions no test lifts these cases to 93 %. `best` is the share that is covered, or "
-    "flagged by the most powerful test that is wrong of 10 % of normal sessions and knows what was simulated; "
-    "`either`, with `skewed` and `multimodal` in its place, comes within one point of it."
+    "flagged by the most powerful test that is wrong of 10 % of normal sessions and knows what was "
+    "simulated; `either`, with `skewed` and `multimodal` in its place, comes within one point of it."
 )
 
 Floats = NDArray[np.float64]
