@@ -75,6 +75,10 @@ def _table(path: Path, seed: int, passes: int) -> tuple[bytes, str]:
 
 
 def _session(key: str, n: int) -> dict[str, Any]:
+    """A record as long as those of real sessions: about 5 kB."""
+    channels = [
+        {"name": f"cpu{number}_clock", "quantity": "clock frequency", "unit": "MHz"} for number in range(16)
+    ]
     record = SessionRecord(
         trial=key,
         n=n,
@@ -107,6 +111,7 @@ def _session(key: str, n: int) -> dict[str, Any]:
             "end": {"offset_ns": 120, "bound_ns": 41_000},
             "fit": {"offset_ns": 60, "drift_ppm": 0.5, "bound_ns": 50_000, "n": 40},
         },
+        probes=({"kind": "telemetry", "address": "1", "rate_hz": 1.0, "channels": channels},),
         probe_reasons={"": "no meter was asked for"},
         windows_ns={"idle": None, "steady": (10**12, 2 * 10**12)},
         predicted={"scene": 400} | ({"images": 1_000} if n == 0 else {}),

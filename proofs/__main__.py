@@ -11,13 +11,14 @@ from pathlib import Path
 from rich.console import Console
 
 from edgebench.errors import UsageError
-from proofs import coverage, differences, forecasts, shapes, stopping, tails
+from proofs import best, coverage, differences, forecasts, shapes, stopping, tails
 from proofs.show import markdown, put, table
 from proofs.topic import FULL, SMALL, Proof, Size, Topic
 
 PROOFS: Mapping[str, Proof] = {
     "coverage": coverage.proof,
     "flags": shapes.proof,
+    "best": best.proof,
     "percentiles": tails.proof,
     "compare": differences.proof,
     "decide": stopping.decide,

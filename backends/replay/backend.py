@@ -110,7 +110,7 @@ class ReplayBackend(AgentBackend):
             return [Finding("error", "replay", str(error).splitlines()[0], error.fix)]
         return [
             Finding(
-                "warning",
+                "ok",
                 "replay",
                 f"replayed from {name}: no figure is measured here",
                 "measure with another --device",

@@ -52,7 +52,7 @@ def spread_of(values_by_session: Sequence[Sequence[float]]) -> Spread | None:
 
 def note_spread(cache: Cache, inputs: Mapping[str, object], spread: Spread) -> None:
     """Remember what was measured for the next forecast."""
-    cache.note_recipe(_KIND, canonical_hash(inputs), {"share": spread.share, "sessions": spread.sessions})
+    cache.remember(_KIND, canonical_hash(inputs), {"share": spread.share, "sessions": spread.sessions})
 
 
 def known_spread(cache: Cache, inputs: Mapping[str, object]) -> Spread:

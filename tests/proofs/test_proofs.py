@@ -6,17 +6,17 @@ import pytest
 from edgebench.stats.forecast import Forecast, sessions_for
 from edgebench.stats.intervals import session_interval
 from edgebench.stats.percentiles import percentile_interval
-from proofs import coverage, differences, forecasts, shapes, stopping, tails
+from proofs import best, coverage, differences, forecasts, shapes, stopping, tails
 from proofs.__main__ import PROOFS
-from proofs.topic import SMALL, Size
+from proofs.topic import Size
 from proofs.worlds import Passes, World, pool_of
 
 TINY = Size(experiments=2_000, single=100, pool=1_000)
 
 
 @pytest.mark.parametrize("name", list(PROOFS))
-def test_what_is_claimed_is_kept(name):
-    topic = PROOFS[name](SMALL)
+def test_what_is_claimed_is_kept(name, proved):
+    topic = proved(name)
     assert [row for row in topic.rows if row.met is False] == []
     assert any(row.met for row in topic.rows)
 
@@ -88,6 +88,14 @@ def test_flags_that_are_never_raised_or_always_are_caught(monkeypatch):
         flags = np.full(TINY.experiments, raised)
         monkeypatch.setattr(shapes, "flags_of", lambda ordered, flags=flags: (flags, flags))
         assert not shapes.proof(TINY).met
+
+
+def test_flags_that_see_little_of_what_is_to_be_seen_are_caught(monkeypatch):
+    size = Size(experiments=8_000, single=1, pool=1_000)
+    none = np.zeros(size.experiments, np.bool_)
+    assert best.proof(size).met
+    monkeypatch.setattr(shapes, "flags_of", lambda ordered: (none, none))
+    assert not best.proof(size).met
 
 
 def test_a_comparison_that_takes_every_difference_for_one_is_caught(monkeypatch):
