@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +14,7 @@ from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.models.prepare import prepare_tflite, tool_versions
 from edgebench.models.variant import PRECISIONS, Variant
+from tests.own_models import make_models
 
 # No test asserts how long something takes, and every run tries the same examples.
 settings.register_profile(
@@ -45,3 +47,11 @@ def prepared_quarter(session_cache: Cache) -> dict[str, Artifact]:
     artifacts = [outcome for outcome in outcomes if isinstance(outcome, Artifact)]
     assert len(artifacts) == len(PRECISIONS), outcomes
     return dict(zip(PRECISIONS, artifacts, strict=True))
+
+
+@pytest.fixture(scope="session")
+def own_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with small models of a user's (see tests/own_models.py)."""
+    if tool_versions()["tensorflow"] is None:
+        pytest.skip("the models are made with tensorflow")
+    return make_models(tmp_path_factory.mktemp("own-models"))

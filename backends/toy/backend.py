@@ -17,6 +17,7 @@ from edgebench.errors import UnsupportedError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.models.artifact import Artifact, Golden, InputSpec
 from edgebench.models.cache import Cache, canonical_hash
+from edgebench.models.source import SHIPPED
 from edgebench.models.variant import DEPTH_MULTIPLIERS
 
 RECIPE = "toy-1"
@@ -71,7 +72,8 @@ class ToyBackend(AgentBackend):
         outcomes: list[Artifact | UnsupportedError] = []
         for request in requests:
             variant = request.variant
-            if variant.precision not in self.precisions or variant.depth_multiplier not in DEPTH_MULTIPLIERS:
+            known = request.source == SHIPPED and variant.depth_multiplier in DEPTH_MULTIPLIERS
+            if variant.precision not in self.precisions or not known:
                 outcomes.append(UnsupportedError(f"the toy device does not take {variant.name}"))
                 continue
             progress(f"preparing {variant.name} for the toy device")

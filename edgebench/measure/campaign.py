@@ -82,7 +82,8 @@ class Campaign:
                 store=store,
                 observer=self.observer,
                 costs={
-                    trial.key: known_cost(self.cache, trial.inputs, trial.variant) for trial in plan.trials
+                    trial.key: known_cost(self.cache, trial.inputs, trial.variant, trial.macs)
+                    for trial in plan.trials
                 },
                 note_cost=lambda trial, patch_s: note_cost(self.cache, trial.inputs, patch_s),
                 settled=settled_on_disk(store) if plan.adaptive else never,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -31,6 +32,8 @@ _NO_PRODUCTS = {
 
 def read(path: Path) -> dict[str, Any]:
     """The fields of `ModelFacts`; Malformed where Keras cannot build it, or would have to run code of it."""
+    if not zipfile.is_zipfile(path):  # known at once, where Keras takes seconds to be there
+        raise Malformed("it is no archive as Keras writes it")
     import tensorflow as tf
 
     try:

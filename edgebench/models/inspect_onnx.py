@@ -47,7 +47,12 @@ def read(path: Path) -> dict[str, Any]:
         raise Malformed("it is no ONNX protobuf, or damaged") from error
     if not model.graph.node and not model.graph.output:
         raise Malformed("it holds no graph")
-    return _read(model)
+    try:
+        return _read(model)
+    except Malformed:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:  # protobuf gives text that is none as bytes
+        raise Malformed(f"its protobuf is damaged ({error})") from error
 
 
 def _read(model: Any) -> dict[str, Any]:
@@ -249,6 +254,8 @@ def _operation(node: Any) -> str:
 
 def _facts(value: Any) -> TensorFacts:
     dtype, _ = _dtype(value.type.tensor_type.elem_type)
+    if not isinstance(value.name, str):
+        raise Malformed("an input or output has a name that is no text")
     return TensorFacts(value.name[:_NAME], dtype, _shape(value) or ())
 
 

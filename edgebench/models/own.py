@@ -5,23 +5,16 @@ Everything is read from the file, or was said by the user; what neither tells ha
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass, replace
-from math import isclose, prod
+from math import prod
 from pathlib import Path
 from typing import Literal
 
-import psutil
-
-from edgebench.contract import Progress
-from edgebench.errors import InputError, UnavailableError, UsageError
+from edgebench.errors import InputError, UsageError
 from edgebench.models.artifact import InputSpec
-from edgebench.models.cache import Cache, sha256_file
-from edgebench.models.inspect import ModelFacts, TensorFacts, inspect_model
-from edgebench.models.keep import making
-from edgebench.models.processes import HelperError, run_jobs
-from edgebench.models.source import InputChoice, ModelSource, SourceKind
+from edgebench.models.inspect import ModelFacts, TensorFacts
+from edgebench.models.source import InputChoice, ModelSource
 
 DEFAULT_SIDE = 224
 """Pixels an edge where neither the model nor the user says how large its pictures are."""
@@ -31,10 +24,7 @@ DEFAULT_DIVISOR, DEFAULT_OFFSET = 127.5, -1.0
 
 PICTURE_DTYPES = ("float32", "float16", "int8", "uint8")
 MAX_ELEMENTS = 1 << 28
-_SUFFIXES: dict[str, SourceKind] = {".tflite": "tflite", ".onnx": "onnx", ".keras": "keras"}
 _INSIDE = ("Rescaling", "Normalization")  # Keras's layers that take pixels as they are
-_MAX_FILES = 10_000
-_MAX_BATCH = 1024
 
 
 @dataclass(frozen=True)
@@ -76,6 +66,7 @@ class OwnModel:
         picture: how the one input takes a picture; None for a model that is timed with other inputs.
         outputs: as the file says.
         open_shapes: the inputs' shapes as the file has them, None where an axis is open.
+        macs: multiply-accumulates of one call; None where they are not known.
         accuracy_reason: why there can be no accuracy; empty where there can be.
         notes: what was assumed, one sentence each.
     """
@@ -87,6 +78,7 @@ class OwnModel:
     picture: Picture | None
     outputs: tuple[TensorFacts, ...]
     open_shapes: tuple[tuple[int | None, ...], ...] = ()
+    macs: int | None = None
     accuracy_reason: str = ""
     notes: tuple[str, ...] = ()
 
@@ -101,60 +93,6 @@ class OwnModel:
     def shapes(self, batch: int) -> tuple[tuple[int, ...], ...]:
         """The inputs' shapes at a batch."""
         return tuple((batch, *one.shape[1:]) if one.shape else () for one in self.inputs)
-
-
-def read_source(path: Path, choice: InputChoice, cache: Cache, progress: Progress) -> ModelSource:
-    """A user's model file (or a SavedModel's folder) as a source, inspected.
-
-    InputError for what is no model, is damaged, does not fit into memory or has no usable signature;
-    UsageError for a choice that does not fit its inputs.
-    """
-    kind = kind_of(path)
-    digest = folder_sha256(path) if kind == "saved_model" else sha256_file(path)
-    facts = _saved_model(path, cache, progress) if kind == "saved_model" else inspect_model(path)
-    return ModelSource(
-        name=f"{plain_stem(path)}-{digest[:8]}",
-        kind=kind,
-        path=path.absolute(),
-        sha256=digest,
-        input=choice,
-        model=understand(facts, choice, path.name),
-    )
-
-
-def kind_of(path: Path) -> SourceKind:
-    """The format of a model file by its name, or of a SavedModel's folder; InputError when it is none."""
-    if path.is_dir():
-        if (path / "saved_model.pb").is_file():
-            return "saved_model"
-        raise InputError(
-            f"{path} is no SavedModel",
-            why="there is no saved_model.pb in the folder",
-            fix="name the folder that `model.export()` or `tf.saved_model.save()` wrote",
-        )
-    kind = _SUFFIXES.get(path.suffix.lower())
-    if kind is None:
-        raise InputError(
-            f"{path} is no model file that is known",
-            why=f"its name ends in {path.suffix or 'nothing'!r}",
-            fix="name a .tflite, .onnx or .keras file, a SavedModel's folder, or weights (.npz)",
-        )
-    if not path.is_file():
-        raise InputError(f"there is no file {path}", fix="check the path")
-    return kind
-
-
-def folder_sha256(folder: Path) -> str:
-    """The hex SHA-256 of a folder's files by relative name and content."""
-    total = hashlib.sha256()
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    if len(files) > _MAX_FILES:
-        raise InputError(
-            f"{folder} holds {len(files)} files", why="a SavedModel has a few", fix="name its folder alone"
-        )
-    for file in files:
-        total.update(f"{file.relative_to(folder).as_posix()}\0{sha256_file(file)}\0".encode())
-    return total.hexdigest()
 
 
 def understand(facts: ModelFacts, choice: InputChoice, name: str) -> OwnModel:
@@ -188,6 +126,7 @@ def understand(facts: ModelFacts, choice: InputChoice, name: str) -> OwnModel:
         picture,
         facts.outputs,
         tuple(tensor.shape for tensor in facts.inputs),
+        facts.macs,
     )
     if picture is None:
         why = f"{why}, so it is timed with other inputs than pictures"
@@ -375,70 +314,6 @@ def fixed_batch(model: OwnModel) -> int | None:
     """The batch that the file has fixed; None where it left it open."""
     batches = {one.shape[0] for one in model.inputs if one.shape}
     return None if model.open_batch or len(batches) != 1 else batches.pop()
-
-
-def is_centred(picture: Picture) -> bool:
-    """Whether pixels become -1..1, the rule of the shipped family."""
-    return (
-        len(picture.divisors) == 1
-        and isclose(picture.divisors[0], DEFAULT_DIVISOR)
-        and isclose(picture.offsets[0], DEFAULT_OFFSET)
-    )
-
-
-def _saved_model(folder: Path, cache: Cache, progress: Progress) -> ModelFacts:
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    free = psutil.virtual_memory().available
-    if size > free:
-        raise InputError(
-            f"{folder} does not fit into memory",
-            why=f"it has {size / 1e6:,.0f} MB and {free / 1e6:,.0f} MB are free",
-            fix="use a smaller model, or a machine with more memory",
-        )
-    from edgebench.models.prepare import tool_versions
-
-    if tool_versions()["tensorflow"] is None:
-        raise UnavailableError(
-            f"{folder} cannot be read",
-            why="tensorflow is not installed",
-            fix="pip install 'edgebench[prepare]'",
-        )
-    digest = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()
-    job = {"what": f"reading {folder.name}", "inspect": str(folder)}
-    try:
-        with making(cache, f"inspect-{digest[:16]}") as scratch:
-            (told,) = run_jobs("edgebench.models.own_keras", [job], scratch, progress)
-    except HelperError as error:
-        raise InputError(
-            f"{folder} cannot be read as a SavedModel",
-            why=error.why if error.what.startswith("edgebench.") else error.what,
-            fix=error.fix or "export the model again",
-        ) from error
-    return ModelFacts(
-        format="saved_model",
-        inputs=_tensors(told["inputs"]),
-        outputs=_tensors(told["outputs"]),
-        operations={},
-        macs=None,
-        parameters=None,
-        precision="fp32",
-        size_bytes=size,
-    )
-
-
-def _tensors(told: list[dict[str, object]]) -> tuple[TensorFacts, ...]:
-    return tuple(
-        TensorFacts(
-            name=str(one["name"]),
-            dtype=str(one["dtype"]),
-            shape=tuple(None if length is None else int(str(length)) for length in _list(one["shape"])),
-        )
-        for one in told
-    )
-
-
-def _list(value: object) -> list[object]:
-    return list(value) if isinstance(value, list) else []
 
 
 def _shown(tensor: TensorFacts) -> str:

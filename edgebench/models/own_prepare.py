@@ -281,6 +281,7 @@ def _artifact(request: PrepareRequest, inputs: Mapping[str, Any], kept: Kept) ->
             "tools": dict(inputs["tools"]),
             "source": source.kind,
             "golden_patches": golden.origin,
+            "checks": [note["check"]] if "check" in note else [],
             "input_told_by": model.picture.told_by if model.picture else None,
             "calibration": None
             if calibration is None or source.kind == "tflite" or request.variant.precision != "int8"

@@ -92,7 +92,7 @@ def spread_note(costs: Sequence[TrialCost]) -> str:
 
 def _cost(plan: Plan, trial: PlannedTrial, cache: Cache, idle_s: float) -> TrialCost:
     seconds = estimate(
-        known_cost(cache, trial.inputs, trial.variant),
+        known_cost(cache, trial.inputs, trial.variant, trial.macs),
         patches=plan.scene_of(trial).patches,
         passes=plan.passes,
         idle_s=idle_s if meters_of(trial.target) else 0.0,

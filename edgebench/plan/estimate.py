@@ -34,20 +34,20 @@ class Estimate:
     measured: bool
 
 
-def rough_cost(variant: Variant) -> Cost:
-    """A guess from the number of operations, good within a factor of a few."""
-    macs = families.macs_of(variant.family, variant.depth_multiplier) or _UNKNOWN_MACS
+def rough_cost(variant: Variant, macs: int | None = None) -> Cost:
+    """A guess from the number of operations (`macs`, else a family's), good within a factor of a few."""
+    macs = macs or families.macs_of(variant.family, variant.depth_multiplier) or _UNKNOWN_MACS
     speed = _ROUGH_GIGA_MACS_PER_S.get(variant.precision, 90.0) * 1e9
     return Cost(macs / speed + _ROUGH_PIXELS_S, measured=False)
 
 
-def known_cost(cache: Cache, inputs: Mapping[str, object], variant: Variant) -> Cost:
+def known_cost(cache: Cache, inputs: Mapping[str, object], variant: Variant, macs: int | None = None) -> Cost:
     """What a patch of this trial cost when it was last measured here, else the guess."""
     noted = cache.recipe(_COST_KIND, canonical_hash(inputs))
     patch_s = noted.get("patch_s") if noted else None
     if isinstance(patch_s, int | float) and 0 < patch_s < 1e4:
         return Cost(float(patch_s), measured=True)
-    return rough_cost(variant)
+    return rough_cost(variant, macs)
 
 
 def note_cost(cache: Cache, inputs: Mapping[str, object], patch_s: float) -> None:

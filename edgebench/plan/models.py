@@ -15,7 +15,8 @@ from edgebench.data.shipped import shipped_scene
 from edgebench.errors import InputError, UsageError
 from edgebench.models import families
 from edgebench.models.cache import Cache
-from edgebench.models.own import read_source, require_labels_fit
+from edgebench.models.own import require_labels_fit
+from edgebench.models.own_files import read_source
 from edgebench.models.own_golden import golden_of_images, golden_of_scene
 from edgebench.models.source import SHIPPED, InputChoice, ModelSource
 from edgebench.models.trained import source_from_weights

@@ -32,6 +32,12 @@ class PlannedTrial:
     inputs: Mapping[str, Any]
     given: Given | None = None  # what it is timed and tested with; None: what the plan says
 
+    @property
+    def macs(self) -> int | None:
+        """Multiply-accumulates of one inference of a user's model; None where they are not known."""
+        model = self.request.source.model
+        return model.macs if model else None
+
 
 @dataclass(frozen=True)
 class Given:

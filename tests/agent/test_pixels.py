@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgebench.agent.pixels import preprocessing, table_for, windows
+from edgebench.agent.pixels import preprocessing, resizing, table_for, windows
 
 
 def spec(dtype, scale=None, zero_point=None, layout="NHWC", divisor=127.5, offset=-1.0):
@@ -89,3 +89,36 @@ def test_an_input_that_does_not_fit_is_refused(patches):
         table_for("int8", 127.5, -1.0, None, None)
     with pytest.raises(ValueError, match="no preprocessing"):
         table_for("int8", 127.5, -1.0, 0.0, 0)
+
+
+def test_windows_may_be_oblong_and_overlap():
+    scene = np.arange(7 * 9 * 3, dtype=np.uint8).reshape(7, 9, 3)
+    cut = windows(scene, 3, 4, 2)
+    assert len(cut) == 3 * 3
+    np.testing.assert_array_equal(cut[4], scene[2:5, 2:6])
+    assert len(windows(scene, 7, 9)) == 1
+    assert windows(scene, 8) == []
+
+
+@pytest.mark.parametrize("size", [(5, 8), (16, 16), (37, 9)])
+def test_resizing_takes_the_nearest_pixel_as_pillow_does(patches, size):
+    from PIL import Image
+
+    place = np.zeros((*size, 3), np.uint8)
+    resizing((16, 16), size)(place, patches[1])
+    expected = Image.fromarray(patches[1]).resize(size[::-1], Image.Resampling.NEAREST)
+    np.testing.assert_array_equal(place, np.asarray(expected))
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize(("dtype", "scale", "zero_point"), [("float32", None, None), ("int8", 0.02, 5)])
+def test_channels_with_numbers_of_their_own(patches, layout, dtype, scale, zero_point):
+    own = {"divisors": (58.0, 57.0, 56.0), "offsets": (-2.0, -1.0, 0.5)}
+    shape = patches.shape if layout == "NHWC" else patches.transpose(0, 3, 1, 2).shape
+    target = np.empty(shape, dtype)
+    preprocessing({**spec(dtype, scale, zero_point, layout), **own}, patches, target)()
+    real = patches / np.array(own["divisors"]) + np.array(own["offsets"])
+    expected = real if scale is None else np.clip(np.rint(real / scale) + zero_point, -128, 127)
+    found = target if layout == "NHWC" else target.transpose(0, 2, 3, 1)
+    np.testing.assert_allclose(found, expected, atol=1e-6 if scale is None else 1)
+    assert (np.abs(found - expected) > 1e-6).mean() < 0.01

@@ -218,3 +218,50 @@ def test_no_patches_are_no_work():
     timed = loop.run([])
     assert timed.scores.shape == (0, CLASSES)
     assert model.seen == []
+
+
+def test_patches_of_another_size_are_resized_while_they_are_cut():
+    clock = Ticks()
+    model = Model(2, clock)
+    loop = TimedLoop(model, SPEC, 2, CLASSES, clock)
+    wide = [np.full((3, 9, 3), 10 * number + 5, np.uint8) for number in range(2)]
+    timed = loop.run(wide)
+    np.testing.assert_array_equal(model.seen[0], [real(5), real(15)])
+    assert len(timed.stamps) == 6
+
+
+class Several:
+    """Takes two inputs and gives a quantised row and a number."""
+
+    input_shape = (1, 2)
+    input_dtype = "float32"
+    quantisations = ((0.5, 1), None)
+
+    def __init__(self):
+        self.seen: list[Any] = []
+
+    def describe(self):
+        return {}
+
+    def infer(self, slot):
+        self.seen.append([array.tolist() for array in slot.array])
+        return np.array([[3, 5]], np.int8), np.array([[7]], np.float32)
+
+
+def test_samples_go_in_as_they_are_and_all_outputs_come_out_as_one_row():
+    clock, model = Ticks(), Several()
+    tensors = [{"dtype": "float32", "shape": [1, 2]}, {"dtype": "int32", "shape": [1]}]
+    loop = TimedLoop(model, SPEC, 1, 3, clock, tensors)
+    samples = [(np.full((1, 2), n, np.float32), np.full(1, n, np.int32)) for n in range(2)]
+    timed = loop.run(samples)
+    assert model.seen == [[[[0, 0]], [0]], [[[1, 1]], [1]]]
+    np.testing.assert_array_equal(timed.scores, [[1, 2, 7], [1, 2, 7]])
+    stamps = np.array(timed.stamps).reshape(2, 3, 2)
+    assert (stamps[:, 1:, 0] >= stamps[:, :-1, 1]).all()
+
+
+def test_outputs_that_are_not_as_many_as_announced_are_named():
+    tensors = [{"dtype": "float32", "shape": [1, 2]}, {"dtype": "int32", "shape": [1]}]
+    loop = TimedLoop(Several(), SPEC, 1, 4, Ticks(), tensors)
+    with pytest.raises(OutputError, match=r"\[1, 3\], \[1, 4\] were expected"):
+        loop.run([(np.ones((1, 2), np.float32), np.ones(1, np.int32))])

@@ -35,6 +35,9 @@ for name in families.known():
         scores = model(pixels / family.divisor + family.offset, training=False).numpy()
         error = float(abs(scores.sum(1) - 1).max())
         found["spread"][name] = [float(features.std()), float(scores.max()), error]
+        if name == "mobilenet_v1":
+            model.save(folder / "m.keras")
+            found["keras"] = inspect_keras.read(folder / "m.keras")
         if name == "mobilenet_v3_small":
             before = networks.weights_of(model)
             networks.randomise(model)
@@ -107,3 +110,13 @@ def test_weights_of_another_model_and_broken_files_are_refused(found: dict[str, 
     assert "another model" in found["foreign"][0]
     assert "broken.weights.h5" in found["broken"][0]
     assert found["broken"][1]
+
+
+def test_a_keras_file_is_what_was_saved(found: dict[str, Any]):
+    told, family = found["keras"], families.spec("mobilenet_v1")
+    assert [one["shape"] for one in told["inputs"]] == [[None, 224, 224, 3]]
+    assert [one["shape"] for one in told["outputs"]] == [[None, 5]]
+    assert told["parameters"] == family.parameters(0.25)
+    assert told["macs"] == family.macs(0.25)
+    assert told["precision"] == "fp32"
+    assert told["operations"]["DepthwiseConv2D"] == 13

@@ -1,0 +1,63 @@
+"""Sets of images by CSV: paths and labels from outside."""
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from edgebench.data import files
+from edgebench.data.files import list_files
+from edgebench.data.images import load_images
+from edgebench.errors import InputError
+from edgebench.models.cache import Cache
+
+
+def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:
+    path = folder / "set.csv"
+    path.write_text(text, encoding=encoding)
+    return path
+
+
+def test_paths_are_relative_to_the_csv_and_labels_are_classes(tmp_path: Path):
+    listed = list_files(written(tmp_path, "label,path\ndog,a/1.png\ncat,/abs/2.png\n", "utf-8-sig"))
+    assert listed.files == (tmp_path / "a/1.png", Path("/abs/2.png"))
+    assert (listed.class_names, listed.labels) == (("cat", "dog"), (1, 0))
+
+
+def test_without_labels_they_are_unlabelled(tmp_path: Path):
+    for text in ("path\n1.png\n", "path,label\n1.png,\n"):
+        assert list_files(written(tmp_path, text)).labels is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no column `path`"),
+        ("1.png,cat\n", "no column `path`"),
+        ("path,label\n", "no images"),
+        ("path,label\n,cat\n", "line 2"),
+        ("path,label\na\x00b.png,cat\n", "cannot"),
+        ("path,label\n1.png,cat\n2.png,\n", "some have none"),
+        ("path,label\n1.png,c\x07t\n", "line 2"),
+        ('path,label\n"1.png,cat\n', "cannot be read as a list"),
+        ("path,label\n" + "x" * 200_000 + ",cat\n", "cannot be read as a list"),
+    ],
+)
+def test_a_list_that_cannot_be_used_says_where(tmp_path: Path, text: str, says: str):
+    with pytest.raises(InputError, match=says):
+        list_files(written(tmp_path, text))
+
+
+def test_too_many_rows_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(files, "MAX_IMAGES", 2)
+    with pytest.raises(InputError, match="at most 2"):
+        list_files(written(tmp_path, "path\n" + "1.png\n" * 5))
+
+
+def test_what_it_names_is_read_and_what_is_missing_is_named(tmp_path: Path):
+    Image.new("RGB", (10, 20), (1, 2, 3)).save(tmp_path / "1.png")
+    cache = Cache(tmp_path / "cache")
+    images = load_images(written(tmp_path, "path,label\n1.png,cat\n"), cache, (6, 8))
+    assert (images.n, images.name, images.class_names) == (1, "set.csv", ("cat",))
+    with pytest.raises(InputError, match=r"none\.png"):
+        load_images(written(tmp_path, "path\nnone.png\n"), cache)
