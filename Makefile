@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help run test lint types bench clean
+.PHONY: help run test lint types bench proof clean
 
 help:
 	@echo "make run    install, then measure nine variants on this machine and judge them"
 	@echo "make test   lint, types and tests"
 	@echo "make bench  EdgeBench's own cost, side by side with plain scripts"
+	@echo "make proof  what the statistics claim, held against simulated truth"
 	@echo "make clean  remove the environment and the caches of the tools"
 
 $(STAMP): pyproject.toml constraints.txt
@@ -25,16 +26,21 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/vermin --quiet --violations --target=3.6- --no-tips --eval-annotations \
-		edgebench/agent edgebench/probes/rapl.py edgebench/probes/telemetry.py $(wildcard backends/*/runner.py)
+		edgebench/agent edgebench/probes/rapl.py edgebench/probes/replay.py edgebench/probes/telemetry.py $(wildcard backends/*/runner.py) \
+		$(wildcard examples/*/src/*/runner.py examples/*/src/*/meter.py)
 
 types: $(STAMP)
-	$(BIN)/mypy edgebench backends tests benchmarks
+	$(BIN)/mypy examples/backend-template/src
+	$(BIN)/mypy edgebench backends tests benchmarks proofs
 
 test: lint types
 	$(BIN)/pytest
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+proof: $(STAMP)
+	$(BIN)/python -m proofs --output docs/statistics.md
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -14,7 +14,17 @@ from rich.console import Console
 from rich.table import Table
 
 import edgebench
-from benchmarks import harness, help_time, image_s, over_ssh, preparing, telemetry, worker_cost
+from benchmarks import (
+    harness,
+    help_time,
+    image_s,
+    over_ssh,
+    preparing,
+    records,
+    statistics,
+    telemetry,
+    worker_cost,
+)
 from benchmarks.row import Row
 from edgebench.measure.host import host_facts
 from edgebench.models.cache import Cache
@@ -24,6 +34,8 @@ SECTIONS = {
     "worker": worker_cost,
     "harness": harness,
     "image": image_s,
+    "statistics": statistics,
+    "records": records,
     "telemetry": telemetry,
     "ssh": over_ssh,
     "preparing": preparing,

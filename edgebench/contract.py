@@ -93,6 +93,7 @@ class Backend(ABC):
     options_model: ClassVar[type[BackendOptions]]
     for_tests: ClassVar[bool] = False  # usable by name, not listed by `edgebench devices`
     takes_host: ClassVar[bool] = False  # whether its device can be reached by SSH
+    monitors: ClassVar[tuple[str, ...]] = ("telemetry:1",)  # beside every session, unless turned off
 
     @abstractmethod
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
@@ -115,6 +116,19 @@ class Backend(ABC):
     @abstractmethod
     def runner_files(self) -> tuple[Path, ...]:
         """The files that travel to the board; the first is the runner."""
+
+    def offers(self, options: Mapping[str, Json]) -> tuple[Variant, ...] | None:
+        """The only variants that there are under these options; None: every depth at each precision."""
+        return None
+
+    def pictures(self, options: Mapping[str, Json], cache: Cache) -> Pictures | None:
+        """Its own scene and images, for a run on it alone that is given none; None: the shipped ones."""
+        return None
+
+    def check_plan(  # noqa: B027  # most devices take whatever they are given
+        self, target: Target, plan: MeasurePlan, images: ImageSet | None, sessions: int
+    ) -> None:
+        """UsageError, with what to ask for instead, where the target cannot be measured so; quick."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +195,14 @@ class ImageSet:
 
 
 @dataclass(frozen=True)
+class Pictures:
+    """What a device is measured on; `images` None where no accuracy is taken."""
+
+    scene: Scene
+    images: ImageSet | None
+
+
+@dataclass(frozen=True)
 class MeasurePlan:
     """How one session measures: first pass (cold), adaptive warm-up in batches, steady passes.
 
@@ -208,6 +230,7 @@ class SessionSettings:
     meters: tuple[str, ...] = ()
     idle_s: float = 0.0  # idle window before the measuring, sampled where there is a meter
     monitors: tuple[str, ...] = ()  # probes that say nothing about power: no idle window, not in the key
+    number: int = 0  # which session of its trial it is
 
 
 @dataclass(frozen=True)
@@ -325,7 +348,8 @@ class Session(Protocol):
         {offset_ns, bound_ns} and {fit} (edgebench.stats.clock.ClockFit as a dict), `probes` (list of
         ProbeInfo as dicts), `probe_reasons` {meter: why there is none}, `monitor_reasons` {monitor: why
         there is none}, `windows_ns` {idle: [start, end] or None, steady: [start, end] or None},
-        `stderr_tail`.
+        `stderr_tail`, `warnings` (what the runtime has to say to a reader), `own_time` (whether the stamps
+        are of a clock that is not the device's, and `clock` therefore empty).
         """
 
 

@@ -2,10 +2,11 @@
 
 import re
 import tomllib
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+
+from edgebench.testing.scaffold import FILES
 
 ROOT = Path(__file__).parents[1]
 SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -13,7 +14,10 @@ TOOL = SETUP["tool"]["setuptools"]
 
 
 def folder_of(package):
-    own = {"edgebench.backends": ROOT / "backends"}
+    own = {
+        "edgebench.backends": ROOT / "backends",
+        "edgebench.template": ROOT / "examples" / "backend-template",
+    }
     for name, folder in own.items():
         if package == name or package.startswith(f"{name}."):
             return folder.joinpath(*package.removeprefix(name).split("."))
@@ -26,27 +30,42 @@ def test_every_package_is_installed():
         ".".join(("edgebench", *path.parent.relative_to(ROOT).parts))
         for path in ROOT.glob("backends/**/__init__.py")
     }
-    assert found == set(TOOL["packages"])
+    # The template is no package: its files are data, for `edgebench new`.
+    assert found | {"edgebench.template"} == set(TOOL["packages"])
 
 
 def test_every_data_file_is_installed():
-    missing = []
-    for package in TOOL["packages"]:
-        folder = folder_of(package)
-        patterns = TOOL["package-data"].get(package, [])
-        for path in folder.rglob("*"):
-            if not path.is_file() or path.suffix in {".py", ".pyc"}:
-                continue
-            if any((parent / "__init__.py").exists() and parent != folder for parent in owners(path, folder)):
-                continue  # another package's
-            if not any(fnmatch(str(path.relative_to(folder)), pattern) for pattern in patterns):
-                missing.append(str(path.relative_to(ROOT)))
-    readmes = {path for path in missing if re.fullmatch(r"backends/\w+/README\.md", path)}
-    assert set(missing) <= readmes
+    listed = {
+        path
+        for package, patterns in TOOL["package-data"].items()
+        for pattern in patterns
+        for path in folder_of(package).glob(pattern)
+    }
+    missing = [
+        str(path.relative_to(ROOT))
+        for package in TOOL["packages"]
+        for path in folder_of(package).rglob("*")
+        if path.is_file() and path not in listed and path.suffix not in {".py", ".pyc"} and not left(path)
+    ]
+    assert not missing
 
 
-def owners(path, folder):
-    return [parent for parent in path.parents if parent.is_relative_to(folder)]
+def left(path):
+    """What tools leave behind where the template is tried in its place."""
+    return any(part.startswith(".") or part.endswith(".egg-info") for part in path.relative_to(ROOT).parts)
+
+
+def test_the_template_is_installed_as_it_is_listed():
+    folder = folder_of("edgebench.template")
+    patterns = TOOL["package-data"]["edgebench.template"]
+    assert {path.relative_to(folder).as_posix() for one in patterns for path in folder.glob(one)} == set(
+        FILES
+    )
+
+
+def test_the_kit_is_a_plug_in():
+    [home] = SETUP["project"]["entry-points"]["pytest11"].values()
+    assert (ROOT / Path(*home.split("."))).with_suffix(".py").is_file()
 
 
 def test_pins_are_plain_lines():
@@ -55,7 +74,9 @@ def test_pins_are_plain_lines():
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+]+", line) for line in lines)
 
 
-@pytest.mark.parametrize("extra", ["cpu", "prepare", "onnx", "openvino", "tensorrt", "notebook", "dev"])
+@pytest.mark.parametrize(
+    "extra", ["cpu", "prepare", "onnx", "openvino", "tensorrt", "notebook", "testing", "dev"]
+)
 def test_extras_exist(extra):
     assert SETUP["project"]["optional-dependencies"][extra]
 

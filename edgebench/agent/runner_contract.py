@@ -3,6 +3,16 @@
 A runner is one file of Python 3.6 syntax with a function `load(path, options) -> Model`. It may use
 the standard library, numpy and its vendor's runtime, which it imports at its top, so that the import is
 timed apart from the load.
+
+A runner that plays what was measured elsewhere brings its own time, as four functions of its module:
+`clock()` in nanoseconds, never falling; `sleep(seconds)`; `current_bytes()` and `peak_bytes()`, None where
+nothing is known. Every stamp, the pace and the idle window are then taken from them and nothing from the
+machine: there is no import time, a duration of 0 is one that is not known, and clocks are not matched.
+
+An exception with an attribute `session_status` (error, load_failed, out_of_memory, timeout, lost_connection,
+protocol_error) ends the session with that status.
+
+The environment variable EDGEBENCH_SESSION is the number of the session within its trial.
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, NamedTuple, Tuple
@@ -41,7 +51,9 @@ class Model(Protocol):
             from any thread.
         quantisations: see above; not needed where outputs are real numbers.
         extra_stage: the name of the device's own stage, where `done` is given `extra_ns`.
-        begin(stage): told that golden, scene, measure or predict begins; never inside a timed region.
+        begin(stage): told that golden, measure or predict begins; never inside a timed region. Measure
+            begins with the first pass, again with the warm-up, and again with each steady pass.
+        scene(patches): told that the scene is there, and how many patches a pass has.
         close(): let go of the device.
     """
 

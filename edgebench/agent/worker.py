@@ -10,7 +10,7 @@ import sys
 import time
 import traceback
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
 
 from . import memory
 from .clock import monotonic_clock
@@ -39,6 +39,8 @@ class Worker:
     def __init__(self, stream: FrameStream) -> None:
         self._stream = stream
         self._clock = monotonic_clock()
+        self._sleep: Callable[[float], None] = time.sleep
+        self._memory: Any = memory
         self._pace = Pace(self._clock)
         self._model: Optional[Model] = None
         self._loop: Optional[TimedLoop] = None
@@ -69,6 +71,7 @@ class Worker:
             return self._failure("out_of_memory", "the worker ran out of memory"), b""
         except Exception as error:
             status = "load_failed" if operation == "load" else "error"
+            status = str(getattr(error, "session_status", status))
             return self._failure(status, "{}: {}".format(type(error).__name__, error)), b""
 
     @staticmethod
@@ -84,10 +87,14 @@ class Worker:
 
         from .timed import TimedLoop
 
-        clock = self._clock
-        began = clock()
+        began = self._clock()
         runner = _imported(request["runner"])
-        imported = clock()
+        imported = self._clock()
+        own_time = hasattr(runner, "clock")
+        if own_time:
+            self._take_time_from(runner)
+        clock = self._clock
+        loading = clock()
         model = runner.load(request["artifact"], request["options"])
         loaded = clock()
         self._model = model
@@ -96,9 +103,10 @@ class Worker:
         self._tensors = request.get("tensors") or []
         self._loop = TimedLoop(model, spec, request["batch"], request["classes"], clock, self._tensors)
         return {
-            "import_s": (imported - began) / 1e9,
-            "load_s": (loaded - imported) / 1e9,
-            "after_load_bytes": memory.current_bytes(),
+            "import_s": None if own_time else (imported - began) / 1e9,
+            "load_s": (loaded - loading) / 1e9 if loaded > loading else None,
+            "own_time": own_time,
+            "after_load_bytes": self._memory.current_bytes(),
             "runtime": model.describe(),
             "numpy": numpy.__version__,
             "stages": list(self._loop.stages),
@@ -112,7 +120,8 @@ class Worker:
         else:
             patches = list(_patches(request["path"], self._sides, in_memory=True))
         timed = loop.run(patches)
-        return {"first_inference_ns": loop.first_inference_ns, "shape": list(timed.scores.shape)}, _raw(timed)
+        reply: Message = {"first_inference_ns": loop.first_inference_ns or None}
+        return dict(reply, shape=list(timed.scores.shape)), _raw(timed)
 
     def scene(self, request: Message) -> Reply:
         """Hold the scene in memory, read to its last byte, so that no pass waits for a disk."""
@@ -134,12 +143,15 @@ class Worker:
         self._windows = windows(whole, patch, across, request.get("stride"))
         if not self._windows:
             raise ValueError("the scene {} is smaller than one patch".format(scene.shape))
+        tell = getattr(self._model, "scene", None)
+        if tell:
+            tell(len(self._windows))
         return {"patches": len(self._windows)}, b""
 
     def idle(self, request: Message) -> Reply:
         """Sleep, so that the meters see the idle device."""
         began = self._clock()
-        time.sleep(request["idle_s"])
+        self._sleep(request["idle_s"])
         return {"start_ns": began, "end_ns": self._clock()}, b""
 
     def scan(self, request: Message) -> Reply:
@@ -186,8 +198,9 @@ class Worker:
         loop = self._begin("predict")
         images = _patches(request["path"], self._sides, in_memory=False)
         scores = []
-        for first in range(0, len(images), PREDICT_STEP):
-            scores.append(_raw(loop.run(list(images[first : first + PREDICT_STEP]))))
+        step = max(1, PREDICT_STEP // loop.batch) * loop.batch  # whole batches: only the last is padded
+        for first in range(0, len(images), step):
+            scores.append(_raw(loop.run(list(images[first : first + step]))))
             self._stream.write({"progress": first + len(scores[-1]), "re": request.get("id")})
         return {"shape": [len(images), loop.classes]}, b"".join(scores)
 
@@ -198,6 +211,10 @@ class Worker:
             close()
         return {}, b""
 
+    def _take_time_from(self, runner: Any) -> None:
+        self._clock, self._sleep, self._memory = runner.clock, runner.sleep, runner
+        self._pace = Pace(self._clock, self._sleep)
+
     def _begin(self, stage: str) -> "TimedLoop":
         if self._loop is None or self._model is None:
             raise RuntimeError("nothing is loaded")
@@ -207,16 +224,15 @@ class Worker:
         gc.collect()  # the loop runs without it
         return self._loop
 
-    @staticmethod
-    def _as_pass(timed: "Timed", loop: "TimedLoop", scores: bytes) -> Reply:
+    def _as_pass(self, timed: "Timed", loop: "TimedLoop", scores: bytes) -> Reply:
         stamps = _little(timed.stamps)
         return {
             "start_ns": timed.start_ns,
             "end_ns": timed.end_ns,
             "stamps_bytes": len(stamps),
             "shape": list(timed.scores.shape),
-            "first_inference_ns": loop.first_inference_ns,
-            "peak_bytes": memory.peak_bytes(),
+            "first_inference_ns": loop.first_inference_ns or None,
+            "peak_bytes": self._memory.peak_bytes(),
         }, stamps + scores
 
 

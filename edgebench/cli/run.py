@@ -34,6 +34,8 @@ from edgebench.cli.model_options import (
     WidthOption,
 )
 
+_HOW_LONG = "How much is measured"
+
 
 def run(
     device: DeviceOption = None,
@@ -109,10 +111,50 @@ def run(
         ),
     ] = None,
     sessions: Annotated[
-        int | None, typer.Option("--sessions", metavar="N", help="Fresh processes a trial. Default: 5")
+        int | None,
+        typer.Option(
+            "--sessions",
+            metavar="N",
+            help="Fresh processes a trial. Default: 5; with --target-ci or --decide at most so many, and 30",
+            rich_help_panel=_HOW_LONG,
+        ),
+    ] = None,
+    target_ci: Annotated[
+        str | None,
+        typer.Option(
+            "--target-ci",
+            metavar="SHARE",
+            help="End a trial when the half-width of image_s' 95 % interval is so small: 1% or 0.01",
+            rich_help_panel=_HOW_LONG,
+        ),
+    ] = None,
+    decide: Annotated[
+        bool | None,
+        typer.Option(
+            "--decide/--no-decide",
+            help="End a trial when every verdict of the --profile is settled. "
+            "With --target-ci whichever comes first",
+            show_default=False,
+            rich_help_panel=_HOW_LONG,
+        ),
+    ] = None,
+    max_time: Annotated[
+        str | None,
+        typer.Option(
+            "--max-time",
+            metavar="TIME",
+            help="Start no session after so much measuring: 30m, 90s, 1h30m, or a number of seconds",
+            rich_help_panel=_HOW_LONG,
+        ),
     ] = None,
     passes: Annotated[
-        int | None, typer.Option("--passes", metavar="N", help="Steady passes a session. Default: 10")
+        int | None,
+        typer.Option(
+            "--passes",
+            metavar="N",
+            help="Steady passes a session. Default: 10",
+            rich_help_panel=_HOW_LONG,
+        ),
     ] = None,
     period: Annotated[
         float | None,
@@ -120,19 +162,30 @@ def run(
             "--period",
             metavar="S",
             help="A scene every S seconds, as a camera delivers. Default: back to back",
+            rich_help_panel=_HOW_LONG,
         ),
     ] = None,
     sustained: Annotated[
         float | None,
         typer.Option(
-            "--sustained", metavar="MIN", help="Steady passes for MIN minutes a session, not a number of them"
+            "--sustained",
+            metavar="MIN",
+            help="Steady passes for MIN minutes a session, not a number of them",
+            rich_help_panel=_HOW_LONG,
         ),
     ] = None,
     retries: Annotated[
         int | None,
-        typer.Option("--retries", metavar="N", help="How often a failed session is repeated. Default: 1"),
+        typer.Option(
+            "--retries",
+            metavar="N",
+            help="How often a failed session is repeated. Default: 1",
+            rich_help_panel=_HOW_LONG,
+        ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="3 sessions of 3 passes.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="3 sessions of 3 passes.", rich_help_panel=_HOW_LONG)
+    ] = False,
     output_dir: OutputDirOption = None,
     name: Annotated[
         str | None,
@@ -164,13 +217,16 @@ def run(
     Each trial (a variant on a device) is measured in several fresh processes.
     The figures and verdicts are printed, and kept in a folder with report.html.
 
+    How many processes is said by --sessions, or decided on the way: until an
+    interval is narrow enough (--target-ci) or a verdict is certain (--decide).
+
     A device is this machine's, or a board's with --host; boards with names,
     launch settings, mass and size stand in targets.toml (--target).
 
     Exit codes: 0 done, 1 error, 2 usage, 3 a requirement is not met,
     4 undecided (--strict), 5 some trials failed, 130 interrupted.
     """
-    from edgebench.cli.outcome import conclude, print_plan
+    from edgebench.cli.outcome import conclude, print_plan, say_forecast
     from edgebench.measure.campaign import Campaign
     from edgebench.measure.interrupt import terminate_as_interrupt
     from edgebench.measure.progress import SilentObserver, StderrObserver
@@ -208,6 +264,9 @@ def run(
         "meter": meter,
         "telemetry": telemetry,
         "sessions": sessions,
+        "target_ci": target_ci,
+        "decide": decide,
+        "max_time": max_time,
         "passes": passes,
         "period": period,
         "sustained": sustained,
@@ -229,6 +288,7 @@ def run(
     if dry_run:
         print_plan(stdout(), built, cache, json_=json_)
         return
+    say_forecast(observer, built, cache)
     campaign = Campaign(
         built=built,
         resolved=resolved,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 
@@ -11,8 +12,10 @@ from edgebench.fit.latency import SteadyPasses
 from edgebench.fit.telemetry import Observed
 from edgebench.stats import pacing
 from edgebench.stats.heat import heat
-from edgebench.stats.intervals import MIN_SESSIONS
+from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 from edgebench.stats.outliers import outliers
+from edgebench.stats.shape import shape_of
+from edgebench.stats.telemetry import INVOLUNTARY_LIMIT_PER_S, OTHERS_LIMIT, WAITING_LIMIT
 from edgebench.stats.warnings import Caution, Flag
 from edgebench.store.records import SessionRecord
 
@@ -35,6 +38,7 @@ def cautions(
         found.append(Caution(Flag.NOT_STEADY, count=count, of=len(ok)))
     if count := _outliers(steady):
         found.append(Caution(Flag.OUTLIERS, count=count, of=steady.count))
+    found += _shaped(steady)
     found += _thermal(steady)
     found += _observed(observed)
     found += _missed(steady)
@@ -52,9 +56,13 @@ def cautions(
 
 
 def _outliers(steady: SteadyPasses) -> int:
-    """Over all sessions at once: a session of a few passes has no spread to speak of."""
-    values = np.concatenate(steady.image_s) if steady.image_s else np.empty(0)
-    return int(outliers(values).sum())
+    """Passes far from their own session's median: what whole sessions differ by is not a pass's doing.
+
+    The deviations of all sessions are judged at once: a session of a few passes has no spread to speak of.
+    """
+    sessions = [np.asarray(values) for values in steady.image_s if values]
+    away = [values / median - 1 for values in sessions if (median := float(np.median(values))) > 0]
+    return int(outliers(np.concatenate(away)).sum()) if away else 0
 
 
 def _thermal(steady: SteadyPasses) -> list[Caution]:
@@ -75,10 +83,40 @@ def _observed(observed: Sequence[Observed]) -> list[Caution]:
     if drops := [one.clock_drop for one in observed if one.dropped and one.clock_drop is not None]:
         found.append(Caution(Flag.CLOCK_DROP, count=len(drops), of=of, ratio=max(drops)))
     if interfered := [one for one in observed if one.interfered]:
-        rate = max(one.involuntary_per_s or 0.0 for one in interfered)
-        waited = max(one.waiting_share or 0.0 for one in interfered)
-        what = f", and waited for one up to {waited:.0%} of its time" if waited else ""
-        found.append(Caution(Flag.INTERFERENCE, count=len(interfered), of=of, ratio=rate, what=what))
+        found.append(Caution(Flag.INTERFERENCE, count=len(interfered), of=of, what=_taken(interfered)))
+    return found
+
+
+def _taken(interfered: Sequence[Observed]) -> str:
+    """What was taken from the worker at the worst, by whom."""
+    rate = max(one.involuntary_per_s or 0.0 for one in interfered)
+    waited = max(one.waiting_share or 0.0 for one in interfered)
+    others = max(one.others_cores or 0.0 for one in interfered)
+    said = []
+    if any(one.stolen for one in interfered):
+        stolen = max(one.stolen_share or 0.0 for one in interfered)
+        said.append(f"the hypervisor gave up to {stolen:.0%} of their time to others")
+    if others > OTHERS_LIMIT:
+        said.append(f"other processes kept up to {others:.1f} of them busy")
+    if rate > INVOLUNTARY_LIMIT_PER_S or waited > WAITING_LIMIT:
+        waits = f", and waited for one up to {waited:.0%} of its time" if waited else ""
+        said.append(f"it was put off them up to {rate:.0f} times a second{waits}")
+    return "; ".join(said)
+
+
+def _shaped(steady: SteadyPasses) -> list[Caution]:
+    """Whether the sessions' medians look like draws from one symmetric bell, which the interval assumes."""
+    medians = session_medians(steady.image_s)
+    shape = shape_of(medians)
+    found = []
+    if shape.skewed:
+        far = max(medians) if shape.tail == "above" else min(medians)
+        middle = statistics.median(medians)
+        what = f"{shape.tail}: from {middle:.3g} s in the middle to {far:.3g} s"
+        found.append(Caution(Flag.SKEWED, of=len(medians), what=what))
+    if shape.multimodal:
+        parts = [f"{len(group)} around {statistics.fmean(group):.3g} s" for group in shape.groups]
+        found.append(Caution(Flag.MULTIMODAL, of=len(medians), what=" and ".join(parts)))
     return found
 
 

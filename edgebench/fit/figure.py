@@ -5,11 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from edgebench.stats.intervals import MIN_SESSIONS, interval_reason, session_interval
+from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, interval_reason, session_interval
 from edgebench.stats.percentiles import least_n
 
 SPEAKS_FOR_ALL = least_n(0.99)
 """So many values, none above a limit: at most 1 % of all exceed it, with 95 % confidence."""
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """How sure a bound has to be.
+
+    Attributes:
+        interval: the two-sided confidence of an interval over sessions.
+        bound: the confidence of a bound that holds by itself, such as a percentile's.
+    """
+
+    interval: float = CONFIDENCE
+    bound: float = CONFIDENCE
+
+    @classmethod
+    def of_look(cls, confidence: float) -> Certainty:
+        """At a look whose two-sided intervals have that confidence: each side errs in half of the rest."""
+        return cls(confidence, (1 + confidence) / 2)
+
+
+STATED = Certainty()
+"""The 95 % of whatever is reported."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +46,8 @@ class Figure:
         reason: why the value or a bound is missing.
         what: what meets or misses a limit, in words.
         note: what else a reader should know of a decided verdict.
+        lasting: further sessions of the same kind leave the bounds as they are.
+        ceiling: the upper bound that is missing for a reason that no further session removes.
     """
 
     value: float | tuple[float, ...] | None = None
@@ -34,6 +58,8 @@ class Figure:
     reason: str = ""
     what: str = "the whole 95 % interval"
     note: str = ""
+    lasting: bool = False
+    ceiling: float | None = None
 
     def in_unit(self, scale: float) -> Figure:
         """The same in a unit that is `scale` of the base unit."""
@@ -43,25 +69,27 @@ class Figure:
             value=value / scale if isinstance(value, float | int) else value,
             low=None if self.low is None else self.low / scale,
             high=None if self.high is None else self.high / scale,
+            ceiling=None if self.ceiling is None else self.ceiling / scale,
         )
 
 
-def over_sessions(values_by_session: Sequence[Sequence[float]]) -> Figure:
+def over_sessions(values_by_session: Sequence[Sequence[float]], certainty: Certainty = STATED) -> Figure:
     """The headline statistic with its interval over sessions; at least one value is there."""
-    found = session_interval(values_by_session)
+    found = session_interval(values_by_session, certainty.interval)
     return Figure(found.median, found.low, found.high, reason=interval_reason(found.sessions))
 
 
-def largest(values: Sequence[float], sessions: int, of: str) -> Figure:
+def largest(values: Sequence[float], sessions: int, of: str, certainty: Certainty = STATED) -> Figure:
     """The maximum: a lower bound at any n, an upper one only where n speaks for all.
 
     Args:
         values: at least one.
         sessions: how many sessions they come from.
         of: what they are, in the plural.
+        certainty: how surely the maximum has to speak for all.
     """
     top = max(values)
-    enough = len(values) >= SPEAKS_FOR_ALL and sessions >= MIN_SESSIONS
+    enough = len(values) >= speaks_for_all(certainty) and sessions >= MIN_SESSIONS
     return Figure(
         top,
         low=top,
@@ -70,6 +98,11 @@ def largest(values: Sequence[float], sessions: int, of: str) -> Figure:
         what=f"the highest of {len(values)} {of}",
         note=f"at most 1 % of {of} lie above it, with 95 % confidence" if enough else "",
     )
+
+
+def speaks_for_all(certainty: Certainty) -> int:
+    """SPEAKS_FOR_ALL where another confidence is asked for."""
+    return least_n(0.99, certainty.bound)
 
 
 def too_few(n: int, of: str) -> str:

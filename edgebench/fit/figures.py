@@ -5,36 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from edgebench.fit.figure import Figure, largest, over_sessions
+from edgebench.fit.figure import STATED, Certainty, Figure, largest, over_sessions
 from edgebench.fit.power_limits import energy_figure, mean_figure, peak_figure
 from edgebench.fit.quantities import PERCENTILES
 from edgebench.fit.requirement import Requirement
 from edgebench.fit.types import TrialSummary
 from edgebench.stats.intervals import interval_reason
-from edgebench.stats.percentiles import percentile_interval
+from edgebench.stats.percentiles import percentile_over_sessions
 
 
-def figure_of(summary: TrialSummary, requirement: Requirement) -> Figure:
+def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certainty = STATED) -> Figure:
     """The figure in its base unit, with its reason where it or a bound of it is missing."""
-    return _FIGURES[requirement.quantity](summary, requirement)
+    return _FIGURES[requirement.quantity](summary, requirement, certainty)
 
 
-def _latency(summary: TrialSummary, requirement: Requirement) -> Figure:
+def _latency(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
     values = summary.image_s_values if requirement.quantity == "image_s" else summary.infer_s_values
     if not values:
         what = "steady pass" if requirement.quantity == "image_s" else "time of a stage called infer"
         return Figure(reason=f"no finished session holds a {what}")
-    figure = _of_passes(values, requirement.statistic)
+    sure = replace(certainty, interval=max(certainty.interval, summary.interval_confidence))
+    figure = _of_passes(values, requirement.statistic, sure)
     return replace(figure, note="; ".join(note for note in (figure.note, summary.reason) if note))
 
 
-def _of_passes(values: Sequence[Sequence[float]], statistic: str) -> Figure:
+def _of_passes(values: Sequence[Sequence[float]], statistic: str, certainty: Certainty) -> Figure:
     if statistic == "median":
-        return over_sessions(values)
+        return over_sessions(values, certainty)
     pooled = [value for session in values for value in session]
     if statistic == "max":
-        return largest(pooled, len(values), "passes")
-    found = percentile_interval(pooled, PERCENTILES[statistic])
+        return largest(pooled, len(values), "passes", certainty)
+    found = percentile_over_sessions(values, PERCENTILES[statistic], certainty.bound)
     if found.value is None:
         return Figure(undecided=True, reason=found.reason)
     # Passes of one session share its luck: bounds from too few sessions would be too narrow.
@@ -43,24 +44,24 @@ def _of_passes(values: Sequence[Sequence[float]], statistic: str) -> Figure:
     return Figure(found.value, found.low, found.high)
 
 
-def _by_session(values: Sequence[float], statistic: str, what: str) -> Figure:
+def _by_session(values: Sequence[float], statistic: str, what: str, certainty: Certainty) -> Figure:
     if not values:
         return Figure(reason=f"no finished session says {what}")
     if statistic == "max":
-        return largest(values, len(values), "sessions")
-    return over_sessions([[value] for value in values])
+        return largest(values, len(values), "sessions", certainty)
+    return over_sessions([[value] for value in values], certainty)
 
 
-def _load(summary: TrialSummary, requirement: Requirement) -> Figure:
-    return _by_session(summary.load_s_values, requirement.statistic, "how long loading took")
+def _load(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
+    return _by_session(summary.load_s_values, requirement.statistic, "how long loading took", certainty)
 
 
-def _memory(summary: TrialSummary, requirement: Requirement) -> Figure:
+def _memory(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
     values = [float(value) for value in summary.memory_bytes_values]
-    return _by_session(values, requirement.statistic, "how much memory it took")
+    return _by_session(values, requirement.statistic, "how much memory it took", certainty)
 
 
-def _accuracy(summary: TrialSummary, requirement: Requirement) -> Figure:
+def _accuracy(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
     found = summary.accuracy
     if found is None:
         return Figure(reason=summary.accuracy_reason or "accuracy was not taken")
@@ -70,6 +71,7 @@ def _accuracy(summary: TrialSummary, requirement: Requirement) -> Figure:
         found.high,
         what=f"the whole Wilson interval of {found.k} of {found.n}",
         note="overlapping crops make it a little too narrow" if found.overlapping else "",
+        lasting=True,  # taken once a trial
     )
 
 
@@ -78,37 +80,37 @@ def _limit(requirement: Requirement) -> float:
     return float("inf") if isinstance(requirement.limit, tuple) else requirement.limit * requirement.scale
 
 
-def _power_peak(summary: TrialSummary, requirement: Requirement) -> Figure:
-    return peak_figure(summary, _limit(requirement), requirement.averaging_s)
+def _power_peak(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
+    return peak_figure(summary, _limit(requirement), requirement.averaging_s, certainty)
 
 
-def _power_mean(summary: TrialSummary, requirement: Requirement) -> Figure:
-    return mean_figure(summary, _limit(requirement), requirement.averaging_s)
+def _power_mean(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
+    return mean_figure(summary, _limit(requirement), requirement.averaging_s, certainty)
 
 
-def _energy(summary: TrialSummary, requirement: Requirement) -> Figure:
-    return energy_figure(summary, _limit(requirement))
+def _energy(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
+    return energy_figure(summary, _limit(requirement), certainty)
 
 
-def _artifact(summary: TrialSummary, requirement: Requirement) -> Figure:
+def _artifact(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
     if summary.artifact_bytes is None:
         return Figure(reason="the artifact's size was not recorded")
     return Figure(float(summary.artifact_bytes), exact=True, what="the artifact's size")
 
 
-def _mass(summary: TrialSummary, requirement: Requirement) -> Figure:
+def _mass(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
     if summary.mass_g is None:
         return Figure(reason="the target's description gives no mass")
     return Figure(summary.mass_g, exact=True, what="the declared mass")
 
 
-def _size(summary: TrialSummary, requirement: Requirement) -> Figure:
+def _size(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
     if summary.size_mm is None:
         return Figure(reason="the target's description gives no size")
     return Figure(summary.size_mm, exact=True, what="the declared size, turned to fit,")
 
 
-_FIGURES: Mapping[str, Callable[[TrialSummary, Requirement], Figure]] = {
+_FIGURES: Mapping[str, Callable[[TrialSummary, Requirement, Certainty], Figure]] = {
     "image_s": _latency,
     "infer_s": _latency,
     "load_s": _load,

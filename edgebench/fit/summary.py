@@ -12,9 +12,11 @@ import pandas as pd
 
 from edgebench.fit.accuracy import Predictions, accuracy_of, agreement_of, predictions_of
 from edgebench.fit.cautions import cautions
+from edgebench.fit.ended import with_end
 from edgebench.fit.latency import steady_passes
 from edgebench.fit.pace import paced_of, sustained_of
 from edgebench.fit.power import power_figures, power_reason
+from edgebench.fit.settled import rule_of
 from edgebench.fit.telemetry import observe
 from edgebench.fit.types import Interval, TrialStatus, TrialSummary
 from edgebench.stats.intervals import session_interval
@@ -46,9 +48,11 @@ def summarise(results: Results) -> list[TrialSummary]:
             results.table("predictions", ["set", "index", "label", "predicted"]),
         )
     )
+    rule = rule_of(experiment)
     parts = [
         _Part(
             experiment,
+            rule.confidence,
             trial,
             results.session_records(trial.key),
             passes.of(trial.key),
@@ -57,12 +61,24 @@ def summarise(results: Results) -> list[TrialSummary]:
         )
         for trial in experiment.trials
     ]
-    made = [part.summary() for part in parts]
+    made = [with_end(part.summary(), part.records, rule, results.run) for part in parts]
     images = {part.trial.key: part.predictions("images") for part in parts}
     return [
         _with_agreement(summary, part.trial, experiment.trials, images)
         for summary, part in zip(made, parts, strict=True)
     ]
+
+
+def summarise_one(results: Results, key: str) -> TrialSummary:
+    """The summary of one trial alone, without its agreement with another; reads no other trial.
+
+    ValueError when it is no trial of the experiment, StoredResultError as `summarise`.
+    """
+    experiment = results.experiment
+    trials = tuple(trial for trial in experiment.trials if trial.key == key)
+    if not trials:
+        raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
+    return summarise(Results(results.path, experiment.model_copy(update={"trials": trials})))[0]
 
 
 def trial_json(summary: TrialSummary) -> dict[str, Any]:
@@ -88,6 +104,7 @@ class _Part:
     """All that is on disk of one trial."""
 
     experiment: ExperimentRecord
+    confidence: float
     trial: TrialRecord
     records: Sequence[SessionRecord]
     passes: pd.DataFrame
@@ -125,8 +142,8 @@ class _Part:
             batch=trial.batch,
             status=status,
             reason=reason,
-            image_s=_interval(steady.image_s),
-            infer_s=_interval(steady.infer_s),
+            image_s=self._interval(steady.image_s),
+            infer_s=self._interval(steady.infer_s),
             stages_ms=steady.stages_ms,
             cold={name: _median(self._cold(name)) for name in COLD},
             accuracy=accuracy,
@@ -146,6 +163,7 @@ class _Part:
             workers=ok[-1].workers if ok else (),
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
+            interval_confidence=self.confidence,
             warnings=cautions(self.records, steady, observed),
             timed=timed_with(scene),
             failures=tuple(
@@ -160,6 +178,9 @@ class _Part:
         names = source.class_names if source else ()
         sessions = [record.n for record in self.ok]
         return predictions_of(self.predicted, set_name, sessions, names, self.trial.class_names)
+
+    def _interval(self, values: Sequence[Sequence[float]]) -> Interval | None:
+        return session_interval(values, self.confidence) if values else None
 
     def _cold(self, name: str) -> list[float]:
         values = (record.cold.get(name) for record in self.ok)
@@ -243,10 +264,6 @@ def _with_agreement(
 
 def _model(trial: TrialRecord) -> tuple[str, float | None, str, int]:
     return trial.target, trial.depth_multiplier, trial.variant.rpartition("-")[0], trial.batch
-
-
-def _interval(values: Sequence[Sequence[float]]) -> Interval | None:
-    return session_interval(values) if values else None
 
 
 def _median(values: Sequence[float]) -> float | None:

@@ -12,12 +12,16 @@ import pandas as pd
 from edgebench.stats.telemetry import (
     CLOCK_DROP_LIMIT,
     INVOLUNTARY_LIMIT_PER_S,
+    OTHERS_LIMIT,
+    STEAL_LIMIT,
     WAITING_LIMIT,
     Stamps,
     Values,
     around,
     clock_drop,
+    others_cores,
     rate_per_s,
+    stolen_share,
     throttle_events,
     throttle_flags,
     waiting_share,
@@ -25,7 +29,8 @@ from edgebench.stats.telemetry import (
 )
 from edgebench.store.records import SessionRecord
 
-KIND = "telemetry:"
+KIND = ("telemetry:", "replay:telemetry")
+"""Whose samples they are: the board's, or those that a replay plays."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +42,16 @@ class Observed:
         clock_drop: by which share the fastest core's clock fell from the first quarter to the last.
         involuntary_per_s: how often the worker's threads were put off their cores.
         waiting_share: the share of their time that they waited for one.
+        stolen_share: the share of their cores' time that a hypervisor gave to others.
+        others_cores: how many cores' worth of other work went on on their cores.
     """
 
     throttled: tuple[str, ...] = ()
     clock_drop: float | None = None
     involuntary_per_s: float | None = None
     waiting_share: float | None = None
+    stolen_share: float | None = None
+    others_cores: float | None = None
 
     @property
     def dropped(self) -> bool:
@@ -51,9 +60,25 @@ class Observed:
 
     @property
     def interfered(self) -> bool:
-        """Whether something else wanted the worker's cores: it was put off them often, and had to wait."""
-        often = self.involuntary_per_s is not None and self.involuntary_per_s > INVOLUNTARY_LIMIT_PER_S
-        return often and (self.waiting_share is None or self.waiting_share > WAITING_LIMIT)
+        """Whether something else wanted the worker's cores.
+
+        Another process: the worker was put off them often, or half a core's worth of other work went on,
+        and it had to wait, where that is known. Or another machine on the same processor.
+        """
+        often = _above(self.involuntary_per_s, INVOLUNTARY_LIMIT_PER_S)
+        if self.waiting_share is None:
+            return often or self.stolen
+        others = often or _above(self.others_cores, OTHERS_LIMIT)
+        return (others and self.waiting_share > WAITING_LIMIT) or self.stolen
+
+    @property
+    def stolen(self) -> bool:
+        """Whether a hypervisor gave more than 5 % of the cores' time to others."""
+        return _above(self.stolen_share, STEAL_LIMIT)
+
+
+def _above(value: float | None, limit: float) -> bool:
+    return value is not None and value > limit
 
 
 def observe(records: Sequence[SessionRecord], probes: pd.DataFrame) -> tuple[Observed, ...]:
@@ -90,9 +115,12 @@ def _one(record: SessionRecord, found: Mapping[Any, pd.DataFrame]) -> Observed:
         flags.append("throttle events counted")
     if (samples("cooling_state") > 0).any():
         flags.append("a cooling device slowed the processor")
+    busy_at, busy = counter("cores_busy")
     return Observed(
         throttled=tuple(flags),
         clock_drop=clock_drop(samples("cpu_clock_max")),
         involuntary_per_s=rate_per_s(*counter("involuntary_switches")),
         waiting_share=waiting_share(counter("worker_running")[1], counter("worker_waiting")[1]),
+        stolen_share=stolen_share(busy_at, busy, counter("cores_stolen")[1]),
+        others_cores=others_cores(busy_at, busy, counter("worker_running")[1]),
     )

@@ -13,7 +13,7 @@ class Interval:
     """A statistic with its interval over sessions; low and high are None where n forbids one.
 
     `median` is the mean over sessions of each session's median; the interval is Student's t on those
-    session medians, 95 %.
+    session medians, 95 % (see TrialSummary.interval_confidence).
     """
 
     median: float
@@ -108,6 +108,30 @@ class Sustained:
     because: tuple[str, ...]
 
 
+EndedBy = Literal["sessions", "rule", "most", "time", "interrupted", "failures"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Why no further session of a trial was measured.
+
+    Attributes:
+        by: as many as planned; a rule that was met (an interval that is narrow enough, verdicts that are
+            settled); the most sessions allowed, before it was met; the run's time; an interrupt or a kill;
+            sessions that failed again and again.
+        sessions: how many ended well.
+        half_width: of image_s' interval, as a share of its value; None where it has none.
+        unsettled: requirements whose verdict is open, as `profile: name`; empty where nobody asked.
+        text: the same in words.
+    """
+
+    by: EndedBy
+    sessions: int
+    half_width: float | None
+    unsettled: tuple[str, ...]
+    text: str
+
+
 @dataclass(frozen=True)
 class TrialSummary:
     """One trial, summed up from its finished sessions."""
@@ -141,6 +165,8 @@ class TrialSummary:
     workers: tuple[dict[str, Any], ...] = ()
     paced: Paced | None = None
     sustained: Sustained | None = None
+    ended: Ended | None = None
+    interval_confidence: float = 0.95  # of Student's t for image_s and infer_s; they cover 95 % all the same
     warnings: tuple[str, ...] = field(default=())
     failures: tuple[str, ...] = field(default=())
     timed: str = ""  # what a pass is, in words

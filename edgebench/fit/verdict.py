@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
-from edgebench.fit.figure import Figure
+from edgebench.fit.figure import Certainty, Figure
 from edgebench.fit.figures import figure_of
 from edgebench.fit.profile import Profile
 from edgebench.fit.requirement import Requirement
@@ -76,6 +76,20 @@ def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], st
     if strict and words & {"inconclusive", "unknown"}:
         return EXIT_UNDECIDED
     return EXIT_OK
+
+
+def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> bool:
+    """Whether further sessions of the same kind leave a verdict as it is, as surely as `certainty` says.
+
+    Settled is a pass and a fail; what is unknown, because no session brings what is missing; and what is
+    inconclusive for a reason that stays, such as a meter that sees part of the board, unless that meter
+    may yet fail the limit.
+    """
+    figure = figure_of(summary, requirement, certainty).in_unit(requirement.scale)
+    if _word(figure, requirement) != "inconclusive" or figure.lasting:
+        return True
+    limit = requirement.limit
+    return figure.ceiling is not None and not isinstance(limit, tuple) and figure.ceiling <= limit
 
 
 def _judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:

@@ -42,6 +42,12 @@ from edgebench.link.session_probes import SessionProbes
 from edgebench.link.timeouts import Timeouts
 from edgebench.models.artifact import Artifact
 
+SESSION = "EDGEBENCH_SESSION"
+"""The environment variable that tells a worker which session of its trial it is."""
+
+MAX_WARNINGS = 20
+MAX_WARNING = 300
+
 AGENT_GRACE_S = 15.0
 """How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
 
@@ -87,6 +93,7 @@ class AgentSession:
         self._windows: dict[str, tuple[int, int] | None] = {"idle": None, "steady": None}
         self._stderr_tail = ""
         self._running = False
+        self._own_time = False
 
     # --- entering and leaving ---
 
@@ -114,7 +121,7 @@ class AgentSession:
         message = {
             "op": "start",
             "python": launch.python,
-            "env": dict(launch.env),
+            "env": {**launch.env, SESSION: str(self._settings.number)},
             "prefix": list(launch.prefix),
             "affinity": list(launch.affinity),
         }
@@ -143,6 +150,7 @@ class AgentSession:
         with self._told("load"):
             loaded = checked(Loaded, frame.message)
         self._stages = loaded.stages
+        self._own_time = loaded.own_time
         self._cold.update(import_s=loaded.import_s, load_s=loaded.load_s)
         self._memory["after_load_bytes"] = loaded.after_load_bytes
         self._runtime = {"numpy": loaded.numpy, **loaded.runtime}
@@ -227,7 +235,9 @@ class AgentSession:
             "warmup": dict(self._warmup),
             "memory": dict(self._memory),
             "runtime": dict(self._runtime),
-            "clock": self._clock.facts(),
+            "clock": {} if self._own_time else self._clock.facts(),
+            "own_time": self._own_time,
+            "warnings": _warnings_in(self._runtime),
             "probes": probes,
             "probe_reasons": reasons,
             "monitor_reasons": monitor_reasons,
@@ -276,7 +286,7 @@ class AgentSession:
         schedule: Schedule | None = None,
     ) -> tuple[Pass, KeyboardInterrupt | None]:
         due_ns = deadline_ns = None
-        if schedule is None or not schedule.late(self._clock.device_ns()):
+        if not self._own_time and (schedule is None or not schedule.late(self._clock.device_ns())):
             with self._told("measure"):
                 self._clock.between(self._timeouts.measure)
         if schedule is None or schedule.period_ns is None:
@@ -314,18 +324,24 @@ class AgentSession:
 
         In the pause before a paced pass there is none in hand.
         """
-        limit_s = self._timeouts.measure + (schedule.wait_s(self._clock.device_now_ns()) if schedule else 0.0)
+        limit_s = self._timeouts.measure + self._pause_s(schedule)
         with self._told("measure"):
             request = self._send(operation, limit_s, fields)
         try:
             return self._wait(request, "measure", limit_s), None
         except KeyboardInterrupt as interrupt:
-            if schedule is not None and schedule.wait_s(self._clock.device_now_ns()) > 0:
+            if self._pause_s(schedule) > 0:
                 raise
             try:
                 return self._wait(request, "measure", self._timeouts.interrupt, grace_s=0.0), interrupt
             except SessionError:
                 raise interrupt from None
+
+    def _pause_s(self, schedule: Schedule | None) -> float:
+        """For how long the device waits before the next pass is due; nobody waits for a runner's own time."""
+        if schedule is None or self._own_time:
+            return 0.0
+        return schedule.wait_s(self._clock.device_now_ns())
 
     def _scores(self, frame: Frame, stage: str, patches: int) -> Scores:
         with self._told(stage):
@@ -379,6 +395,14 @@ class AgentSession:
             raise from_link(error, stage) from None
         except ProtocolError as error:
             raise from_protocol(error, stage, self._stderr_tail) from None
+
+
+def _warnings_in(runtime: dict[str, Json]) -> list[str]:
+    """What the runner has to say to whoever reads the figures: `warnings` of its describe()."""
+    said = runtime.get("warnings")
+    if not isinstance(said, list):
+        return []
+    return [one[:MAX_WARNING] for one in said[:MAX_WARNINGS] if isinstance(one, str)]
 
 
 def _told_shapes(artifact: Artifact) -> dict[str, Json]:

@@ -37,8 +37,9 @@ class Clock(Reply):
 class Loaded(Reply):
     """The runner is imported and the artifact loaded."""
 
-    import_s: float
-    load_s: float
+    import_s: float | None
+    load_s: float | None
+    own_time: bool = False  # the runner's, which is not the device's clock
     after_load_bytes: Count | None
     runtime: dict[str, Any]
     numpy: str
@@ -173,6 +174,9 @@ def scores_in(data: bytes, reply: Scored, patches: int, classes: int) -> NDArray
     return np.frombuffer(data, "<f4").astype(np.float32).reshape(patches, classes)
 
 
+_STATUSES = {"error", "load_failed", "out_of_memory", "timeout", "lost_connection", "protocol_error"}
+
+
 def failure_in(frame: Frame) -> tuple[str, str] | None:
     """Status and words of a reply that says that the request failed, or None."""
     error = frame.message.get("error")
@@ -181,5 +185,5 @@ def failure_in(frame: Frame) -> tuple[str, str] | None:
     if not isinstance(error, dict):
         raise ProtocolError(f"an error that is no object: {str(error)[:80]}")
     status = error.get("status")
-    known = status if status in {"error", "load_failed", "out_of_memory"} else "error"
+    known = status if status in _STATUSES else "error"
     return str(known), str(error.get("what", ""))[:2000]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from edgebench.data.preview import scene_preview
 from edgebench.errors import UnsupportedError
 from edgebench.fit.summary import summarise, trial_json
 from edgebench.link.inspection import check_target
+from edgebench.measure.adaptive import never, settled_on_disk
 from edgebench.measure.experiment import Experiment, Outcome
 from edgebench.measure.host import host_facts
 from edgebench.measure.progress import Observer
@@ -22,6 +24,7 @@ from edgebench.models.cache import Cache
 from edgebench.plan.build import Built
 from edgebench.plan.config import Resolved
 from edgebench.plan.estimate import known_cost, note_cost
+from edgebench.plan.spread import note_spread, spread_of
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.apart import Apart
 from edgebench.store.experiment import ExperimentStore
@@ -32,6 +35,8 @@ from edgebench.store.reading import read_experiment
 from edgebench.store.records import (
     ExperimentRecord,
     ImagesRecord,
+    RunEnd,
+    RunRecord,
     SceneRecord,
     TargetRecord,
     TrialRecord,
@@ -52,13 +57,14 @@ class Campaign:
     resume: bool
     cache: Cache
     observer: Observer
+    clock: Callable[[], float] = time.monotonic
 
     def carry_out(self) -> tuple[Path, Outcome]:
         """Prepare, open the folder, measure; returns the folder and how it ended."""
         plan = self.built.plan
         folder = self._unfinished() if self.resume else None
         prepared = self._prepare(plan)
-        _require_one(prepared)
+        _require_one(plan, prepared)
         if folder is not None:
             record = read_experiment(folder)
             if changed := _changed(record, prepared):
@@ -66,7 +72,7 @@ class Campaign:
                 folder = None
             else:
                 # The experiment that goes on was planned once: its own numbers count.
-                plan = replace(plan, sessions=record.sessions, passes=record.passes, seed=record.seed)
+                plan = _as_begun(plan, record)
         store = self._store(folder, prepared)
         try:
             experiment = Experiment(
@@ -80,13 +86,25 @@ class Campaign:
                     for trial in plan.trials
                 },
                 note_cost=lambda trial, patch_s: note_cost(self.cache, trial.inputs, patch_s),
+                settled=settled_on_disk(store) if plan.adaptive else never,
+                clock=self.clock,
             )
+            begun = RunRecord(started_utc=_now_utc(), max_time_s=plan.max_time_s)
+            store.write_run(begun)
             outcome = experiment.run()
-            for summary in summarise(load(store.path)):
-                store.write_trial(summary.key, trial_json(summary))
+            store.write_run(_run_record(begun, outcome))
+            self._conclude(store, plan)
             return store.path, outcome
         finally:
             store.close()
+
+    def _conclude(self, store: ExperimentStore, plan: Plan) -> None:
+        """Write what follows from the sessions: each trial's summary, and its spread for later estimates."""
+        inputs = {trial.key: trial.inputs for trial in plan.trials}
+        for summary in summarise(load(store.path)):
+            store.write_trial(summary.key, trial_json(summary))
+            if (seen := spread_of(summary.image_s_values)) is not None:
+                note_spread(self.cache, inputs[summary.key], seen)
 
     def _unfinished(self) -> Path:
         config = self.resolved.config
@@ -119,16 +137,19 @@ class Campaign:
 
     def _record(self, prepared: Prepared) -> ExperimentRecord:
         plan, config = self.built.plan, self.resolved.config
-        created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         record = ExperimentRecord(
             name=config.name or "-".join(target.name for target in self.built.targets),
-            created_utc=created,
+            created_utc=_now_utc(),
             edgebench_version=edgebench.__version__,
             command=self.command,
             config=self.resolved.as_record(),
             seed=plan.seed,
             sessions=plan.sessions,
             passes=plan.passes,
+            target_ci=plan.target_ci,
+            decide=plan.decide,
+            min_sessions=plan.min_sessions,
+            max_time_s=plan.max_time_s,
             period_s=plan.period_s,
             sustained_s=plan.sustained_s,
             scene=_scene_record(plan.scene),
@@ -144,10 +165,41 @@ class Campaign:
         return written(record, Apart.here(target.host for target in self.built.targets))
 
 
-def _require_one(prepared: Prepared) -> None:
-    """Where nothing can be measured, the first reason is the error, and no folder is made."""
+def _as_begun(plan: Plan, record: ExperimentRecord) -> Plan:
+    """The plan of an experiment that goes on: it was planned once, and its own numbers count.
+
+    Not its `max_time_s`, which is what one run is given.
+    """
+    return replace(
+        plan,
+        sessions=record.sessions,
+        passes=record.passes,
+        seed=record.seed,
+        target_ci=record.target_ci,
+        decide=record.decide,
+        min_sessions=record.min_sessions,
+    )
+
+
+def _run_record(begun: RunRecord, outcome: Outcome) -> RunRecord:
+    ended: RunEnd = "interrupted" if outcome.interrupted else "time" if outcome.out_of_time else "complete"
+    return begun.model_copy(
+        update={"ended": ended, "elapsed_s": outcome.elapsed_s, "sessions": outcome.sessions}
+    )
+
+
+def _now_utc() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _require_one(plan: Plan, prepared: Prepared) -> None:
+    """Where none of the user's own models can be measured, the first reason is the error; no folder is made.
+
+    What a device does not take of the models that it is given by name is a result, and is recorded.
+    """
     refused = [one for one in prepared.values() if isinstance(one, UnsupportedError)]
-    if refused and len(refused) == len(prepared):
+    own = all(trial.request.source.own for trial in plan.trials)
+    if own and refused and len(refused) == len(prepared):
         raise refused[0]
 
 

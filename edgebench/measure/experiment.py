@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from types import FrameType
 
 from edgebench import stopping
 from edgebench.contract import Device
+from edgebench.measure.adaptive import Settled, TimeBudget, never
 from edgebench.measure.lane import IDLE_WINDOW_S, Lane, Standing, Store, label
 from edgebench.measure.progress import Observer
 from edgebench.models.artifact import Artifact
@@ -26,6 +28,8 @@ class Outcome:
 
     interrupted: bool
     sessions: int  # measured in this run, failed ones included
+    out_of_time: bool = False  # the time that it was given ended before all was measured
+    elapsed_s: float = 0.0
 
 
 @dataclass
@@ -43,14 +47,19 @@ class Experiment:
     observer: Observer
     costs: Mapping[str, Cost]
     note_cost: Callable[[PlannedTrial, float], None] = lambda trial, patch_s: None
+    settled: Settled = never
+    clock: Callable[[], float] = time.monotonic
 
     def run(self) -> Outcome:
         """Measure what is missing; Ctrl-C ends it after the sessions in hand are stored.
 
+        The plan's `max_time_s` counts from here; no session starts after it.
+
         A target that cannot be opened is an error where it is the only one; else its trials fail, with
         the reason in their records, and the others go on.
         """
-        lanes = self._lanes()
+        budget = TimeBudget(self.plan.max_time_s, self.clock)
+        lanes = self._lanes(budget)
         if len(lanes) > 1:
             _side_by_side(lanes)
         else:
@@ -59,12 +68,14 @@ class Experiment:
         return Outcome(
             interrupted=any(lane.interrupted for lane in lanes),
             sessions=sum(lane.measured for lane in lanes),
+            out_of_time=any(lane.out_of_time for lane in lanes),
+            elapsed_s=budget.elapsed_s,
         )
 
-    def _lanes(self) -> list[Lane]:
+    def _lanes(self, budget: TimeBudget) -> list[Lane]:
         trials = {trial.key: trial for trial in self.plan.trials if trial.key in self.artifacts}
         standing = {key: self._from_store(key) for key in trials}
-        due = [trial for key, trial in trials.items() if standing[key].ok < self.plan.sessions]
+        due = [trial for key, trial in trials.items() if standing[key].due(self.plan.sessions)]
         hosts = list(dict.fromkeys(trial.target.host for trial in due))
         lock = threading.RLock()
         if len(hosts) > 1 and None in hosts:
@@ -83,14 +94,18 @@ class Experiment:
                 note_cost=self.note_cost,
                 contained=len({trial.target.name for trial in self.plan.trials}) > 1,
                 lock=lock,
+                settled=self.settled,
+                budget=budget,
             )
             for host in hosts
         ]
 
     def _from_store(self, key: str) -> Standing:
         records = [record for record in self.store.finished(key) if record.status == "ok"]
+        plan = self.plan
         return Standing(
             ok=len(records),
+            settled=plan.adaptive and plan.min_sessions <= len(records) < plan.sessions and self.settled(key),
             has_images=any("images" in record.predicted for record in records),
             cost=self.costs.get(key),
         )

@@ -12,6 +12,7 @@ from typing import Protocol
 from edgebench import stopping
 from edgebench.contract import Device, MeasurePlan, SessionSettings
 from edgebench.errors import EdgeBenchError, NoPermissionError, StoredResultError, UnavailableError
+from edgebench.measure.adaptive import Settled, TimeBudget, never
 from edgebench.measure.interrupt import held_interrupt
 from edgebench.measure.progress import Observer
 from edgebench.measure.session import Job, Measured, measure_session, unreached_session
@@ -48,8 +49,13 @@ class Standing:
     ok: int = 0
     failed_in_a_row: int = 0
     given_up: bool = False
+    settled: bool = False  # by a rule, before it has all its sessions
     has_images: bool = False
     cost: Cost | None = None
+
+    def due(self, sessions: int) -> bool:
+        """Whether a session is still to be measured, where a trial has at most so many."""
+        return self.ok < sessions and not (self.given_up or self.settled)
 
 
 @dataclass
@@ -62,6 +68,8 @@ class Lane:
         trials: of this host, by key; each has an artifact and a standing.
         contained: whether a target that cannot be opened fails its own trials alone; else it is an error.
         lock: held wherever lanes meet: at the store, the notes and the observer.
+        settled: asked after a good session of an adaptive plan whether its trial has been measured enough.
+        budget: how long the run may go on.
     """
 
     plan: Plan
@@ -74,21 +82,28 @@ class Lane:
     note_cost: Callable[[PlannedTrial, float], None]
     contained: bool = False
     lock: AbstractContextManager[object] = field(default_factory=nullcontext)
+    settled: Settled = never
+    budget: TimeBudget = field(default_factory=TimeBudget)
     measured: int = field(default=0, init=False)
     interrupted: bool = field(default=False, init=False)
+    out_of_time: bool = field(default=False, init=False)
     _open: tuple[str, Device] | None = field(default=None, init=False)
     _tries: Counter[Turn] = field(default_factory=Counter, init=False)
 
     def run(self) -> None:
-        """Measure what is missing; an interrupt ends it after the session in hand is stored."""
+        """Measure what is missing; an interrupt ends it after the session in hand is stored.
+
+        A trial that has been measured enough, or is given up, drops out of the rounds to come.
+        """
         try:
             queue = deque(self._order())
             total = Counter(self._name(turn) for turn in queue)
             while queue:
                 stopping.check()
+                if self.budget.over:
+                    self.out_of_time = True
+                    return
                 turn = queue.popleft()
-                if self.standing[turn.key].given_up:
-                    continue
                 self._announce(turn, queue, total)
                 result = self._measure(turn)
                 self._keep(turn, result)
@@ -97,6 +112,11 @@ class Lane:
                     return
                 if result.record.status != "ok" and self._tries[turn] <= self.plan.retries:
                     queue.append(turn)  # once more, after all others
+                self._settle(turn.key)
+                if not self.standing[turn.key].due(self.plan.sessions):
+                    for dropped in [one for one in queue if one.key == turn.key]:
+                        queue.remove(dropped)
+                        total[self._name(dropped)] -= 1
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
@@ -109,7 +129,7 @@ class Lane:
         costs: dict[str, str] = {}
         for key, trial in self.trials.items():
             name = trial.target.name
-            if self.standing[key].ok >= self.plan.sessions or name in costs:
+            if not self.standing[key].due(self.plan.sessions) or name in costs:
                 continue
             try:
                 costs[name] = self._device(trial).placement_cost
@@ -127,12 +147,12 @@ class Lane:
         order = turns(
             list(self.trials), self.plan.sessions, self.plan.seed, finished=finished, together=together
         )
-        return [turn for turn in order if not self.standing[turn.key].given_up]
+        return [turn for turn in order if self.standing[turn.key].due(self.plan.sessions)]
 
     def _fail_target(self, name: str, error: EdgeBenchError) -> None:
         """Each of the target's trials gets a failed session that says why; the others go on."""
         for key, trial in self.trials.items():
-            if trial.target.name == name and self.standing[key].ok < self.plan.sessions:
+            if trial.target.name == name and self.standing[key].due(self.plan.sessions):
                 turn = Turn(self.standing[key].ok, key)
                 self.standing[key].given_up = True
                 self._keep(turn, unreached_session(self._job(turn), error))
@@ -170,6 +190,7 @@ class Lane:
                 meters=meters,
                 idle_s=IDLE_WINDOW_S if meters else 0.0,
                 monitors=monitors_of(trial.target, telemetry=plan.telemetry),
+                number=n,
             ),
             plan=MeasurePlan(
                 scene=plan.scene_of(trial),
@@ -225,6 +246,11 @@ class Lane:
                 self.observer.note(f"{label(trial)}: {record.failure.what}")
         self.observer.session_ended(label(trial), image_s, record.status, target=trial.target.name)
 
+    def _settle(self, key: str) -> None:
+        standing = self.standing[key]
+        if self.plan.adaptive and self.plan.min_sessions <= standing.ok < self.plan.sessions:
+            standing.settled = self.settled(key)
+
     # --- what is said about it ---
 
     def _name(self, turn: Turn) -> str:
@@ -240,6 +266,7 @@ class Lane:
                 label(self.trials[turn.key]),
                 self._left_s((turn, *queue)),
                 target=name,
+                at_most=self.plan.adaptive,
             )
 
     def _left_s(self, order: Iterable[Turn]) -> float | None:
@@ -249,8 +276,6 @@ class Lane:
         accuracy_due = {key for key in self.trials if not self.standing[key].has_images}
         for turn in order:
             standing = self.standing[turn.key]
-            if standing.given_up:
-                continue
             if standing.cost is None:
                 return None
             trial = self.trials[turn.key]

@@ -17,9 +17,19 @@ class Observer(Protocol):
         """One line about what is being done."""
 
     def session_starts(
-        self, done: int, total: int, label: str, left_s: float | None, *, target: str = ""
+        self,
+        done: int,
+        total: int,
+        label: str,
+        left_s: float | None,
+        *,
+        target: str = "",
+        at_most: bool = False,
     ) -> None:
-        """A session begins, the `done + 1`th of its target; `left_s` is what its host still has to do."""
+        """A session begins, the `done + 1`th of its target; `left_s` is what its host still has to do.
+
+        With `at_most` there may turn out to be less of both.
+        """
 
     def session_ended(self, label: str, image_s: float | None, status: str, *, target: str = "") -> None:
         """A session ended, with the median of its steady passes."""
@@ -35,7 +45,14 @@ class SilentObserver:
         """Say nothing."""
 
     def session_starts(
-        self, done: int, total: int, label: str, left_s: float | None, *, target: str = ""
+        self,
+        done: int,
+        total: int,
+        label: str,
+        left_s: float | None,
+        *,
+        target: str = "",
+        at_most: bool = False,
     ) -> None:
         """Say nothing."""
 
@@ -67,11 +84,20 @@ class StderrObserver:
             self._console.print(escape(text), highlight=False, style="dim")
 
     def session_starts(
-        self, done: int, total: int, label: str, left_s: float | None, *, target: str = ""
+        self,
+        done: int,
+        total: int,
+        label: str,
+        left_s: float | None,
+        *,
+        target: str = "",
+        at_most: bool = False,
     ) -> None:
         """Draw the target's bar anew with what runs now."""
-        left = f", {clock_text(left_s)} left" if left_s is not None else ""
-        text = f"{done + 1}/{total} {label}{self._last.get(target, '')}{left}"
+        most = "at most " if at_most else ""
+        left = f", {most}{clock_text(left_s)} left" if left_s is not None else ""
+        count = f"{done + 1} of at most {total}" if at_most else f"{done + 1}/{total}"
+        text = f"{count} {label}{self._last.get(target, '')}{left}"
         with self._lock:
             if self._console.is_terminal:
                 self._draw(target, done, total, text)

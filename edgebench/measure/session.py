@@ -99,7 +99,7 @@ def measure_session(device: Device, job: Job, describe: dict[str, Any]) -> Measu
         status=status,
         started_utc=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         duration_s=duration_s,
-        harness_s=duration_s - device_s if status == "ok" else None,
+        harness_s=duration_s - device_s if status == "ok" and not got.facts.get("own_time") else None,
         failure=failure,
         golden=got.check,
         cold=cold,
@@ -113,6 +113,7 @@ def measure_session(device: Device, job: Job, describe: dict[str, Any]) -> Measu
         monitor_reasons=got.facts.get("monitor_reasons") or {},
         windows_ns=got.facts.get("windows_ns") or {},
         predicted=_predicted(got),
+        warnings=tuple(got.facts.get("warnings") or ()),
     )
     # Private names come with the description, and serve to take them out of the record.
     record = session_written(record, Apart.of(private=describe.get("private")))
@@ -189,7 +190,8 @@ def _tables(got: _Gathered, job: Job) -> SessionTables:
         made.passes, made.batches = tables.pass_rows(got.passes)
     infos = [_probe_info(info) for info in got.facts.get("probes") or ()]
     if got.chunks:
-        made.probes = tables.probe_rows(got.chunks, infos)
+        # Probe by probe: in which order two processes were heard says nothing.
+        made.probes = tables.probe_rows(sorted(got.chunks, key=lambda chunk: chunk.probe), infos)
     scene_scores = _scene_scores(got.passes)
     parts = []
     if scene_scores is not None:

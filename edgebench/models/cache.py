@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,11 @@ class Cache:
     def note_recipe(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
         """Remember what a recipe made."""
         write_atomically(self._recipe_path(kind, key), json.dumps(value, indent=1).encode())
+
+    def remember(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
+        """As `note_recipe`, for what the next run can do without: a cache that is full forgets it."""
+        with suppress(OSError):
+            self.note_recipe(kind, key, value)
 
     def _recipe_path(self, kind: str, key: str) -> Path:
         if not _HEX.fullmatch(key) or not re.fullmatch(r"[a-z0-9_-]+", kind):

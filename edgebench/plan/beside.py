@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgebench import registry
-from edgebench.contract import Target
+from edgebench.contract import Backend, Target
 
 TELEMETRY = "telemetry:1"
 """Beside every session unless it is turned off: its process takes less than 0.5 % of a core."""
@@ -15,9 +15,14 @@ def meters_of(target: Target) -> tuple[str, ...]:
 
 
 def monitors_of(target: Target, *, telemetry: bool) -> tuple[str, ...]:
-    """The other probes of a target; with `telemetry`, the default one where it names none itself."""
+    """The other probes of a target; with `telemetry`, its backend's own where it names none of their kind."""
     asked = tuple(name for name in target.meters if registry.is_monitor(name))
-    own = TELEMETRY.partition(":")[0]
-    if not telemetry or any(name.partition(":")[0] == own for name in asked):
+    if not telemetry:
         return asked
-    return (*asked, TELEMETRY)
+    kinds = {name.partition(":")[0] for name in asked}
+    return (*asked, *(name for name in _own(target.device) if name.partition(":")[0] not in kinds))
+
+
+def _own(device: str) -> tuple[str, ...]:
+    known = device in registry.names("edgebench.backends")
+    return registry.backend(device).monitors if known else Backend.monitors

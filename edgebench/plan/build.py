@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgebench import registry
-from edgebench.contract import Backend, Progress, Target
+from edgebench.contract import Backend, ImageSet, MeasurePlan, Progress, Scene, Target
+from edgebench.data.images import load_images, load_scene
+from edgebench.data.shipped import shipped_images, shipped_scene
 from edgebench.errors import UsageError
 from edgebench.models.cache import Cache
 from edgebench.models.own_choice import input_choice
-from edgebench.plan.config import RunConfig
+from edgebench.models.source import SHIPPED
+from edgebench.models.variant import Variant
+from edgebench.plan.config import MIN_SESSIONS, RunConfig
 from edgebench.plan.material import Material, gather
-from edgebench.plan.models import resolve_sources, variants_of
+from edgebench.plan.models import Chosen, resolve_sources, variants_of
 from edgebench.plan.targets import make_targets
 from edgebench.plan.targets_file import read_targets
 from edgebench.plan.trials import Given, Plan, choose_variants, make_trials
@@ -57,12 +61,89 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
 
 def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     """The whole plan; reads the models, renders or reads scene and images once, then finds them cached."""
+    if config.decide and not config.profile:
+        raise UsageError(
+            "decide needs something to decide",
+            why="it ends a trial when every verdict on it is settled, and no profile was named",
+            fix="add --profile NAME (`edgebench profiles list`), or leave --decide out",
+        )
     backends, targets = choose(config)
+    variants = _offered(config, backends, targets)
+    measured = [target for target in targets if target.name not in variants]
+    chosen = _chosen(config, {target.device: backends[target.device] for target in measured}, cache, progress)
+    progress("scene and images")
+    material = gather(chosen, config, cache)
+    for target in measured:
+        variants[target.name] = tuple(
+            variant
+            for one in material
+            for variant in variants_of(one.chosen, backends[target.device], config.precision)
+        )
+    scene, images = _pictures(config, backends, targets, material, cache)
+    period_s = config.period
+    sustained_s = None if config.sustained is None else 60.0 * config.sustained
+    one_session = MeasurePlan(scene, config.passes, period_s=period_s, sustained_s=sustained_s)
+    for target in targets:
+        backends[target.device].check_plan(target, one_session, images, config.sessions)
+    trials = make_trials(
+        targets,
+        backends,
+        variants,
+        batches=config.batch,
+        scene=scene,
+        images=images,
+        period_s=period_s,
+        sustained_s=sustained_s,
+        given={one.source.name: _given(one) for one in material if one.source != SHIPPED},
+    )
+    plan = Plan(
+        trials=trials,
+        scene=scene,
+        images=images,
+        sessions=config.sessions,
+        passes=config.passes,
+        seed=config.seed,
+        period_s=period_s,
+        sustained_s=sustained_s,
+        retries=config.retries,
+        telemetry=config.telemetry,
+        target_ci=config.target_ci,
+        decide=config.decide,
+        min_sessions=MIN_SESSIONS,
+        max_time_s=config.max_time,
+        notes=tuple(note for one in chosen if one.source.model for note in one.source.model.notes),
+    )
+    return Built(plan, targets, backends)
+
+
+def _offered(
+    config: RunConfig, backends: Mapping[str, Backend], targets: Sequence[Target]
+) -> dict[str, tuple[Variant, ...]]:
+    """By target, the variants of those that bring their own, such as a replay; the others measure models."""
+    found = {}
+    for target in targets:
+        backend = backends[target.device]
+        if backend.offers(target.options) is None:
+            continue
+        if config.model:
+            raise UsageError(
+                f"{target.name} has its own models",
+                fix="leave --model out, or take another device",
+            )
+        found[target.name] = choose_variants(backend, config.depth, config.precision, target.options)
+    return found
+
+
+def _chosen(
+    config: RunConfig, backends: Mapping[str, Backend], cache: Cache, progress: Progress
+) -> tuple[Chosen, ...]:
+    """The models of the backends that measure any; what does not exist is said before anything is read."""
+    if not backends:
+        return ()
     if not config.model:
-        # What does not exist is said before anything is read.
         for backend in backends.values():
             choose_variants(backend, config.depth, config.precision)
-    chosen = resolve_sources(
+    return resolve_sources(
         config.model,
         cache=cache,
         progress=progress,
@@ -77,45 +158,29 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         calibration=config.calibration,
         inputs=config.inputs,
     )
-    progress("scene and images")
-    material = gather(chosen, config, cache)
-    variants = {
-        name: tuple(
-            variant for one in material for variant in variants_of(one.chosen, backend, config.precision)
-        )
-        for name, backend in backends.items()
-    }
-    first = _main(material)
-    period_s = config.period
-    sustained_s = None if config.sustained is None else 60.0 * config.sustained
-    trials = make_trials(
-        targets,
-        backends,
-        variants,
-        batches=config.batch,
-        scene=first.scene,
-        images=first.images,
-        period_s=period_s,
-        sustained_s=sustained_s,
-        given={one.source.name: _given(one) for one in material if one is not first or one.source.own},
-    )
-    plan = Plan(
-        trials=trials,
-        scene=first.scene,
-        images=first.images,
-        sessions=config.sessions,
-        passes=config.passes,
-        seed=config.seed,
-        period_s=period_s,
-        sustained_s=sustained_s,
-        retries=config.retries,
-        telemetry=config.telemetry,
-        notes=tuple(note for one in chosen if one.source.model for note in one.source.model.notes),
-    )
-    return Built(plan, targets, backends)
 
 
-def _main(material: tuple[Material, ...]) -> Material:
+def _pictures(
+    config: RunConfig,
+    backends: Mapping[str, Backend],
+    targets: Sequence[Target],
+    material: Sequence[Material],
+    cache: Cache,
+) -> tuple[Scene, ImageSet | None]:
+    """The run's scene and images: the first model's, else what was asked for, or the only target's."""
+    if material:
+        first = _main(material)
+        return first.scene, first.images
+    scene = load_scene(config.scene, cache) if config.scene else None
+    images = load_images(config.images, cache) if config.images else None
+    if len(targets) == 1 and (scene is None or images is None):
+        own = backends[targets[0].device].pictures(targets[0].options, cache)
+        if own is not None:
+            return scene or own.scene, images or own.images
+    return scene or shipped_scene(cache), images or shipped_images(cache, "test")
+
+
+def _main(material: Sequence[Material]) -> Material:
     """Whose scene and images stand for the run: the first with both, else the first with a picture."""
     for wanted in (
         [one for one in material if one.images is not None],

@@ -8,16 +8,31 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from edgebench.errors import UsageError
+from edgebench.plan.amounts import duration_s, share
 
 PROJECT_FILE = "edgebench.toml"
 QUICK_SESSIONS = 3
 QUICK_PASSES = 3
+MIN_SESSIONS = 3
+"""An interval takes so many: no rule ends a trial before."""
+
+MOST_SESSIONS = 30
+"""The most sessions of a trial whose end a rule decides, where nothing names another number."""
+
 _LISTS = (
     "device",
     "depth",
@@ -67,7 +82,14 @@ class RunConfig(BaseModel):
     stride: int | None = Field(None, ge=1, le=100_000)
     whole: bool = False
     images: Path | None = None
-    sessions: int = Field(5, ge=1, le=1000)
+    sessions: int = Field(5, ge=1, le=1000)  # at most so many with target_ci or decide
+    target_ci: Annotated[float | None, BeforeValidator(share)] = Field(
+        None, gt=0, lt=1, allow_inf_nan=False
+    )  # half-width of image_s' interval as a share of its value
+    decide: bool = False
+    max_time: Annotated[float | None, BeforeValidator(duration_s)] = Field(
+        None, gt=0, le=31_536_000, allow_inf_nan=False
+    )  # seconds
     passes: int = Field(10, ge=1, le=100_000)
     period: float | None = Field(None, gt=0, le=86_400, allow_inf_nan=False)  # seconds
     sustained: float | None = Field(None, gt=0, le=10_080, allow_inf_nan=False)  # minutes
@@ -101,6 +123,11 @@ class RunConfig(BaseModel):
         if not all(1 <= batch <= 1024 for batch in value):
             raise ValueError("a batch is 1 to 1024 patches")
         return value or (1,)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether a rule ends a trial, with `sessions` as the most."""
+        return self.target_ci is not None or self.decide
 
 
 def _numbers(
@@ -143,7 +170,8 @@ def resolve(
     """The configuration from all sources, the first that names a setting wins; UsageError if it is bad.
 
     A flag that is None or an empty list was not given. `quick` replaces the defaults of sessions and
-    passes, and yields to whatever names them.
+    passes, and yields to whatever names them. Where a rule ends the trials (target_ci, decide) the default
+    of sessions is the most that it may take.
     """
     given = {name: value for name, value in flags.items() if value is not None and value != []}
     layers: list[tuple[str, Mapping[str, Any]]] = [
@@ -167,7 +195,7 @@ def resolve(
                 values[name] = value
                 origins[name] = origin
     try:
-        return Resolved(RunConfig.model_validate(values), origins)
+        config = RunConfig.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "the configuration"
@@ -176,6 +204,24 @@ def resolve(
             why=f"it came from the {origins.get(name, 'configuration')}",
             fix="see `edgebench run --help`",
         ) from error
+    if config.adaptive:
+        config = _with_most_sessions(config, origins)
+    return Resolved(config, origins)
+
+
+def _with_most_sessions(config: RunConfig, origins: dict[str, str]) -> RunConfig:
+    """The configuration of a run whose trials a rule ends; UsageError for fewer than an interval takes."""
+    if origins["sessions"] in ("default", "--quick"):
+        rule = "target-ci" if config.target_ci is not None else "decide"
+        origins["sessions"] = f"default with {rule}"
+        return config.model_copy(update={"sessions": MOST_SESSIONS})
+    if config.sessions < MIN_SESSIONS:
+        raise UsageError(
+            f"sessions: {config.sessions} is less than the {MIN_SESSIONS} that an interval takes",
+            why=f"it came from the {origins['sessions']}, and target-ci and decide need an interval",
+            fix=f"allow at least {MIN_SESSIONS} sessions, or leave the number out: {MOST_SESSIONS}",
+        )
+    return config
 
 
 def read_config_files() -> tuple[dict[str, Any], dict[str, Any]]:

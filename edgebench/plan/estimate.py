@@ -52,7 +52,7 @@ def known_cost(cache: Cache, inputs: Mapping[str, object], variant: Variant, mac
 
 def note_cost(cache: Cache, inputs: Mapping[str, object], patch_s: float) -> None:
     """Remember a measured cost for the next estimate."""
-    cache.note_recipe(_COST_KIND, canonical_hash(inputs), {"patch_s": patch_s})
+    cache.remember(_COST_KIND, canonical_hash(inputs), {"patch_s": patch_s})
 
 
 def estimate(

@@ -66,6 +66,10 @@ class Plan:
     sustained_s: float | None = None  # of steady passes a session, instead of a number of them
     retries: int = 1  # how often a failed session is measured again
     telemetry: bool = False  # whether telemetry runs beside every session; not in the key
+    target_ci: float | None = None  # a trial ends at this half-width of image_s, as a share of its value
+    decide: bool = False  # a trial ends when every verdict on it is settled
+    min_sessions: int = 3  # no rule ends a trial before
+    max_time_s: float | None = None  # no session starts after so much of this run
     notes: tuple[str, ...] = ()  # what was assumed of the models
 
     def scene_of(self, trial: PlannedTrial) -> Scene:
@@ -76,15 +80,26 @@ class Plan:
         """What a trial's accuracy is taken on."""
         return self.images if trial.given is None else trial.given.images
 
+    @property
+    def adaptive(self) -> bool:
+        """Whether a rule ends a trial, with `sessions` as the most."""
+        return self.target_ci is not None or self.decide
+
 
 def choose_variants(
-    backend: Backend, depths: Sequence[float], precisions: Sequence[str]
+    backend: Backend,
+    depths: Sequence[float],
+    precisions: Sequence[str],
+    options: Mapping[str, Any] | None = None,
 ) -> tuple[Variant, ...]:
     """The variants that a run takes on one backend, by depth and precision.
 
-    Empty `depths` or `precisions` stand for what the backend supports; UsageError for one that was asked
-    for and does not exist or is not supported.
+    Empty `depths` or `precisions` stand for what the backend supports, or offers under a target's `options`;
+    UsageError for one that was asked for and does not exist, is not supported or is not offered.
     """
+    offered = backend.offers(options) if options is not None else None
+    if offered is not None:
+        return _among(backend, offered, depths, precisions)
     _refuse_unknown(depths, DEPTH_MULTIPLIERS, "depth multiplier")
     _refuse_unknown(precisions, PRECISIONS, "precision")
     refused = [precision for precision in precisions if precision not in backend.precisions]
@@ -111,7 +126,7 @@ def make_trials(
     sustained_s: float | None = None,
     given: Mapping[str, Given] | None = None,
 ) -> tuple[PlannedTrial, ...]:
-    """The trials, in the order in which tables show them; `variants` are by backend name.
+    """The trials, in the order in which tables show them; `variants` are by target or backend.
 
     `given` has, by the variants' family, what trials of other models than the shipped one need.
     """
@@ -121,7 +136,7 @@ def make_trials(
     trials: list[PlannedTrial] = []
     for target in targets:
         backend = backends[target.device]
-        for variant in variants[target.device]:
+        for variant in variants[target.name if target.name in variants else target.device]:
             for batch in dict.fromkeys(batches):
                 own = (given or {}).get(variant.family)
                 source = SHIPPED if own is None else own.source
@@ -188,6 +203,27 @@ def _scene_inputs(scene: Scene) -> dict[str, Any]:
 def _host(target: Target) -> dict[str, str]:
     """The declared host as a digest: another host is another trial, and its name stays out of the inputs."""
     return {} if target.host is None else {"host_sha256": hashlib.sha256(target.host.encode()).hexdigest()}
+
+
+def _among(
+    backend: Backend, offered: Sequence[Variant], depths: Sequence[float], precisions: Sequence[str]
+) -> tuple[Variant, ...]:
+    chosen: list[Variant] = []
+    for depth in tuple(dict.fromkeys(depths)) or (None,):
+        for precision in tuple(dict.fromkeys(precisions)) or (None,):
+            found = [
+                one
+                for one in offered
+                if depth in (None, one.depth_multiplier) and precision in (None, one.precision)
+            ]
+            if not found:
+                wanted = " at ".join(str(part) for part in (depth, precision) if part is not None)
+                raise UsageError(
+                    f"{backend.name} has no variant {wanted} here".replace("  ", " "),
+                    fix=f"it has {', '.join(one.name for one in offered) or 'none at all'}",
+                )
+            chosen += found
+    return tuple(chosen)
 
 
 def _refuse_unknown(asked: Sequence[object], known: Sequence[object], what: str) -> None:

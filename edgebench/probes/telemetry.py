@@ -11,7 +11,9 @@ that it opens once. Sources, each absent with its reason where a board has none:
 - `/proc/loadavg`, and MemAvailable of `/proc/meminfo`;
 - of every thread of the worker, counted from the start: context switches from `/proc/PID/task/*/status`, and
   how long it ran and waited for a core from `schedstat` beside it (a thread pool that spins and yields is
-  switched involuntarily thousands of times a second and waits for nobody).
+  switched involuntarily thousands of times a second and waits for nobody);
+- of the cores that the worker may use, from `/proc/stat` in clock ticks: how long they worked, for whomever,
+  and how long a hypervisor gave them to others (steal).
 """
 
 import glob
@@ -31,6 +33,7 @@ HZ_RANGE = (0.05, 10.0)
 CHUNK_S = 5.0
 MAX_FILES = 16
 MAX_THREADS = 256
+MAX_STAT = 1 << 18  # of /proc/stat, whose lines of cores come first
 VCGENCMD_S = 10.0  # a process a sample would cost more than all the rest
 NAN = float("nan")
 
@@ -371,6 +374,61 @@ def _waiting(root: str, worker: Optional[int]) -> Source:
     )
 
 
+def _cores(root: str, worker: Optional[int]) -> Source:
+    if worker is None:
+        raise Absent("no worker runs beside it")
+    tick_ns = 1e9 / os.sysconf("SC_CLK_TCK")
+    allowed = _allowed(os.path.join(root, "proc", str(worker), "status"))
+    file = os.open(os.path.join(root, "proc/stat"), os.O_RDONLY)
+
+    def now() -> List[float]:
+        busy, stolen = _ticks(os.pread(file, MAX_STAT, 0), allowed)
+        return [busy * tick_ns, stolen * tick_ns]
+
+    first = now()
+
+    def read() -> List[float]:
+        try:
+            return [value - before for value, before in zip(now(), first)]
+        except (OSError, ValueError):
+            return [NAN, NAN]
+
+    return Source([Channel("cores_busy", "time", "ns"), Channel("cores_stolen", "time", "ns")], read)
+
+
+def _allowed(status: str) -> List[int]:
+    """The numbers of the cores that a process may use."""
+    with open(status, "rb") as file:
+        found = re.search(rb"^Cpus_allowed_list:\s*([0-9,-]+)", file.read(8192), re.MULTILINE)
+    if found is None:
+        raise Absent("{} does not say which cores the worker may use".format(status))
+    numbers: List[int] = []
+    for part in found.group(1).decode("ascii").split(","):
+        first, _, last = part.partition("-")
+        # No machine has more: a damaged file is not a reason to count to a billion.
+        numbers.extend(range(int(first), min(int(last or first), int(first) + 4095) + 1))
+    return numbers
+
+
+def _ticks(stat: bytes, cores: List[int]) -> Pair:
+    """Ticks that these cores worked (user, nice, system, irq, softirq; guests are in user), and steal."""
+    wanted = set(cores)
+    busy = stolen = seen = 0
+    for line in stat.splitlines():
+        found = re.match(rb"cpu(\d+) ", line)
+        if found is None or int(found.group(1)) not in wanted:
+            continue
+        fields = [int(field) for field in line.split()[1:9]]
+        if len(fields) < 8:
+            raise ValueError("/proc/stat does not tell steal")
+        busy += fields[0] + fields[1] + fields[2] + fields[5] + fields[6]
+        stolen += fields[7]
+        seen += 1
+    if not seen:
+        raise ValueError("/proc/stat has none of the worker's cores")
+    return busy, stolen
+
+
 def _tasks_of(root: str, worker: Optional[int]) -> List[str]:
     if worker is None:
         raise Absent("no worker runs beside it")
@@ -414,6 +472,7 @@ FINDERS: List[Tuple[str, Find]] = [
     ("memory", _memory),
     ("context switches", _switches),
     ("waiting for a core", _waiting),
+    ("other work on its cores", _cores),
 ]
 
 

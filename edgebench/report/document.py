@@ -27,6 +27,7 @@ def document(
         {
             "schema_version": SCHEMA_VERSION,
             "experiment": _experiment(results),
+            "run": None if results.run is None else results.run.model_dump(mode="json"),
             "trials": [_trial(summary) for summary in summaries],
             "verdicts": [_verdict(verdict) for verdict in verdicts],
         }
@@ -65,6 +66,8 @@ def _trial(summary: TrialSummary) -> dict[str, Any]:
         "workers": summary.workers,
         "paced": None if summary.paced is None else asdict(summary.paced),
         "sustained": None if summary.sustained is None else asdict(summary.sustained),
+        "ended": None if summary.ended is None else asdict(summary.ended),
+        "interval_confidence": summary.interval_confidence,
         "warnings": summary.warnings,
         "failures": summary.failures,
         "timed": summary.timed,

@@ -9,7 +9,7 @@ from shlex import quote
 from typing import Any
 
 from edgebench.report import words
-from edgebench.report.pace import steady_part
+from edgebench.report.pace import most_sessions, steady_part
 from edgebench.report.tables import Column, Table
 from edgebench.store.exported import exported
 from edgebench.store.load import Results
@@ -132,7 +132,7 @@ def _experiment(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
     yield "EdgeBench", words.plain(record.edgebench_version)
     yield (
         "sessions and passes",
-        f"{record.sessions} sessions a trial, {steady_part(record)} a session",
+        f"{most_sessions(record)} a trial, {steady_part(record)} a session",
     )
     yield "seed", str(record.seed)
     yield (

@@ -28,6 +28,9 @@ def export_markdown(results: Results, summaries: Sequence[TrialSummary], verdict
     if page["timed"]:
         parts.append("\n".join(f"- {escape(note)}" for note in page["timed"]))
     parts.append(_table(page["infer_s"], "## infer\\_s: the runtime alone"))
+    if page["ended"]:
+        ended = "\n".join(f"- {escape(one)}" for one in page["ended"])
+        parts.append(f"## Why no more was measured\n\n{ended}")
     for name, heading in (("paced", "## Paced"), ("sustained", "## Sustained")):
         if page[name].rows:
             parts.append(_table(page[name], heading))
@@ -37,7 +40,7 @@ def export_markdown(results: Results, summaries: Sequence[TrialSummary], verdict
         parts.append(_table(page["power"], "## Power"))
     parts += [escape(note) for note in page["power_notes"]]
     parts.append(_table(tables.memory(summaries), "## Memory"))
-    notes = [*page["failures"], *page["warnings"]]
+    notes = [*page["failures"], *page["warnings"], *([page["unseen"]] if page["unseen"] else [])]
     parts.append("## Warnings\n\n" + ("\n".join(f"- {escape(note)}" for note in notes) or "None."))
     fence = "`" * (3 + page["command"].count("`"))
     parts.append(f"## Measure it again\n\n{fence}sh\n{page['command']}\n{fence}")

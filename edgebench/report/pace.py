@@ -19,6 +19,12 @@ def steady_part(record: ExperimentRecord) -> str:
     return f"{minutes:g} {'minute' if minutes == 1 else 'minutes'} of steady passes{often}"
 
 
+def most_sessions(record: ExperimentRecord) -> str:
+    """How many sessions a trial was to have: `5 sessions`, `at most 30 sessions` where a rule ends it."""
+    most = "at most " if record.target_ci is not None or record.decide else ""
+    return f"{most}{words.counted(record.sessions, 'session')}"
+
+
 def paced_table(summaries: Sequence[TrialSummary]) -> Table:
     """Deadlines of paced passes; no rows where none was paced."""
     names = tables.trial_names(summaries)

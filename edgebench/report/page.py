@@ -9,6 +9,7 @@ from edgebench.fit.types import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
 from edgebench.report import judged, pace, tables, words
 from edgebench.report.environment import command_line, environment, golden
+from edgebench.report.few import unseen_modes
 from edgebench.report.telemetry import telemetry
 from edgebench.store.exported import exported
 from edgebench.store.load import Results
@@ -48,6 +49,8 @@ def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequenc
         "memory": tables.memory(summaries),
         "golden": golden(results, names),
         "telemetry": telemetry(results, names),
+        "ended": _ended(summaries, names),
+        "unseen": unseen_modes(summaries),
         "warnings": _warnings(results, summaries, names),
         "environment": environment(results),
         "command": command_line(exported(record).command) or "the command was not kept",
@@ -84,7 +87,7 @@ def _subtitle(results: Results, summaries: Sequence[TrialSummary]) -> str:
     return (
         f"{words.plain(record.name, 120)} · {words.plain(record.created_utc, 40)} · "
         f"{done} of {words.counted(len(summaries), 'trial')} complete, "
-        f"{words.counted(record.sessions, 'session')} of {pace.steady_part(record)} each · "
+        f"{pace.most_sessions(record)} of {pace.steady_part(record)} each · "
         f"scene {words.plain(record.scene.name, 80)}, {_counted(record.scene)}"
     )
 
@@ -161,6 +164,17 @@ def _failures(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> li
         (f"a session failed: {failure}", names[one.key]) for one in summaries for failure in one.failures
     ]
     return _shared_notes(said)
+
+
+def _ended(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:
+    """Why no further session was measured, where that is not the number that was asked for."""
+    return _shared_notes(
+        [
+            (one.ended.text, names[one.key])
+            for one in summaries
+            if one.ended is not None and one.ended.by != "sessions"
+        ]
+    )
 
 
 def _shared_notes(said: Sequence[tuple[str, str]]) -> list[str]:

@@ -20,12 +20,13 @@ _COLUMNS = (
     Column("memory left", figures=True),
     Column("put off its cores, a second", figures=True),
     Column("waiting for a core", figures=True),
+    Column("stolen", figures=True),
     Column("throttled", long=True),
 )
 
 
 def telemetry(results: Results, names: Mapping[str, str]) -> Table:
-    """Lowest to highest over all sessions of a trial; the last three over their steady passes, the worst."""
+    """Lowest to highest over all sessions of a trial; the last four over their steady passes, the worst."""
     rows = []
     samples = results.probes
     samples = samples[samples["probe"].astype(str).str.startswith(KIND) & np.isfinite(samples["value"])]
@@ -47,6 +48,7 @@ def _cells(frame: pd.DataFrame, seen: tuple[Observed, ...]) -> tuple[str, ...]:
     left = frame.loc[frame["channel"] == "memory_available", "value"]
     rates = [one.involuntary_per_s for one in seen if one.involuntary_per_s is not None]
     shares = [one.waiting_share for one in seen if one.waiting_share is not None]
+    stolen = [one.stolen_share for one in seen if one.stolen_share is not None]
     said = dict.fromkeys(text for one in seen for text in one.throttled)
     return (
         _range(frame.loc[frame["channel"] == "cpu_clock_max", "value"], 0),
@@ -55,6 +57,7 @@ def _cells(frame: pd.DataFrame, seen: tuple[Observed, ...]) -> tuple[str, ...]:
         words.size(int(left.min())) if len(left) else words.MISSING,
         f"{max(rates):.0f}" if rates else words.MISSING,
         words.percent(max(shares)) if shares else words.MISSING,
+        words.percent(max(stolen)) if stolen else words.MISSING,
         ", ".join(said) or ("no" if (frame["quantity"] == "throttle").any() else words.MISSING),
     )
 

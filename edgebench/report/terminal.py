@@ -11,6 +11,7 @@ from edgebench.fit.types import TrialSummary, Verdict
 from edgebench.fit.verdict import Overall
 from edgebench.report import judged, words
 from edgebench.report.console import cell, line, make_console, new_table
+from edgebench.report.few import unseen_modes
 
 __all__ = ["by_target", "cell", "line", "make_console", "new_table", "print_result"]
 
@@ -38,6 +39,8 @@ def print_result(
             _figures(console, target, group, names)
         if verdicts:
             _verdicts(console, target, group, verdicts, names, figures=figures)
+    if figures and (unseen := unseen_modes(summaries)):
+        line(console, unseen)
 
 
 def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]]:
@@ -98,6 +101,8 @@ def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
             told.setdefault(
                 f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}", []
             ).append(label)
+        if summary.ended is not None and summary.status == "done" and summary.ended.by != "sessions":
+            told.setdefault(f"ended: {summary.ended.text}", []).append(label)
         if summary.accuracy is None and summary.image_s is not None:
             told.setdefault(f"no accuracy: {summary.accuracy_reason}", []).append(label)
         if summary.image_s is not None and summary.image_s.low is None and not summary.warnings:

@@ -63,7 +63,8 @@ def heat(at_s: Series, values: Series) -> Heat | None:
     median = float(np.median(array)) if array.size else 0.0
     if array.size < MIN_VALUES or median <= 0 or times[-1] <= times[0]:
         return None
-    quarter = array.size // 4
+    # Of two values the median is the mean, and one slow pass would look like heat.
+    quarter = max(3, array.size // 4)
     first = float(np.median(array[:quarter]))
     last = float(np.median(array[-quarter:]))
     ratio = last / first if first > 0 else 1.0

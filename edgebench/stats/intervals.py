@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
-from scipy import stats
+from numpy.typing import NDArray
+from scipy import special
 
 from edgebench.fit.types import Interval
 
@@ -20,44 +22,84 @@ MIN_SESSIONS = 3
 """Two sessions have one degree of freedom (t = 12.7): their interval says nothing, so none is given."""
 
 
-def session_medians(values_by_session: Sequence[Sequence[float]]) -> list[float]:
+def session_medians(values_by_session: Sequence[Sequence[float] | NDArray[np.float64]]) -> list[float]:
     """The median of each session that has values, in order.
 
     Raises ValueError for a value that is not finite: a missing figure is left out, never a NaN.
     """
-    medians: list[float] = []
-    for values in values_by_session:
-        array = np.asarray(values, dtype=np.float64)
-        if not np.isfinite(array).all():
-            raise ValueError("a session holds a value that is not finite")
-        if array.size:
-            medians.append(float(np.median(array)))
-    return medians
+    arrays = [np.asarray(values, dtype=np.float64) for values in values_by_session]
+    arrays = [array for array in arrays if array.size]
+    if not arrays:
+        return []
+    # Sessions of one length, as nearly all are, take one call.
+    alike = len({array.size for array in arrays}) == 1
+    medians = [medians_of(block) for block in ([np.stack(arrays)] if alike else arrays)]
+    return [float(median) for median in np.concatenate([np.atleast_1d(found) for found in medians])]
 
 
-def session_interval(values_by_session: Sequence[Sequence[float]]) -> Interval:
-    """Mean of the session medians with Student's t interval, K - 1 degrees of freedom, 95 %.
+def medians_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The median of every session over the last axis: float64 [..., n] to [...], n at least 1.
+
+    Raises ValueError for a value that is not finite.
+    """
+    if not np.isfinite(values).all():
+        raise ValueError("a session holds a value that is not finite")
+    return np.asarray(np.median(values, axis=-1))
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(confidence: float, degrees: int) -> float:
+    """How many standard errors a two-sided interval at that confidence reaches (Student's t)."""
+    return float(special.stdtrit(degrees, (1 + confidence) / 2))
+
+
+def t_interval(
+    medians: NDArray[np.float64], confidence: float = CONFIDENCE
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Centre and half-width of Student's t interval over the last axis.
+
+    Args:
+        medians: float64 [..., K], one number a session; K at least 2.
+        confidence: of the two-sided interval.
+
+    Returns:
+        Two arrays [...], in the medians' unit.
+    """
+    sessions = medians.shape[-1]
+    # Taken from the first, so that equal sessions give exactly their value and no width.
+    first = medians[..., :1]
+    centre = first[..., 0] + (medians - first).mean(axis=-1)
+    squares = np.square(medians - centre[..., None]).sum(axis=-1)
+    scale = t_quantile(confidence, sessions - 1) / math.sqrt(sessions * (sessions - 1))
+    return centre, scale * np.sqrt(squares)
+
+
+def session_interval(
+    values_by_session: Sequence[Sequence[float] | NDArray[np.float64]], confidence: float = CONFIDENCE
+) -> Interval:
+    """Mean of the session medians with Student's t interval, K - 1 degrees of freedom.
 
     Args:
         values_by_session: one sequence a session, any unit; sessions without a value do not count.
+        confidence: of the two-sided interval.
 
     Returns:
         The interval in the values' unit; low and high are None below MIN_SESSIONS sessions
         (see `interval_reason`).
 
-    Raises ValueError when no session has a value, or one is not finite.
+    Raises ValueError when no session has a value, one is not finite, or the confidence is none.
     """
+    if not 0 < confidence < 1:
+        raise ValueError("the confidence lies between 0 and 1")
     medians = session_medians(values_by_session)
     if not medians:
         raise ValueError("no session has a value")
     sessions = len(medians)
     count = sum(len(values) for values in values_by_session)
-    # Taken from the first, so that equal sessions give exactly their value and no width.
-    centre = medians[0] + math.fsum(value - medians[0] for value in medians) / sessions
     if sessions < MIN_SESSIONS:
-        return Interval(centre, None, None, sessions, count)
-    deviation = math.sqrt(math.fsum((value - centre) ** 2 for value in medians) / (sessions - 1))
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, sessions - 1)) * deviation / math.sqrt(sessions)
+        return Interval(medians[0] + (medians[-1] - medians[0]) / 2, None, None, sessions, count)
+    found, half_width = t_interval(np.array(medians), confidence)
+    centre, half = float(found), float(half_width)
     return Interval(centre, centre - half, centre + half, sessions, count)
 
 

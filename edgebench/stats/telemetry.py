@@ -14,6 +14,12 @@ INVOLUNTARY_LIMIT_PER_S = 50.0
 WAITING_LIMIT = 0.05
 """Share of its time that a worker waits for a core; where it is known, switches alone are no interference."""
 
+STEAL_LIMIT = 0.05
+"""Share of the time in which the worker's cores had work that a hypervisor gave to others."""
+
+OTHERS_LIMIT = 0.5
+"""Cores that other processes kept busy: at half of one, somebody else is at work."""
+
 MIN_VALUES = 8
 MIN_RATE_S = 1.0
 
@@ -83,6 +89,34 @@ def rate_per_s(t_ns: Stamps, counts: Values) -> float | None:
         return None
     window_s = float(t_ns[-1] - t_ns[0]) / 1e9
     return max(0.0, float(counts[-1] - counts[0])) / window_s if window_s >= MIN_RATE_S else None
+
+
+def stolen_share(t_ns: Stamps, busy_ns: Values, stolen_ns: Values) -> float | None:
+    """The share of the time in which cores had work that was stolen from them; None over less than a second.
+
+    Both count in the kernel's clock ticks, usually 10 ms: over a second they are good to about 1 %.
+    """
+    if min(busy_ns.size, stolen_ns.size) < 2 or float(t_ns[-1] - t_ns[0]) / 1e9 < MIN_RATE_S:
+        return None
+    busy, stolen = (max(0.0, float(counter[-1] - counter[0])) for counter in (busy_ns, stolen_ns))
+    return stolen / (busy + stolen) if busy + stolen > 0 else None
+
+
+def others_cores(t_ns: Stamps, busy_ns: Values, running_ns: Values) -> float | None:
+    """How many cores' worth of other work went on beside the worker's; None over less than a second.
+
+    Args:
+        t_ns: of both counters.
+        busy_ns: how long the cores that the worker may use worked, for whomever.
+        running_ns: how long the worker's threads ran.
+    """
+    if min(busy_ns.size, running_ns.size) < 2:
+        return None
+    window_ns = float(t_ns[-1] - t_ns[0])
+    if window_ns / 1e9 < MIN_RATE_S:
+        return None
+    busy, ran = (max(0.0, float(counter[-1] - counter[0])) for counter in (busy_ns, running_ns))
+    return max(0.0, busy - ran) / window_ns
 
 
 def waiting_share(running_ns: Values, waiting_ns: Values) -> float | None:

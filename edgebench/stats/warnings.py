@@ -21,8 +21,7 @@ class Flag(Enum):
         "the processor's clock fell by up to {ratio:.0%} over the steady passes in {count} of {of} sessions"
     )
     INTERFERENCE = (
-        "interference: something else wanted the worker's cores in {count} of {of} sessions; "
-        "it was put off them up to {ratio:.0f} times a second{what}"
+        "interference: something else wanted the worker's cores in {count} of {of} sessions; {what}"
     )
     DEADLINES_MISSED = (
         "{count} of {of} paced passes were not done when the next was due; the worst was {ratio:.3f} s late"
@@ -30,8 +29,13 @@ class Flag(Enum):
     GOLDEN_MISMATCH = "outputs differ from the golden scores in {count} of {of} sessions, which were ended"
     GOLDEN_ABSENT = "the outputs of {count} of {of} sessions were not checked against golden patches"
     EXTRAPOLATED = "extrapolated: {count} of {of} passes covered fewer patches than the image has"
-    SKEWED = "session medians are skewed: the interval covers less than it claims"
-    MULTIMODAL = "session medians fall into groups: the interval covers less than it claims"
+    SKEWED = (
+        "the medians of the {of} sessions are skewed, with a tail {what}: "
+        "the interval covers less than it claims"
+    )
+    MULTIMODAL = (
+        "the medians of the {of} sessions fall into groups, {what}: the interval covers less than it claims"
+    )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from edgebench.errors import StoredResultError
 from edgebench.store import layout
 from edgebench.store.lock import WriterLock
 from edgebench.store.reading import read_experiment, read_sessions
-from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, SessionRecord, SessionTables
+from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, RunRecord, SessionRecord, SessionTables
 from edgebench.store.writing import (
     new_folder,
     remove_leftovers,
@@ -142,6 +142,13 @@ class ExperimentStore:
         with told_in_words(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, data)
+        return path
+
+    def write_run(self, run: RunRecord) -> Path:
+        """Write run.json, which says how the last run ended and replaces what an earlier one said."""
+        path = self.path / layout.RUN_FILE
+        with told_in_words(path):
+            replace_file(path, run.model_dump_json(indent=1).encode())
         return path
 
     def close(self) -> None:

@@ -1,13 +1,15 @@
-"""Parquet files of many sessions as one pandas frame: through Arrow, checked, copied once."""
+"""Parquet files of many sessions as one pandas frame: checked, read side by side, copied once."""
 
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from edgebench.errors import StoredResultError
+from edgebench.store.columns import Columns
 from edgebench.store.layout import regular_file
 from edgebench.store.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column
 
@@ -25,6 +28,7 @@ MAX_BYTES = 2**30
 """A larger file was not written by a session."""
 
 _READERS = 4
+_BLOCK = 256  # files that are held in Arrow at a time
 
 
 @dataclass(frozen=True)
@@ -63,31 +67,53 @@ def read_frame(
     Raises:
         StoredResultError: a file is truncated, damaged or has other columns; it says which, and the fix.
     """
+    fixed = TABLE_COLUMNS.get(name)
+    joined: Columns | _Foreign = _Foreign(root, name)
+    if fixed is not None:
+        joined = Columns([one for one in fixed if columns is None or one in columns])
+    found: list[Source] = []
+    rows: list[int] = []
     with ThreadPoolExecutor(_READERS) as pool:
-        # Reading is Arrow's work, outside the interpreter's lock.
-        read = list(pool.map(lambda source: _read(source, name, root, columns), sources))
-    found = [(source, table) for source, table in zip(sources, read, strict=True) if table is not None]
-    if found:
-        joined = pa.concat_tables([table for _, table in found], promote_options="permissive")
-    else:
-        joined = empty_table(name, columns)
-    rows = [table.num_rows for _, table in found]
-    del read
-    trials = np.repeat(np.array([source.trial for source, _ in found], dtype=np.int32), rows)
-    sessions = np.repeat(np.array([source.session for source, _ in found], dtype=np.int32), rows)
-    found.clear()
-    frame = _to_pandas(joined)
-    del joined
+        # Reading is Arrow's work, outside the interpreter's lock; one block is joined while the next is read.
+        blocks = deque(sources[at : at + _BLOCK] for at in range(0, len(sources), _BLOCK))
+        ahead: deque[tuple[Sequence[Source], list[Future[pa.Table | None]]]] = deque()
+        while blocks or ahead:
+            while blocks and len(ahead) < 2:
+                block = blocks.popleft()
+                ahead.append((block, [pool.submit(_read, one, name, root, columns) for one in block]))
+            block, futures = ahead.popleft()
+            results = zip(block, (future.result() for future in futures), strict=True)
+            read = [(one, table) for one, table in results if table is not None]
+            found += [one for one, _ in read]
+            rows += [table.num_rows for _, table in read]
+            joined.take([table for _, table in read])
+    trials = np.repeat(np.array([one.trial for one in found], dtype=np.int32), rows)
+    sessions = np.repeat(np.array([one.session for one in found], dtype=np.int32), rows)
     categories = pd.Index(keys, dtype="str")
-    frame.insert(0, "trial", pd.Series(pd.Categorical.from_codes(trials, categories=categories)))
-    frame.insert(1, "session", sessions)
-    return frame
+    front = {"trial": pd.Categorical.from_codes(trials, categories=categories), "session": sessions}
+    return pd.DataFrame({**front, **joined.done()}, copy=False)
 
 
-def empty_table(name: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """No rows, with the fixed columns of a table and their types."""
-    wanted = [one for one in TABLE_COLUMNS.get(name, ()) if columns is None or one in columns]
-    return pa.schema([(column, COLUMN_TYPES[column]) for column in wanted]).empty_table()
+class _Foreign:
+    """Joins tables of another name, which have whatever columns they have, as `Columns` does its own."""
+
+    def __init__(self, root: Path, name: str) -> None:
+        self._where = f"the tables {name!r} of {root}"
+        self._tables: list[pa.Table] = []
+
+    def take(self, tables: Sequence[pa.Table]) -> None:
+        self._tables += tables
+
+    def done(self) -> dict[str, Any]:
+        if not self._tables:
+            return {}
+        try:
+            whole = pa.concat_tables(self._tables, promote_options="permissive")
+        except pa.ArrowException as error:
+            raise StoredResultError(
+                f"{self._where} do not fit each other", why=str(error).partition("\n")[0][:200]
+            ) from error
+        return {str(column): values for column, values in _to_pandas(whole).items()}
 
 
 def _read(source: Source, name: str, root: Path, columns: Sequence[str] | None) -> pa.Table | None:
@@ -125,6 +151,8 @@ def _fault(name: str, schema: pa.Schema) -> str:
     """What is wrong with the columns of a table, or ""."""
     if len(set(schema.names)) != len(schema.names):
         return "a column is there twice"
+    if {"trial", "session"} & set(schema.names):
+        return "it has a column 'trial' or 'session', which loading adds"
     fixed = TABLE_COLUMNS.get(name)
     if fixed is None:
         return ""

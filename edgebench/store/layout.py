@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from edgebench.errors import StoredResultError, UsageError
 
 EXPERIMENT_FILE = "experiment.json"
+RUN_FILE = "run.json"
 SCENE_FILE = "scene.jpg"
 SESSION_FILE = "session.json"
 TRIAL_FILE = "trial.json"
@@ -42,23 +44,27 @@ def is_table_name(name: str) -> bool:
 
 def trial_folder(experiment: Path, key: str) -> Path:
     """The folder of a trial; ValueError unless `key` is 16 lower-case hex digits."""
-    if not _KEY.fullmatch(key):
-        raise ValueError(f"not a trial's key: {key[:100]!r}")
-    return experiment / TRIALS_FOLDER / key
+    return experiment.joinpath(TRIALS_FOLDER, _checked(key))
 
 
 def session_folder(experiment: Path, key: str, n: int) -> Path:
     """The folder of a session: `000`, `001`, ...; ValueError for a number without such a name."""
     if not 0 <= n <= 999_999:
         raise ValueError(f"not a session's number: {n}")
-    return trial_folder(experiment, key) / SESSIONS_FOLDER / f"{n:03}"
+    return experiment.joinpath(TRIALS_FOLDER, _checked(key), SESSIONS_FOLDER, f"{n:03}")
+
+
+def _checked(key: str) -> str:
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"not a trial's key: {key[:100]!r}")
+    return key
 
 
 def session_numbers(experiment: Path, key: str) -> list[int]:
     """The numbers of a trial's session folders, sorted, whatever is in them; others are passed over."""
-    folder = trial_folder(experiment, key) / SESSIONS_FOLDER
+    folder = experiment.joinpath(TRIALS_FOLDER, _checked(key), SESSIONS_FOLDER)
     try:
-        names = [entry.name for entry in folder.iterdir() if _SESSION.fullmatch(entry.name)]
+        names = [name for name in os.listdir(folder) if _SESSION.fullmatch(name)]  # noqa: PTH208
     except (FileNotFoundError, NotADirectoryError):
         return []
     numbers = {int(name) for name in names if f"{int(name):03}" == name}
@@ -86,7 +92,12 @@ def regular_file(path: Path, root: Path) -> int | None:
 
 
 def inside(path: Path, root: Path) -> Path:
-    """The path with its links followed; StoredResultError when it leads out of `root`."""
+    """The path with its links followed; StoredResultError when it leads out of `root`.
+
+    A path without links below `root` is returned as it is.
+    """
+    if _is_plain(path, root):
+        return path
     try:
         real = path.resolve()
         if real.is_relative_to(root.resolve()):
@@ -98,3 +109,23 @@ def inside(path: Path, root: Path) -> Path:
         why=f"it is a link to {real}",
         fix="copy the files into the result folder instead of linking them",
     )
+
+
+def _is_plain(path: Path, root: Path) -> bool:
+    """Whether each step from `root` down to `path` is there and no link: then there is nothing to follow.
+
+    A large result asks thousands of times, and following would take longer than reading.
+    """
+    above = len(root.parts)
+    names = path.parts
+    if names[:above] != root.parts or ".." in names or len(names) == above:
+        return False
+    step = os.fspath(root)
+    for name in names[above:]:
+        step = f"{step}{os.sep}{name}"
+        try:
+            if stat.S_ISLNK(os.lstat(step).st_mode):
+                return False
+        except OSError:
+            return False
+    return True

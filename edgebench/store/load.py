@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from edgebench.errors import StoredResultError
 from edgebench.store import layout
 from edgebench.store.frames import Source, read_frame
-from edgebench.store.reading import read_bounded, read_experiment, read_sessions
-from edgebench.store.records import ExperimentRecord, SessionRecord
+from edgebench.store.reading import read_bounded, read_experiment, read_run, read_sessions
+from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord
 from edgebench.store.rows import session_frame, trial_frame
 
 
@@ -43,7 +44,7 @@ class Results:
     @property
     def warnings(self) -> list[str]:
         """One line for each thing in the folder that is damaged or foreign, and is left out."""
-        _ = self._records
+        _ = self._records, self.run
         return list(self._warnings)
 
     def session_records(self, key: str) -> list[SessionRecord]:
@@ -51,6 +52,15 @@ class Results:
         if key not in self._records:
             raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
         return list(self._records[key])
+
+    @cached_property
+    def run(self) -> RunRecord | None:
+        """How the last run of it ended; None where nothing, or nothing sound, says so."""
+        try:
+            return read_run(self.path)
+        except StoredResultError as error:
+            self._warnings.append("; ".join(part for part in (error.what, error.why, error.fix) if part))
+            return None
 
     @cached_property
     def trials(self) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from edgebench.errors import StoredResultError
 from edgebench.store.layout import (
     EXPERIMENT_FILE,
     LOCK_FILE,
+    RUN_FILE,
     SESSION_FILE,
     inside,
     regular_file,
@@ -19,7 +20,7 @@ from edgebench.store.layout import (
     session_numbers,
     trial_folder,
 )
-from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, SessionRecord
+from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, RunRecord, SessionRecord
 
 MAX_JSON_BYTES = 64 * 2**20
 """A larger record was not written by EdgeBench, and is not read."""
@@ -52,6 +53,13 @@ def read_experiment(folder: Path) -> ExperimentRecord:
     if len(set(keys)) != len(keys):
         raise _damaged(path, "two trials have the same key")
     return record
+
+
+def read_run(folder: Path) -> RunRecord | None:
+    """run.json of a result folder, None where there is none; StoredResultError when it is damaged."""
+    path = folder / RUN_FILE
+    data = read_bounded(path, folder)
+    return None if data is None else parse(data, path, RunRecord)
 
 
 def read_session(folder: Path, key: str, n: int) -> SessionRecord:
@@ -130,10 +138,12 @@ def parse(data: bytes, path: Path, model: type[_Model]) -> _Model:
 
 
 def _no_experiment(folder: Path) -> StoredResultError:
-    if (folder / LOCK_FILE).exists():
+    begun = (folder / LOCK_FILE).exists()
+    # A run that was stopped before it had the lock leaves its folder empty.
+    if begun or not _glob(folder, "*"):
         return StoredResultError(
             f"nothing was measured yet in {folder}",
-            why="the run that began it was stopped before its plan was written",
+            why="the run that began it was stopped before its plan was written" if begun else "it is empty",
             fix="run again, or remove the folder",
         )
     results = [entry.parent.name for entry in _glob(folder, f"*/{EXPERIMENT_FILE}")]
@@ -159,6 +169,8 @@ def _glob(folder: Path, pattern: str) -> list[Path]:
 def _damaged(path: Path, why: str) -> StoredResultError:
     if path.name == SESSION_FILE:
         fix = f"remove {path.parent}, then run again with --resume to measure it anew"
+    elif path.name == RUN_FILE:
+        fix = "remove it: it only says how the last run ended"
     else:
         fix = "take it from a backup, or run again with another --name"
     return StoredResultError(f"{path} is damaged", why=why, fix=fix)

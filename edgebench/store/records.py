@@ -3,6 +3,7 @@
 Layout of an experiment's folder::
 
     experiment.json                       the plan, the command, the host; written once
+    run.json                              how the last run of it ended; absent in older results
     scene.jpg                             the scene, small, for reports
     trials/<key>/trial.json               derived from the sessions, can be made again
     trials/<key>/sessions/<n>/            n = 000, 001, ...; renamed into place when the session ends
@@ -32,6 +33,7 @@ SessionStatus = Literal[
     "error",
     "interrupted",
 ]
+RunEnd = Literal["complete", "time", "interrupted"]
 
 
 class _Record(BaseModel):
@@ -118,6 +120,10 @@ class ExperimentRecord(_Record):
     seed: int
     sessions: int = Field(ge=1)
     passes: int = Field(ge=1)
+    target_ci: float | None = Field(default=None, gt=0, lt=1)  # a trial ends at this share of image_s
+    decide: bool = False  # a trial ends when every verdict of `profiles` on it is settled
+    min_sessions: int = Field(default=3, ge=1)  # no rule ends a trial before; `sessions` is the most
+    max_time_s: float | None = Field(default=None, gt=0)  # what the run that began it was given
     period_s: float | None = Field(default=None, gt=0)  # between two steady passes; None: back to back
     sustained_s: float | None = Field(default=None, gt=0)  # of steady passes a session, instead of `passes`
     scene: SceneRecord
@@ -137,6 +143,17 @@ class ExperimentRecord(_Record):
     def images_of(self, trial: TrialRecord) -> ImagesRecord | None:
         """What a trial's accuracy is taken on; None where there is nothing."""
         return trial.images or (None if trial.images_reason else self.images)
+
+
+class RunRecord(_Record):
+    """run.json: the last run of an experiment; `ended` is None while it goes on, and where it was killed."""
+
+    schema_version: Literal[1] = 1
+    started_utc: str  # ISO 8601, whole seconds, Z
+    ended: RunEnd | None = None
+    elapsed_s: float | None = Field(default=None, ge=0)  # of measuring, preparation not included
+    max_time_s: float | None = Field(default=None, gt=0)  # no session started after so much of it
+    sessions: int = Field(default=0, ge=0)  # measured in this run, failed ones too
 
 
 class GoldenCheck(_Record):

@@ -87,8 +87,11 @@ def probe_rows(chunks: Iterable[ProbeChunk], infos: Sequence[ProbeInfo]) -> pd.D
     }
     parts = []
     for chunk in chunks:
+        # As ProbeInfo has it: a meter without an address may be asked for with or without the colon.
+        kind, _, address = chunk.probe.partition(":")
+        probe = f"{kind}:{address}"
         for name, values in chunk.values.items():
-            channel = channels.get((chunk.probe, name))
+            channel = channels.get((probe, name))
             if channel is None or len(values) != len(chunk.stamps_ns):
                 raise SessionError(
                     f"the probe {chunk.probe} sent samples that do not fit its channel {name!r}",
@@ -98,7 +101,7 @@ def probe_rows(chunks: Iterable[ProbeChunk], infos: Sequence[ProbeInfo]) -> pd.D
             parts.append(
                 pd.DataFrame(
                     {
-                        "probe": chunk.probe,
+                        "probe": probe,
                         "channel": name,
                         "quantity": channel.quantity,
                         "unit": channel.unit,

@@ -44,13 +44,13 @@ def test_a_calm_trial_has_none():
         ),
         (
             THREE,
-            _steady([1.0, 1.01, 1.02], [0.98, 0.99, 9.0], [1.01, 1.0, 1.02]),
+            _steady([1.0, 1.01, 1.02], [0.98, 0.99, 9.0], [1.0, 1.001, 1.02]),
             "1 of 9 steady passes are outliers",
         ),
         (THREE[:2], _steady([1.0], [1.0]), "2 of the 3 sessions that an interval takes"),
         (
             THREE,
-            _steady([1.0] * 8 + [1.2] * 8, [1.0] * 16, [1.0] * 16),
+            _steady([1.0] * 8 + [1.2] * 8, [1.0] * 16, [1.06] * 16),
             "thermal: suspected in 1 of 3 sessions; the last quarter took up to 1.20 times the first",
         ),
         (
@@ -64,6 +64,19 @@ def test_a_calm_trial_has_none():
 )
 def test_each_doubt_is_said(records, steady, said):
     assert [said in sentence for sentence in cautions(records, steady)] == [True]
+
+
+def test_a_tail_and_groups_of_sessions_are_told_with_their_figures():
+    tail = _steady(*([[1.0 + 0.001 * n] for n in range(9)] + [[1.5]]))
+    sentences = cautions([_record(n) for n in range(10)], tail)
+    assert any(
+        one.startswith("the medians of the 10 sessions are skewed, with a tail above: from 1 s in the middle")
+        and "to 1.5 s" in one
+        for one in sentences
+    )
+    groups = _steady(*[[value] for value in (1.0, 1.001, 1.002, 1.2, 1.201)])
+    [sentence] = [one for one in cautions(THREE, groups) if "groups" in one]
+    assert "fall into groups, 3 around 1 s and 2 around 1.2 s: the interval" in sentence
 
 
 def test_what_sessions_say_is_passed_on_once():

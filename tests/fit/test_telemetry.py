@@ -77,6 +77,36 @@ def test_a_pool_that_yields_and_waits_for_nobody_is_not_interfered_with():
     assert sentence.endswith("up to 5000 times a second, and waited for one up to 50% of its time")
 
 
+SECONDS = [n * 1e9 for n in range(20)]
+
+
+def test_a_process_that_takes_a_core_is_seen_where_switches_are_rare():
+    running = rows("worker_running", [n / 2 for n in SECONDS])
+    waiting = rows("worker_waiting", [n / 2 for n in SECONDS])
+    switches = rows("involuntary_switches", range(0, 200, 10))  # long time slices
+    assert told(running, waiting, switches) == ()
+    [sentence] = told(running, waiting, switches, rows("cores_busy", [1.1 * n for n in SECONDS]))
+    assert sentence.startswith("interference: something else wanted the worker's cores in 1 of 3 sessions; ")
+    assert "it was put off them up to 10 times a second, and waited for one up to 50% of its time" in sentence
+    # Other work on cores that the worker does not need makes nobody wait.
+    busy = rows("cores_busy", [2 * n for n in SECONDS])
+    assert told(rows("worker_running", SECONDS), rows("worker_waiting", [0.0] * 20), busy) == ()
+
+
+def test_other_processes_are_told_by_their_cores():
+    running, waiting = rows("worker_running", SECONDS), rows("worker_waiting", [n / 4 for n in SECONDS])
+    [sentence] = told(running, waiting, rows("cores_busy", [2.5 * n for n in SECONDS]))
+    assert "other processes kept up to 1.5 of them busy" in sentence
+
+
+def test_time_stolen_by_a_hypervisor_is_interference_by_itself():
+    busy = rows("cores_busy", [0.9 * n for n in SECONDS])
+    [sentence] = told(busy, rows("cores_stolen", [0.1 * n for n in SECONDS]))
+    assert sentence.endswith("; the hypervisor gave up to 10% of their time to others")
+    assert told(busy, rows("cores_stolen", [0.01 * n for n in SECONDS])) == ()
+    assert told(rows("cores_stolen", [0.1 * n for n in SECONDS])) == ()
+
+
 def test_a_session_without_a_steady_window_says_nothing():
     assert observe(THREE, rows("cpu_clock_max", FALLING)) == (Observed(),) * 3
     assert observe([], rows("cpu_clock_max", [])) == ()

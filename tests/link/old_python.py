@@ -4,15 +4,14 @@ Made once, in the user's cache folder; what cannot be made is said, so that a te
 """
 
 import functools
-import glob
-import os
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import filelock
 import platformdirs
+
+from edgebench.testing.pythons import candidates, works
 
 NUMPY = "1.19.5"
 INSTALL_S = 150
@@ -40,19 +39,6 @@ LITERT = (
     Board("3.12", ("ai-edge-litert",), "import ai_edge_litert.interpreter"),
     Board("3.13", ("ai-edge-litert",), "import ai_edge_litert.interpreter"),
 )
-
-
-def candidates(version):
-    found = shutil.which(f"python{version}")
-    paths = [found] if found else []
-    return paths + sorted(glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python")))
-
-
-def works(command, timeout=60):
-    try:
-        return subprocess.run(command, capture_output=True, timeout=timeout, check=False).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
 
 
 @functools.cache

@@ -244,7 +244,7 @@ class Watching(SilentObserver):
     def __init__(self):
         self.said = []
 
-    def session_starts(self, done, total, label, left_s, *, target=""):
+    def session_starts(self, done, total, label, left_s, *, target="", at_most=False):
         self.said.append((target, done, total))
 
 

@@ -8,7 +8,9 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from edgebench.models.cache import Cache
 from tests import made
+from tests.backends.replaying import replay
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "01-first-look.ipynb"
 
@@ -54,6 +56,17 @@ def test_it_runs_on_a_whole_result(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert pictures(done) == 3
     for expected in ("image_s", "accuracy", "patchify_ms", "infer_ms", "cold_load_s", "order"):
         assert expected in text
+
+
+def test_it_runs_on_the_replayed_demo(
+    tmp_path: Path, session_cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = replay(session_cache, tmp_path, "demo", depth=[0.25], precision=["int8"], name="demo")
+    done = execute(result.path, tmp_path, monkeypatch)
+    text = said(done)
+    assert "demo: 1 trials, 3 sessions of 3 passes" in text
+    assert "20 x 20 patches" in text
+    assert pictures(done) == 3
 
 
 def test_it_runs_where_figures_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

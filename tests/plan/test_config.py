@@ -104,3 +104,49 @@ def test_numbers_of_the_input_and_the_cut_are_read_from_text():
 def test_numbers_that_cannot_be_are_usage_errors(flags, word):
     with pytest.raises(UsageError, match=word):
         resolve(flags)
+
+
+def test_a_rule_for_the_end_changes_the_default_of_sessions_only():
+    for flags, rule in (({"target_ci": "1%"}, "target-ci"), ({"decide": True}, "decide")):
+        resolved = resolve(flags)
+        assert (resolved.config.sessions, resolved.origins["sessions"]) == (30, f"default with {rule}")
+        assert resolve({**flags, "sessions": 8}).config.sessions == 8
+    assert resolve({"target_ci": "0.5%"}).config.target_ci == pytest.approx(0.005)
+    plain = resolve({"max_time": "30m"})
+    assert (plain.config.sessions, plain.config.max_time, plain.config.adaptive) == (5, 1800, False)
+    quick = resolve({"target_ci": 0.01}, quick=True).config
+    assert (quick.sessions, quick.passes) == (30, 3)
+
+
+def test_rules_come_from_every_source():
+    env = {"EDGEBENCH_TARGET_CI": "2%", "EDGEBENCH_DECIDE": "false", "EDGEBENCH_MAX_TIME": "1h"}
+    resolved = resolve({}, env=env, project={"decide": True, "max_time": 60})
+    config = resolved.config
+    assert config.target_ci == pytest.approx(0.02)
+    assert (config.decide, config.max_time) == (False, 3600)
+    assert resolved.origins["target_ci"] == "environment"
+    assert not resolve({"decide": False}, project={"decide": True}).config.adaptive
+    assert resolve({"max_time": "2h"}).as_record()["max_time"] == {"value": 7200, "origin": "flag"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("target_ci", "0"),
+        ("target_ci", "100%"),
+        ("target_ci", "narrow"),
+        ("max_time", "0"),
+        ("max_time", "soon"),
+        ("max_time", "inf"),
+        ("decide", "perhaps"),
+    ],
+)
+def test_rules_that_cannot_be_are_usage_errors(name, value):
+    with pytest.raises(UsageError, match=name.replace("_", "-")):
+        resolve({name: value})
+
+
+def test_a_rule_needs_the_sessions_of_an_interval():
+    with pytest.raises(UsageError, match="2 is less than the 3") as caught:
+        resolve({"decide": True, "sessions": 2})
+    assert "flag" in caught.value.why

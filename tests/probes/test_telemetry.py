@@ -85,7 +85,8 @@ def test_a_raspberry_pi(tmp_path):
         "load_1min": 0.52,
         "memory_available": 2048000.0,
     }
-    assert set(absent) == {"throttle counters", "context switches", "waiting for a core"}
+    of_the_worker = {"context switches", "waiting for a core", "other work on its cores"}
+    assert set(absent) == {"throttle counters", *of_the_worker}
     assert absent["context switches"] == "no worker runs beside it"
 
 
@@ -237,3 +238,57 @@ def test_how_long_the_worker_ran_and_waited(tmp_path, monkeypatch):
     probe._sample([], values)
     assert (values["worker_running"], values["worker_waiting"]) == ([500.0], [100.0])
     assert "context switches" in probe.info["absent"]
+
+
+TICK_NS = 1e9 / os.sysconf("SC_CLK_TCK")
+IDLE = "cpu{} 0 0 0 900 0 0 0 0 0 0\n"
+
+
+def cores(root, stat_text, allowed="1-2"):
+    return write(
+        root,
+        {"proc/100/status": f"Name:\tx\nCpus_allowed_list:\t{allowed}\n", "proc/stat": stat_text, **COMMON},
+    )
+
+
+def test_other_work_and_steal_on_the_workers_cores_alone(tmp_path, monkeypatch):
+    first = "cpu  1 1 1 1 1 1 1 1 0 0\n" + "".join(IDLE.format(n) for n in range(12)) + "intr 5 0\n"
+    root = cores(tmp_path, first, "1,10-11")
+    monkeypatch.setenv(telemetry.WORKER_PID, "100")
+    probe = telemetry.open_probe(f"1:{root}")
+    lines = {n: IDLE.format(n) for n in range(12)}
+    lines[1] = "cpu1 10 1 5 900 7 2 2 3 9 9\n"  # guest is in user already, idle and iowait are no work
+    lines[11] = "cpu11 1 0 0 900 0 0 0 4 0 0\n"
+    lines[2] = "cpu2 999 0 0 0 0 0 0 999 0 0\n"
+    write(root, {"proc/stat": "cpu  9 9 9 9 9 9 9 9 0 0\n" + "".join(lines.values())})
+    values: dict[str, list[float]] = {name: [] for name in probe._names}
+    probe._sample([], values)
+    assert values["cores_busy"] == [21 * TICK_NS]
+    assert values["cores_stolen"] == [7 * TICK_NS]
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed", "why"),
+    [
+        ("cpu0 1 2 3 4\n", "0", "steal"),
+        ("cpu0 1 2 3 4 5 6 7 8\n", "5", "none of the worker's cores"),
+        ("cpu0 1 x 3 4 5 6 7 8\n", "0", "invalid literal"),
+        ("cpu0 1 2 3 4 5 6 7 8\n", "all", "does not say"),
+        ("", "0-999999999999", "none of"),
+    ],
+)
+def test_cores_that_cannot_be_read_are_absent_with_the_reason(tmp_path, monkeypatch, text, allowed, why):
+    monkeypatch.setenv(telemetry.WORKER_PID, "100")
+    values, absent = sample(cores(tmp_path, text, allowed))
+    assert why in absent["other work on its cores"]
+    assert "cores_busy" not in values
+
+
+def test_cores_that_cannot_be_read_any_more_are_no_number(tmp_path, monkeypatch):
+    root = cores(tmp_path, IDLE.format(1))
+    monkeypatch.setenv(telemetry.WORKER_PID, "100")
+    probe = telemetry.open_probe(f"1:{root}")
+    (root / "proc/stat").write_text("gone")
+    values: dict[str, list[float]] = {name: [] for name in probe._names}
+    probe._sample([], values)
+    assert math.isnan(values["cores_busy"][0]) and math.isnan(values["cores_stolen"][0])

@@ -10,7 +10,7 @@ import pytest
 
 from edgebench.errors import StoredResultError
 from edgebench.fit.judgement import Judged
-from edgebench.fit.types import Verdict
+from edgebench.fit.types import Ended, Verdict
 from edgebench.report.html import render, write_report
 from edgebench.report.page import texts
 from edgebench.store.load import load
@@ -125,6 +125,19 @@ def test_a_summarys_and_a_verdicts_texts_are_escaped_too(whole: Judged) -> None:
     text = render(whole.results, summaries, verdicts)
     assert "<script" not in text
     assert {tag for tag, _ in Page(text).elements} <= ALLOWED
+
+
+def test_why_no_more_was_measured_and_what_few_sessions_cannot_show(whole: Judged) -> None:
+    ended = Ended("time", 3, 0.02, ("<b>: it",), "time of 30 min over, not settled: <b>: it")
+    first, *others = whole.summaries
+    changed = Judged(whole.results, whole.profiles, [replace(first, ended=ended), *others], whole.verdicts)
+    page = rendered(changed)
+    assert "Why no more was measured" in page
+    assert "time of 30 min over, not settled: &lt;b&gt;: it" in page
+    assert page.count("sessions cannot show") == 1
+    planned = replace(first, ended=Ended("sessions", 3, 0.02, (), "3 sessions, as planned"))
+    changed = Judged(whole.results, whole.profiles, [planned], whole.verdicts)
+    assert "Why no more was measured" not in rendered(changed)
 
 
 def test_pictures_have_words_beside_them(whole_text: str) -> None:

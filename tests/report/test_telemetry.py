@@ -42,6 +42,8 @@ def test_a_board_that_tells_everything():
             "involuntary_switches": ("context_switches", [0.0, 10.0, 30.0]),
             "worker_running": ("time", [0.0, 9e8, 1.8e9]),
             "worker_waiting": ("time", [0.0, 1e8, 2e8]),
+            "cores_busy": ("time", [0.0, 9e8, 1.8e9]),
+            "cores_stolen": ("time", [0.0, 0.0, 2e8]),
             "throttle_flags": ("throttle", [0.0, 5.0, 5.0]),
         }
     )
@@ -54,13 +56,14 @@ def test_a_board_that_tells_everything():
         "1.50 GB",
         "15",
         "10.0 %",
+        "10.0 %",
         "under-voltage, throttled",
     )
 
 
 def test_a_board_that_tells_little():
     [row] = telemetry(results({"load_1min": ("load", [0.5])}), {}).rows
-    assert row == (KEY, "-", "-", "0.50", "-", "-", "-", "-")
+    assert row == (KEY, "-", "-", "0.50", "-", "-", "-", "-", "-")
 
 
 def test_without_telemetry_there_is_no_row(whole):

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from edgebench.fit.judgement import Judged
-from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.fit.types import Ended, TrialSummary, Verdict
 from edgebench.report.terminal import make_console, print_result
+from tests.fit.summaries import summary
 from tests.report import samples
 
 
@@ -135,3 +136,18 @@ def test_a_terminal_that_takes_ascii_alone() -> None:
     text = file.buffer.getvalue().decode("ascii")
     assert "0.230 +-0.004" in text
     assert "image_s" in text and "<= 5 W" in text
+
+
+def test_why_no_more_was_measured_is_told_where_it_is_not_the_plain_number() -> None:
+    text = "half-width 0.8 % of 1 % asked, after 7 sessions"
+    trial = summary()
+    ended = replace(trial, ended=Ended("rule", 7, 0.008, (), text))
+    assert f"ended: {text}" in " ".join(printed([ended], []).split())
+    planned = replace(trial, ended=Ended("sessions", 3, 0.02, (), "3 sessions, as planned"))
+    assert "as planned" not in printed([planned], [])
+
+
+def test_what_few_sessions_cannot_show_is_said_once() -> None:
+    trial = summary()
+    both = printed([trial, replace(trial, key="f" * 16, target="other")], [])
+    assert " ".join(both.split()).count("What 3 sessions cannot show") == 1

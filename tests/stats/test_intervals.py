@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgebench.stats.intervals import interval_reason, session_interval, session_medians
+from edgebench.stats.intervals import interval_reason, session_interval, session_medians, t_interval
 
 
 def test_centre_is_the_mean_of_the_session_medians():
@@ -18,6 +18,37 @@ def test_bounds_are_students_t():
     interval = session_interval([[value] for value in medians])
     low, high = stats.t.interval(0.95, 4, loc=np.mean(medians), scale=stats.sem(medians))
     assert (interval.low, interval.high) == pytest.approx((low, high))
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.99])
+def test_bounds_at_another_confidence(confidence):
+    medians = [1.0, 1.1, 1.3, 0.9, 1.2]
+    interval = session_interval([[value] for value in medians], confidence)
+    low, high = stats.t.interval(confidence, 4, loc=np.mean(medians), scale=stats.sem(medians))
+    assert (interval.low, interval.high) == pytest.approx((low, high))
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 1.5])
+def test_a_confidence_that_is_none_is_refused(confidence):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        session_interval([[1.0]] * 3, confidence)
+
+
+def test_many_at_once_are_the_same_intervals():
+    values = np.random.default_rng(3).normal(1, 0.02, (50, 5, 7))
+    centre, half = t_interval(np.median(values, axis=-1))
+    for number, one in enumerate(values):
+        found = session_interval(one.tolist())
+        assert (found.median, found.low, found.high) == (
+            centre[number],
+            centre[number] - half[number],
+            centre[number] + half[number],
+        )
+
+
+def test_sessions_of_different_length_have_the_same_medians():
+    assert session_medians([[1.0, 2.0, 4.0], [3.0, 1.0], [], [5.0]]) == [2.0, 2.0, 5.0]
+    assert session_medians([np.array([1.0, 2.0]), np.array([3.0, 4.0])]) == [1.5, 3.5]
 
 
 def test_equal_sessions_give_no_width():

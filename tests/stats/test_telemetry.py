@@ -4,7 +4,9 @@ import pytest
 from edgebench.stats.telemetry import (
     around,
     clock_drop,
+    others_cores,
     rate_per_s,
+    stolen_share,
     throttle_events,
     throttle_flags,
     waiting_share,
@@ -66,6 +68,25 @@ def test_the_share_of_waiting():
     assert waiting_share(np.array([100.0, 200.0, 400.0]), np.array([0.0, 50.0, 100.0])) == 0.25
     assert waiting_share(np.array([1.0, 1.0]), np.array([0.0, 0.0])) is None
     assert waiting_share(np.array([1.0]), np.array([0.0])) is None
+
+
+def test_time_that_was_stolen():
+    seconds = np.array([0, 1, 2]) * 1_000_000_000
+    busy, stolen = np.array([0.0, 5e8, 9e8]), np.array([0.0, 0.0, 1e8])
+    assert stolen_share(seconds, busy, stolen) == pytest.approx(0.1)
+    assert stolen_share(seconds, busy, 0 * stolen) == 0.0
+    assert stolen_share(seconds, 0 * busy, 0 * stolen) is None  # an idle machine
+    assert stolen_share(seconds // 10, busy, stolen) is None  # ten clock ticks say little
+    assert stolen_share(seconds[:1], busy[:1], stolen[:1]) is None
+
+
+def test_other_work_in_cores():
+    seconds = np.array([0, 1, 2]) * 1_000_000_000
+    busy, ran = np.array([0.0, 2e9, 4e9]), np.array([0.0, 1e9, 2e9])
+    assert others_cores(seconds, busy, ran) == pytest.approx(1.0)
+    assert others_cores(seconds, ran, busy) == 0.0  # ticks lag behind what the scheduler counts
+    assert others_cores(seconds // 10, busy, ran) is None
+    assert others_cores(seconds, busy, ran[:1]) is None
 
 
 @pytest.mark.parametrize(

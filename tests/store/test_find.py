@@ -25,7 +25,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path = made_experiment(folder, name=name, variants=variants, sessions=1)
         change(path, created_utc=created)
         os.utime(path / "experiment.json", (written_s, written_s))
+    (folder / "nothing").mkdir()
     (folder / "notes").mkdir()
+    (folder / "notes" / "today.txt").write_text("")
     (folder / "broken").mkdir()
     (folder / "broken" / "experiment.json").write_text("{")
     (folder / "file.txt").write_text("")
@@ -60,6 +62,7 @@ def test_a_name_is_looked_for_among_the_results(results, monkeypatch, tmp_path):
     ("text", "what"),
     [
         ("notes", "not an EdgeBench result"),
+        ("nothing", "nothing was measured yet"),
         ("broken", "is damaged"),
         ("file.txt", "not a result folder"),
         ("absent", "there is no result folder"),

@@ -158,6 +158,13 @@ def test_samples_that_were_not_announced_are_refused(chunk):
         tables.probe_rows([chunk], [INFO])
 
 
+@pytest.mark.parametrize("asked", ["rapl", "rapl:"])
+def test_a_meter_without_an_address_is_one_meter(asked):
+    info = ProbeInfo("rapl", "", 50.0, "", "chip", (Channel("package", "power", "W"),))
+    rows = tables.probe_rows([ProbeChunk(asked, np.array([1]), {"package": np.array([2.0])})], [info])
+    assert rows["probe"].tolist() == ["rapl:"]
+
+
 def test_no_samples_are_no_rows():
     assert list(tables.probe_rows([], [INFO]).columns) == list(PROBE_COLUMNS)
 

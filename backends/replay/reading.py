@@ -1,0 +1,179 @@
+"""SCENARIO.toml read: bounded, the default under each variant, errors with the line and the known keys."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from edgebench.errors import UsageError
+from edgebench.models.variant import Variant
+
+from .scenario import Play, Scenario
+
+MAX_BYTES = 1 << 20
+
+
+def read_scenario(path: Path) -> tuple[Scenario, str]:
+    """A scenario and the SHA-256 of its file; UsageError, with the line where one is known."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(
+            f"the scenario {path} cannot be read", why=error.strerror or str(error), fix="name a .toml file"
+        ) from error
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"the scenario {path} has more than {MAX_BYTES} bytes", fix="make it shorter")
+    try:
+        text = data.decode()
+        tables = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"the scenario {path} is not TOML", why=_first_line(error), fix="mend that line"
+        ) from error
+    return parse(tables, text, str(path)), hashlib.sha256(data).hexdigest()
+
+
+def parse(tables: dict[str, Any], text: str, where: str) -> Scenario:
+    """The scenario in these tables; `text` is what they were read from, for the lines of errors."""
+    common = tables.pop("default", {})
+    variants = tables.get("variants", {})
+    if not isinstance(common, dict) or not isinstance(variants, dict):
+        raise UsageError(
+            f"{where}: default and variants are tables", fix='write [variants."mobilenet_v1-0.25-int8"]'
+        )
+    try:
+        for name in variants:
+            Variant.parse(name)
+    except UsageError as error:
+        line = _line_of(text, ("variants", name))
+        raise UsageError(f"{where}, {line}{error.what}", fix=error.fix) from error
+    merged = {name: _merged(common, one) if isinstance(one, dict) else one for name, one in variants.items()}
+    try:
+        return Scenario.model_validate({**tables, "variants": merged})
+    except ValidationError as error:
+        raise _refusal(error, common, variants, text, where) from error
+
+
+def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The variant's own over the default, table by table."""
+    # One way to say how long it takes replaces the other.
+    times = {"image_s", "patch_ms"}
+    kept = {key: one for key, one in common.items() if not (key in times and times & own.keys())}
+    both = {
+        key: _merged(kept[key], value)
+        if isinstance(value, dict) and isinstance(kept.get(key), dict)
+        else value
+        for key, value in own.items()
+    }
+    return {**kept, **both}
+
+
+def _refusal(
+    error: ValidationError, common: Mapping[str, Any], variants: Mapping[str, Any], text: str, where: str
+) -> UsageError:
+    # Of a value that may be of several kinds, the one that it came nearest to.
+    first = max(error.errors(include_url=False, include_input=False), key=lambda one: len(one["loc"]))
+    place = tuple(part for part in first["loc"] if isinstance(part, int) or _is_key(part, variants))
+    keys = tuple(str(part) for part in place)
+    line = _line_of(text, keys) if _holds(variants, place[1:]) else ""
+    if not line and keys[:1] == ("variants",):
+        line = _line_of(text, ("default", *keys[2:])) or _line_of(text, keys)
+    line = line or _line_of(text, keys)
+    said = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        said = "there is no such key"
+        fix = f"known: {', '.join(_known(keys[:-1]))}"
+    else:
+        fix = "see backends/replay/README.md for every key"
+    return UsageError(f"{where}, {line}{'.'.join(keys)[:200]}: {said[:300]}", fix=fix)
+
+
+def _is_key(part: int | str, variants: Mapping[str, Any]) -> bool:
+    """Whether a part of an error's place is a key of the file, and not one of the model's alternatives."""
+    return (
+        isinstance(part, str)
+        and (part in variants or re.fullmatch(r"[a-z_]+", part) is not None)
+        and part
+        not in {
+            "float",
+            "int",
+        }
+    )
+
+
+def _holds(tables: Any, place: Sequence[int | str]) -> bool:
+    for part in place:
+        if isinstance(tables, list):
+            tables = dict(enumerate(tables))
+        if not isinstance(tables, Mapping) or part not in tables:
+            return False
+        tables = tables[part]
+    return True
+
+
+def _known(keys: Iterable[str]) -> list[str]:
+    """The keys of the table at that place."""
+    model: Any = Scenario
+    for key in keys:
+        if key == "variants":
+            model = Mapping
+        elif model is Mapping:
+            model = Play
+        elif not key.isdigit():
+            model = _model_in(model.model_fields[key].annotation)
+    names = [one.alias or name for name, one in model.model_fields.items()]
+    return ["default", *names] if model is Scenario else names
+
+
+def _model_in(annotation: Any) -> Any:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in {UnionType, Union, Annotated, tuple, list}:
+        for one in get_args(annotation):
+            if (found := _model_in(one)) is not None:
+                return found
+    return None
+
+
+def _line_of(text: str, keys: tuple[str, ...]) -> str:
+    """`line 12: ` of the longest part of a key's place that the text spells out; else nothing."""
+    best, found = 0, ""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            if line.lstrip().startswith("["):
+                table = _path(tomllib.loads(line))
+                here = table
+            elif "=" in line and not line.lstrip().startswith("#"):
+                here = (*table, *_path(tomllib.loads(f"{line.partition('=')[0]} = 0")))
+            else:
+                continue
+        except (ValueError, RecursionError):
+            continue
+        plain = tuple(key for key in keys if not key.isdigit())
+        if len(here) > best and plain[: len(here)] == here:
+            best, found = len(here), f"line {number}: "
+    return found
+
+
+def _path(tables: Any) -> tuple[str, ...]:
+    path = []
+    while isinstance(tables, dict | list) and tables:
+        if isinstance(tables, list):
+            tables = tables[0]
+            continue
+        key, tables = next(iter(tables.items()))
+        path.append(key)
+    return tuple(path)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:300]

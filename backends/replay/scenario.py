@@ -1,0 +1,243 @@
+"""SCENARIO.toml: what a replay plays, in words of the field, each bounded."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+MAX_VARIANTS = 64
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Percent = Annotated[float, Field(ge=0, le=1000)]
+Signed = Annotated[float, Field(ge=-100, le=1000)]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Bytes = Annotated[int, Field(gt=0, lt=1 << 50)]
+Text = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
+
+
+class Sessions(_Table):
+    """How sessions differ: by `sd_percent`; with two modes a share of them is slower by a gap."""
+
+    distribution: Literal["normal", "t3", "exponential", "two-modes"] = "normal"
+    sd_percent: Percent = 0.0
+    share: Share = 0.3
+    gap_percent: Percent = 5.0
+
+
+class Passes(_Table):
+    """How the steady passes of a session differ; `correlation` is that of neighbours (AR(1))."""
+
+    distribution: Literal["normal", "t3", "exponential"] = "normal"
+    sd_percent: Percent = 0.0
+    correlation: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    drift_percent_per_pass: Signed = 0.0
+
+
+class Warmup(_Table):
+    """So many batches until steady, the first slower by the excess; or never steady."""
+
+    batches: Annotated[int, Field(ge=0, le=1000)] = 0
+    excess_percent: Percent = 50.0
+    never_steady: bool = False
+
+
+class Outliers(_Table):
+    """Every n-th steady pass takes `factor` times as long; 0 for none."""
+
+    every: Annotated[int, Field(ge=0, le=100_000)] = 0
+    factor: Annotated[float, Field(gt=0, le=1000)] = 3.0
+
+
+class Heat(_Table):
+    """From so many seconds of steady passes on: slower by the second, a lower clock, firmware's bits."""
+
+    from_s: Annotated[float, Field(ge=0, le=86_400)] = 0.0
+    percent_per_s: Percent = 0.0
+    most_percent: Percent = 100.0
+    clock_drop_percent: Annotated[float, Field(ge=0, le=100)] = 0.0
+    throttle_flags: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
+
+
+class Interference(_Table):
+    """How often the worker is put off its cores, the share of its time that it waits for one, and for whom.
+
+    `others_cores` is how many cores' worth of other work goes on; `steal_percent` the share of its cores'
+    time that a hypervisor gives to others.
+    """
+
+    involuntary_per_s: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    waiting_percent: Annotated[float, Field(ge=0, le=100)] = 0.0
+    others_cores: Annotated[float, Field(ge=0, le=1024)] = 0.0
+    steal_percent: Annotated[float, Field(ge=0, le=99)] = 0.0
+
+
+class Cold(_Table):
+    """What happens once a session; absent where it is not said."""
+
+    load_s: Seconds | None = None
+    first_inference_s: Seconds | None = None
+
+
+class Memory(_Table):
+    """Resident memory of the worker; absent where it is not said."""
+
+    after_load_bytes: Bytes | None = None
+    peak_bytes: Bytes | None = None
+
+
+class Power(_Table):
+    """What the meter `replay` sees: one rail, at rest and at work."""
+
+    idle_w: Annotated[float, Field(ge=0, le=10_000)]
+    active_w: Annotated[float, Field(ge=0, le=10_000)]
+    noise_w: Annotated[float, Field(ge=0, le=1000)] = 0.0
+    rate_hz: Annotated[float, Field(gt=0, le=1000)] = 50.0
+    scope: Literal["chip", "module", "board", "usb", "wall"] = "board"
+    rail: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,40}$")] = "board"
+
+
+class Telemetry(_Table):
+    """What the monitor sees beside every session."""
+
+    rate_hz: Annotated[float, Field(gt=0, le=100)] = 1.0
+    cpu_clock_mhz: Annotated[float, Field(gt=0, le=100_000)] | None = None
+    temperature_c: Annotated[float, Field(ge=-100, le=1000)] | None = None
+
+
+class Crash(_Table):
+    """How a session ends: in a stage, and while measuring in pass 0 (the first), 1 (the warm-up) or later."""
+
+    session: Annotated[int, Field(ge=0, le=999_999)] | Literal["every"]
+    stage: Literal["load", "golden", "scene", "measure", "predict"] = "measure"
+    kind: Literal["abort", "segfault", "exit", "hang", "raise", "out_of_memory", "golden_mismatch"] = "abort"
+    in_pass: Annotated[int, Field(ge=0, le=1_000_000)] = Field(default=2, alias="pass")
+
+    @model_validator(mode="after")
+    def _golden_mismatch_in_golden(self) -> Crash:
+        if self.kind == "golden_mismatch" and self.stage != "golden":
+            raise ValueError('the kind golden_mismatch belongs to the stage "golden"')
+        return self
+
+
+class PatchMs(_Table):
+    """Milliseconds a patch of each stage."""
+
+    patchify: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    preprocess: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    infer: Annotated[float, Field(gt=0, le=1e6)]
+
+
+class Play(_Table):
+    """One variant: its time, as `image_s` (of the whole scene) or `patch_ms`, and whatever befalls it.
+
+    `image_s` may be a list of sessions, each a list of its steady passes: then nothing of them is drawn.
+    """
+
+    image_s: (
+        Seconds | Annotated[list[Annotated[list[Seconds], Field(min_length=1)]], Field(min_length=1)] | None
+    ) = None
+    patch_ms: PatchMs | None = None
+    sessions: Sessions = Sessions()
+    passes: Passes = Passes()
+    warmup: Warmup = Warmup()
+    outliers: Outliers = Outliers()
+    heat: Heat = Heat()
+    interference: Interference = Interference()
+    cold: Cold = Cold()
+    memory: Memory = Memory()
+    artifact_bytes: Bytes = 1_000_000
+    accuracy: Share = 1.0
+    power: Power | None = None
+    telemetry: Telemetry = Telemetry()
+    crashes: Annotated[tuple[Crash, ...], Field(max_length=1000)] = ()
+    unsupported: Text | None = None
+
+    @model_validator(mode="after")
+    def _one_time(self) -> Play:
+        if (self.image_s is None) == (self.patch_ms is None):
+            raise ValueError("give image_s or patch_ms, one of the two")
+        if self.heat.clock_drop_percent and self.telemetry.cpu_clock_mhz is None:
+            raise ValueError("heat.clock_drop_percent takes a telemetry.cpu_clock_mhz that can drop")
+        return self
+
+    def edges(self) -> tuple[float, float]:
+        """Where patchify and preprocess end within a batch, as shares of it."""
+        if self.patch_ms is None:
+            return 0.04, 0.12
+        told = self.patch_ms
+        whole = told.patchify + told.preprocess + told.infer
+        return told.patchify / whole, (told.patchify + told.preprocess) / whole
+
+    def infos(self) -> dict[str, dict[str, Any]]:
+        """The probes that this variant plays, by address: "" the meter, "telemetry" the monitor."""
+        found: dict[str, dict[str, Any]] = {}
+        if self.power is not None:
+            rail = {"name": self.power.rail, "quantity": "power", "unit": "W"}
+            found[""] = _info(self.power.rate_hz, self.power.scope, [rail])
+        channels = []
+        if self.telemetry.cpu_clock_mhz is not None:
+            channels += [("cpu_clock_max", "clock", "MHz"), ("cpu_clock_min", "clock", "MHz")]
+        if self.telemetry.temperature_c is not None:
+            channels.append(("temperature.0-cpu", "temperature", "C"))
+        if "heat" in self.model_fields_set:
+            channels.append(("throttle_flags", "throttle", "bits"))
+        if "interference" in self.model_fields_set:
+            channels += [
+                ("voluntary_switches", "context_switches", "switches"),
+                ("involuntary_switches", "context_switches", "switches"),
+                ("worker_running", "time", "ns"),
+                ("worker_waiting", "time", "ns"),
+                ("cores_busy", "time", "ns"),
+                ("cores_stolen", "time", "ns"),
+            ]
+        if channels:
+            listed = [dict(zip(("name", "quantity", "unit"), one, strict=True)) for one in channels]
+            found["telemetry"] = _info(self.telemetry.rate_hz, "", listed)
+        return found
+
+
+def _info(rate_hz: float, scope: str, channels: list[dict[str, str]]) -> dict[str, Any]:
+    words = "as the scenario has it"
+    return {"rate_hz": rate_hz, "resolution": words, "scope": scope, "channels": channels, "absent": {}}
+
+
+class SceneTable(_Table):
+    """The stand-in scene, in patches; another picture is given with --scene."""
+
+    rows: Annotated[int, Field(ge=1, le=40)] = 2
+    columns: Annotated[int, Field(ge=1, le=40)] = 3
+
+
+class ImagesTable(_Table):
+    """The stand-in images that accuracy is taken on; 0 for none."""
+
+    n: Annotated[int, Field(ge=0, le=5000)] = 0
+
+
+class Scenario(_Table):
+    """A whole scenario; `default` is what every variant has unless it says otherwise itself."""
+
+    schema_version: Literal[1]
+    name: Text
+    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 7
+    classes: Annotated[tuple[Text, ...], Field(min_length=2, max_length=100)] = (
+        "water",
+        "ice",
+        "vegetation",
+        "bare",
+        "cloud",
+    )
+    scene: SceneTable = SceneTable()
+    images: ImagesTable = ImagesTable()
+    variants: Annotated[dict[str, Play], Field(min_length=1, max_length=MAX_VARIANTS)]
+
+    @model_validator(mode="after")
+    def _names(self) -> Scenario:
+        if len(set(self.classes)) != len(self.classes):
+            raise ValueError("two classes have the same name")
+        return self

@@ -1,0 +1,117 @@
+"""Why no further session of a trial was measured, in words, from what is on disk."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from edgebench.fit.settled import Rule, Standing, standing
+from edgebench.fit.types import Ended, EndedBy, TrialStatus, TrialSummary
+from edgebench.plan.amounts import duration_text, share_text
+from edgebench.stats.spending import SPENDING_NAME
+from edgebench.store.records import RunRecord, SessionRecord
+
+_NAMES = 3  # requirements that are named; of more, the number is said
+
+
+def with_end(
+    summary: TrialSummary, records: Sequence[SessionRecord], rule: Rule, run: RunRecord | None
+) -> TrialSummary:
+    """The summary with why its measuring ended, and with the status that this gives it.
+
+    Args:
+        summary: with the status that the mere number of sessions gives it.
+        records: all sessions of the trial, failed ones too.
+        rule: what its experiment was planned with.
+        run: how the last run of the experiment ended, where that is known.
+    """
+    if summary.status == "unsupported":
+        return summary
+    ok = sum(record.status == "ok" for record in records)
+    far = standing(summary, ok, rule)
+    by = _by(far, ok, records, rule, run)
+    ended = Ended(by, ok, far.half_width, far.unsettled, _text(by, far, ok, rule, run))
+    status: TrialStatus = summary.status
+    # The time that was given is as good a reason to stop as any, once an interval is there.
+    if by == "rule" or (by == "time" and rule.asked and ok >= rule.least):
+        status = "done"
+    reason = "" if status == "done" else summary.reason
+    if (status == "partial" and rule.asked) or (status in ("partial", "not_run") and by == "time"):
+        reason = f"{ended.text}{_failed(records)}"
+    return replace(summary, status=status, reason=reason, ended=ended)
+
+
+def _by(
+    far: Standing, ok: int, records: Sequence[SessionRecord], rule: Rule, run: RunRecord | None
+) -> EndedBy:
+    if rule.asked and far.reached:
+        return "rule"
+    if ok >= rule.most:
+        return "most" if rule.asked else "sessions"
+    if _given_up(records) or (run is not None and run.ended == "complete"):
+        return "failures"
+    return "time" if run is not None and run.ended == "time" else "interrupted"
+
+
+def _failed(records: Sequence[SessionRecord]) -> str:
+    count = sum(record.status not in ("ok", "interrupted") for record in records)
+    return f", {count} failed" if count else ""
+
+
+def _given_up(records: Sequence[SessionRecord]) -> bool:
+    """Whether the last sessions failed again and again, or gave other outputs."""
+    last = [record.status for record in records if record.status != "interrupted"][-2:]
+    return last[-1:] == ["golden_mismatch"] or (len(last) == 2 and "ok" not in last)
+
+
+def _text(by: EndedBy, far: Standing, ok: int, rule: Rule, run: RunRecord | None) -> str:
+    sessions = "1 session" if ok == 1 else f"{ok} sessions"
+    most = f"{ok} of {'at most ' if rule.asked else ''}{rule.most} sessions"
+    if by == "sessions":
+        return f"{sessions}, as planned"
+    if by == "rule":
+        return _reached(far, sessions, rule)
+    open_ = _open(far, rule)
+    if by == "most":
+        return f"{sessions}, the most allowed, {open_}"
+    if by == "failures":
+        return f"given up after sessions that failed, with {most}"
+    if by == "time":
+        given = duration_text(run.max_time_s) if run is not None and run.max_time_s else "given"
+        return ", ".join(part for part in (f"time of {given} over after {most}", open_) if part)
+    return f"stopped after {most}"
+
+
+def _reached(far: Standing, sessions: str, rule: Rule) -> str:
+    said = []
+    if far.narrow and rule.target_ci is not None and far.half_width is not None:
+        said.append(f"half-width {_rounded_up(far.half_width)} of {share_text(rule.target_ci)} asked")
+    if far.decided:
+        said.append("every verdict settled")
+    how = f" ({SPENDING_NAME})" if far.decided else ""
+    return f"{' and '.join(said)}, after {sessions}{how}"
+
+
+def _open(far: Standing, rule: Rule) -> str:
+    """What was asked for and is not there."""
+    said = []
+    if rule.target_ci is not None:
+        now = "no interval yet" if far.half_width is None else f"now {_rounded_up(far.half_width)}"
+        said.append(f"without reaching {share_text(rule.target_ci)}: {now}")
+    if far.unsettled:
+        count = len(far.unsettled)
+        named = ", ".join(far.unsettled[:_NAMES]) + (f" and {count - _NAMES} more" if count > _NAMES else "")
+        said.append(f"not settled: {named}")
+    return "; ".join(said)
+
+
+def _rounded_up(share: float) -> str:
+    """A half-width in percent with two digits, never shown narrower than it is."""
+    percent = 100 * share
+    if percent <= 0:
+        return "0 %"
+    places = max(0, 1 - math.floor(math.log10(percent)))
+    step = 10.0**-places
+    rounded = math.ceil(percent / step - 1e-9) * step
+    return f"{rounded:.0f} %" if rounded >= 10 else f"{rounded:.2g} %"

@@ -1,0 +1,58 @@
+"""Shares and durations as people write them: `1%`, `0.01`, `30m`, `1h30m`."""
+
+from __future__ import annotations
+
+import re
+
+_SHARE = re.compile(r"(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]+)?)\s*(?P<percent>%?)", re.IGNORECASE)
+_PART = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>h|min|m|s)", re.IGNORECASE)
+_SECONDS = {"h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0}
+
+
+def share(value: object) -> object:
+    """`1%` and `0.01` as 0.01; anything that is no text is returned as it is.
+
+    Raises ValueError for a text that is neither.
+    """
+    if not isinstance(value, str):
+        return value
+    found = _SHARE.fullmatch(value.strip())
+    if found is None:
+        raise ValueError("write a share of the value, such as 1% or 0.01")
+    number = float(found["number"])
+    return number / 100 if found["percent"] else number
+
+
+def duration_s(value: object) -> object:
+    """`30m`, `90s`, `2h` and `1h30m` as seconds; a plain number is seconds, as anything that is no text.
+
+    Raises ValueError for a text that is no duration.
+    """
+    if not isinstance(value, str):
+        return value
+    text = "".join(value.split())
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    parts = list(_PART.finditer(text))
+    if not parts or "".join(part[0] for part in parts) != text:
+        raise ValueError("write a duration such as 30m, 90s, 2h or 1h30m; a plain number is seconds")
+    return sum(float(part["number"]) * _SECONDS[part["unit"].lower()] for part in parts)
+
+
+def share_text(number: float) -> str:
+    """A share of one as percent, with as many digits as it needs: `1 %`, `0.25 %`."""
+    return f"{100 * number:.3g} %"
+
+
+def duration_text(seconds: float) -> str:
+    """Seconds in words: `30 min`, `90 s`, `1 h 30 min`."""
+    whole = round(seconds)
+    if seconds < 60 or seconds != whole or whole % 60:
+        return f"{seconds:g} s"
+    hours, minutes = divmod(whole // 60, 60)
+    parts = [f"{hours} h"] if hours else []
+    if minutes:
+        parts.append(f"{minutes} min")
+    return " ".join(parts)

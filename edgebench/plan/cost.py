@@ -1,0 +1,119 @@
+"""What a plan will cost: sessions and seconds a trial, and whether they resolve what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edgebench.models.cache import Cache
+from edgebench.plan.amounts import share_text
+from edgebench.plan.beside import meters_of
+from edgebench.plan.estimate import Estimate, estimate, known_cost
+from edgebench.plan.spread import ASSUMED, Spread, known_spread
+from edgebench.plan.trials import Plan, PlannedTrial
+from edgebench.stats.forecast import Resolves
+from edgebench.stats.intervals import CONFIDENCE
+from edgebench.stats.spending import STOPPING_CONFIDENCE
+
+USUAL_TARGET = 0.01
+"""The half-width that is spoken of where none was asked for: a usual wish, as a share of image_s."""
+
+
+@dataclass(frozen=True)
+class TrialCost:
+    """One trial's part.
+
+    Attributes:
+        spread: between its sessions, measured or assumed.
+        needed: sessions for the target's half-width; None above 10,000.
+        resolves: whether the sessions that the plan allows will reach it.
+        expected: sessions that will be measured.
+        most: sessions that may be measured.
+    """
+
+    trial: PlannedTrial
+    estimate: Estimate
+    spread: Spread
+    needed: int | None
+    resolves: Resolves
+    expected: int
+    most: int
+
+    def seconds(self, sessions: int) -> float:
+        """What so many of its sessions take, accuracy included."""
+        return self.estimate.session_s * sessions + self.estimate.accuracy_s
+
+
+def target_of(plan: Plan) -> float:
+    """The half-width that the forecast is about."""
+    return USUAL_TARGET if plan.target_ci is None else plan.target_ci
+
+
+def costs_of(plan: Plan, cache: Cache, idle_s: float) -> list[TrialCost]:
+    """The trials' costs in the plan's order; `idle_s` is the idle window beside a session with a meter."""
+    return [_cost(plan, trial, cache, idle_s) for trial in plan.trials]
+
+
+def whole_s(plan: Plan, costs: Sequence[TrialCost], *, most: bool = False) -> float:
+    """Seconds of the whole run: hosts are measured side by side, so the slowest of them; at most its time."""
+    by_host: dict[str | None, float] = {}
+    for one in costs:
+        host = one.trial.target.host
+        sessions = one.most if most else one.expected
+        by_host[host] = by_host.get(host, 0.0) + one.seconds(sessions)
+    longest_s = max(by_host.values(), default=0.0)
+    return longest_s if plan.max_time_s is None else min(longest_s, plan.max_time_s)
+
+
+def resolution_notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
+    """Which trials the planned sessions will not, or may not, bring to the target; nothing for the others."""
+    target = share_text(target_of(plan))
+    most = "at most " if plan.adaptive else ""
+    notes = []
+    for word, verb in (("no", "will not"), ("unclear", "may not")):
+        some = [one for one in costs if one.resolves == word]
+        if some:
+            which = "" if len(some) == len(costs) else f" for {len(some)} of {len(costs)} trials"
+            sessions = f"{most}{plan.sessions} {'session' if plan.sessions == 1 else 'sessions'}"
+            notes.append(f"{sessions} {verb} resolve {target} of image_s{which}: {_enough(some)}")
+    return notes
+
+
+def spread_note(costs: Sequence[TrialCost]) -> str:
+    """Where the forecast's spread comes from."""
+    measured = [one.spread.share for one in costs if one.spread.measured]
+    assumed = f"{share_text(ASSUMED)} between sessions is assumed"
+    if not measured:
+        return f"{assumed}: none was measured here yet"
+    low, high = share_text(min(measured)), share_text(max(measured))
+    said = f"between sessions lay {low if low == high else f'{low} to {high}'} when last measured here"
+    return said if len(measured) == len(costs) else f"{said}; for the other trials {assumed}"
+
+
+def _cost(plan: Plan, trial: PlannedTrial, cache: Cache, idle_s: float) -> TrialCost:
+    seconds = estimate(
+        known_cost(cache, trial.inputs, trial.variant, trial.macs),
+        patches=plan.scene_of(trial).patches,
+        passes=plan.passes,
+        idle_s=idle_s if meters_of(trial.target) else 0.0,
+        images=images.n if (images := plan.images_of(trial)) else 0,
+        period_s=plan.period_s,
+        sustained_s=plan.sustained_s,
+    )
+    spread = known_spread(cache, trial.inputs)
+    target = target_of(plan)
+    confidence = CONFIDENCE if plan.target_ci is None else STOPPING_CONFIDENCE
+    found = spread.forecast(plan.sessions, target, confidence)
+    needed = found.sessions_needed
+    expected = plan.sessions
+    if plan.target_ci is not None and needed is not None:
+        expected = min(plan.sessions, max(needed, plan.min_sessions))
+    return TrialCost(trial, seconds, spread, needed, found.resolves, expected, plan.sessions)
+
+
+def _enough(costs: Sequence[TrialCost]) -> str:
+    needed = [one.needed for one in costs if one.needed is not None]
+    if not needed:
+        return "no number up to 10,000 will"
+    low, high = min(needed), max(needed)
+    return f"about {low} will" if low == high else f"about {low} to {high} will"

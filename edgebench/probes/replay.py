@@ -1,0 +1,87 @@
+"""What a replay has for its probes: `replay` the meter, `replay:telemetry` the monitor, both on its clock.
+
+The worker beside it writes its samples into a file of its own process's number, in a folder of this user
+alone. The probe opens it when it starts and gives everything in it when it is stopped: nothing is sampled,
+and no time of this machine is in it.
+"""
+
+import json
+import os
+import stat
+import tempfile
+from typing import IO, Any, Dict, Iterator, List, Tuple
+
+PLACE = "board"
+WORKER_PID = "EDGEBENCH_WORKER_PID"
+MAX_BYTES = 64 << 20
+CHUNK = 4096
+
+Chunk = Tuple[List[int], Dict[str, List[float]]]
+
+
+class ProbeMissing(Exception):
+    """Nothing is played for this probe."""
+
+    denied = False
+
+    def __init__(self, reason: str, fix: str) -> None:
+        super(ProbeMissing, self).__init__(reason)
+        self.reason = reason
+        self.fix = fix
+
+
+class ReplayProbe:
+    """Gives the samples of one address; `file` is open and may have lost its name by the end."""
+
+    def __init__(self, address: str, info: Dict[str, Any], file: IO[bytes]) -> None:
+        self._file = file
+        self._of = info.get("of", address)  # a stored result's own name of it
+        told = {name: value for name, value in info.items() if name != "of"}
+        self.info: Dict[str, Any] = dict(told, kind="replay", address=address)
+        # A stop may come before anybody waits for it.
+        self._wake, self._waker = os.pipe()
+
+    def start(self) -> None:
+        """Nothing to do: what there is to say is known at the end."""
+
+    def stop(self) -> None:
+        """Have everything given."""
+        os.write(self._waker, b"x")
+
+    def __iter__(self) -> Iterator[Chunk]:
+        os.read(self._wake, 1)
+        with self._file as file:
+            left = MAX_BYTES
+            for line in file:
+                left -= len(line)
+                if left < 0:
+                    raise ValueError("the samples of this session take more than {} bytes".format(MAX_BYTES))
+                told = json.loads(line.decode())
+                if told.get("to") != self._of:
+                    continue
+                stamps, values = told["t"], told["values"]
+                for first in range(0, len(stamps), CHUNK):
+                    end = first + CHUNK
+                    yield stamps[first:end], {name: values[name][first:end] for name in values}
+
+
+def open_probe(address: str) -> ReplayProbe:
+    """The probe of `replay` (the meter), `replay:telemetry`, or `replay:KIND:ADDRESS` of a stored result."""
+    folder = os.path.join(tempfile.gettempdir(), "edgebench-replay-{}".format(os.getuid()))
+    path = os.path.join(folder, "{}.samples".format(int(os.environ.get(WORKER_PID) or 0)))
+    fix = "use it beside --device replay, with a source that has such samples"
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        raise ProbeMissing("the worker beside it replays no samples", fix) from None
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+        os.close(file)
+        raise ProbeMissing("{} is not a file of this user".format(path), "remove it")
+    opened = os.fdopen(file, "rb")
+    told: Dict[str, Any] = json.loads(opened.readline(1 << 20).decode())["probes"]
+    if address not in told:
+        opened.close()
+        named = ", ".join("replay:{}".format(one) if one else "replay" for one in sorted(told))
+        raise ProbeMissing("the source has no samples of that probe", "it has {}".format(named or "none"))
+    return ReplayProbe(address, told[address], opened)

@@ -1,0 +1,153 @@
+"""Is B different from A? Session medians against session medians.
+
+Different takes two things: that chance alone does not do it (Welch's test, since two devices need not scatter
+alike) and that it is large enough to matter. The ratio's interval is Fieller's ("Some problems in interval
+estimation", 1954) with Welch's degrees of freedom, so that it excludes 1 exactly where the test says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from edgebench.stats.intervals import MIN_SESSIONS
+
+ALPHA = 0.05
+MINIMUM_EFFECT = 0.03
+
+RANK_SESSIONS = 5
+"""Mann-Whitney's smallest p is 0.10 at 3 against 3 sessions: below 5 a side it can hardly say anything."""
+
+Word = Literal["same", "better", "worse", "undecided"]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """B against A.
+
+    Attributes:
+        word: better or worse where the difference is significant and at least the minimum effect; same where
+            the ratio's whole interval is nearer to 1 than that; else undecided.
+        ratio: mean of B's session medians over A's.
+        low, high: the ratio's interval at 1 - alpha; None where there is none, with the reason.
+        p: of Welch's test, two-sided; None below MIN_SESSIONS sessions a side.
+        test: its name.
+        rank_p: of Mann-Whitney's test, from RANK_SESSIONS sessions a side. It decides nothing: where it
+            contradicts `word`, a few sessions stand far off the rest.
+        reason: why a figure is missing.
+    """
+
+    word: Word
+    ratio: float
+    low: float | None
+    high: float | None
+    p: float | None
+    test: str = "Welch"
+    rank_p: float | None = None
+    reason: str = ""
+
+
+class Ratios(NamedTuple):
+    """B over A for many pairs at once, each float64 [...]; bounds are infinite where Fieller gives none."""
+
+    ratio: Floats
+    low: Floats
+    high: Floats
+    p: Floats
+
+
+def compare(
+    a_medians: Sequence[float],
+    b_medians: Sequence[float],
+    *,
+    lower_is_better: bool,
+    minimum_effect: float = MINIMUM_EFFECT,
+    alpha: float = ALPHA,
+) -> Comparison:
+    """B against A.
+
+    Args:
+        a_medians: one number a session, above 0 and finite.
+        b_medians: the same of B, in the same unit.
+        lower_is_better: as for times and watts; False as for images a second.
+        minimum_effect: the smallest ratio that counts, as a share: 0.03 is 3 % more or less.
+        alpha: in so many comparisons of like with like the test may be wrong.
+
+    Raises ValueError for an empty side, a value that is not above 0 and finite, an effect below 0 or an alpha
+    that is no share.
+    """
+    if minimum_effect < 0 or not 0 < alpha < 1:
+        raise ValueError("the minimum effect is at least 0 and alpha between 0 and 1")
+    a, b = (np.asarray(side, dtype=np.float64) for side in (a_medians, b_medians))
+    if not a.size or not b.size:
+        raise ValueError("a side has no session")
+    if not all(np.isfinite(side).all() and (side > 0).all() for side in (a, b)):
+        raise ValueError("a median is not above 0 and finite")
+    fewest = min(a.size, b.size)
+    if fewest < MIN_SESSIONS:
+        reason = f"a comparison takes {MIN_SESSIONS} sessions a side and there are {fewest}"
+        return Comparison("undecided", float(b.mean() / a.mean()), None, None, None, reason=reason)
+    found = ratios(a, b, alpha)
+    low, high = float(found.low), float(found.high)
+    bounded = math.isfinite(low) and math.isfinite(high)
+    return Comparison(
+        word=_word(found, lower_is_better, minimum_effect, alpha),
+        ratio=float(found.ratio),
+        low=low if bounded else None,
+        high=high if bounded else None,
+        p=float(found.p),
+        rank_p=_rank_p(a, b) if fewest >= RANK_SESSIONS else None,
+        reason="" if bounded else "A's sessions differ so much that the ratio has no bounds",
+    )
+
+
+def ratios(a: Floats, b: Floats, alpha: float = ALPHA) -> Ratios:
+    """B over A over the last axis, float64 [..., K] each and K at least 2, with Welch's p."""
+    mean_a, mean_b = a.mean(axis=-1), b.mean(axis=-1)
+    error_a, error_b = (side.var(axis=-1, ddof=1) / side.shape[-1] for side in (a, b))
+    error = error_a + error_b
+    # Sessions that are all equal leave no error, and nothing that could be due to chance.
+    exact = error <= np.square(mean_a + mean_b) * 1e-30
+    whole = np.where(exact, 1.0, error)
+    degrees = np.where(
+        exact,
+        1.0,
+        whole**2 / np.where(exact, 1.0, error_a**2 / (a.shape[-1] - 1) + error_b**2 / (b.shape[-1] - 1)),
+    )
+    t = np.abs(mean_b - mean_a) / np.sqrt(whole)
+    p = np.where(exact, np.where(mean_a == mean_b, 1.0, 0.0), 2 * special.stdtr(degrees, -t))
+    ratio = mean_b / mean_a
+    reach = special.stdtrit(degrees, 1 - alpha / 2) ** 2
+    # |b - r a|^2 <= t^2 (var b + r^2 var a), solved for r.
+    first = mean_a**2 - reach * error_a
+    root = np.sqrt(np.maximum((mean_a * mean_b) ** 2 - first * (mean_b**2 - reach * error_b), 0.0))
+    bounded = first > 0
+    divisor = np.where(bounded, first, 1.0)
+    low = np.where(bounded, (mean_a * mean_b - root) / divisor, -np.inf)
+    high = np.where(bounded, (mean_a * mean_b + root) / divisor, np.inf)
+    return Ratios(ratio, np.where(exact, ratio, low), np.where(exact, ratio, high), np.asarray(p))
+
+
+def different(
+    found: Ratios, minimum_effect: float = MINIMUM_EFFECT, alpha: float = ALPHA
+) -> NDArray[np.bool_]:
+    """Which of them are significant and at least the minimum effect, bool [...]."""
+    return np.asarray((found.p < alpha) & (np.abs(found.ratio - 1) >= minimum_effect))
+
+
+def _word(found: Ratios, lower_is_better: bool, minimum_effect: float, alpha: float) -> Word:
+    if different(found, minimum_effect, alpha):
+        return "better" if (found.ratio < 1) == lower_is_better else "worse"
+    inside = found.low > 1 - minimum_effect and found.high < 1 + minimum_effect
+    return "same" if inside else "undecided"
+
+
+def _rank_p(a: Floats, b: Floats) -> float:
+    return float(stats.mannwhitneyu(a, b, alternative="two-sided").pvalue)

@@ -1,0 +1,188 @@
+"""Will so many sessions resolve that? Asked before they are paid for, or while they are measured.
+
+The spread between sessions is itself only estimated from a few of them, so a forecast is a probability: of k
+sessions whose squared deviations sum to Q, the sum over K sessions is Q * (1 + F * (K - k) / (k - 1)), where
+F follows Fisher's distribution with (K - k, k - 1) degrees of freedom (the posterior predictive under
+Jeffreys' prior, exact for normal sessions: Geisser, "Predictive Inference", 1993).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, t_quantile
+
+MOST_SESSIONS = 10_000
+SURE = 0.9
+"""A forecast says yes or no where it is right in at least that share; between, it is unclear."""
+
+DRAWS = 4000
+
+Resolves = Literal["yes", "no", "unclear"]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Whether a number of sessions will do.
+
+    Attributes:
+        resolves: yes or no where that is at least 90 % sure.
+        sessions_needed: how many will do if the spread is what it seems to be; None above MOST_SESSIONS, or
+            where the spread is not known.
+        probability: that the planned sessions resolve it; None where the spread is not known.
+    """
+
+    resolves: Resolves
+    sessions_needed: int | None
+    probability: float | None
+
+
+def half_width(spread: float, sessions: int, confidence: float = CONFIDENCE) -> float:
+    """Half the width of the interval over so many sessions, in the unit of their standard deviation."""
+    return t_quantile(confidence, sessions - 1) * spread / math.sqrt(sessions)
+
+
+def sessions_for(spread: float, target: float, confidence: float = CONFIDENCE) -> int | None:
+    """The fewest sessions whose interval is no wider than plus or minus `target`.
+
+    Args:
+        spread: standard deviation between sessions, as a share of the value (or both in its unit).
+        target: half the interval's width, as a share of the value.
+        confidence: of the two-sided interval.
+
+    Returns:
+        At least MIN_SESSIONS; None above MOST_SESSIONS.
+
+    Raises ValueError unless the spread is at least 0 and the target above 0, both finite.
+    """
+    if not (0 <= spread < math.inf and 0 < target < math.inf):
+        raise ValueError("the spread is at least 0 and the target above 0")
+    if half_width(spread, MOST_SESSIONS, confidence) > target:
+        return None
+    low, high = MIN_SESSIONS - 1, MOST_SESSIONS
+    # The half-width falls with every session, so halving the range finds the first that is narrow enough.
+    while high - low > 1:
+        middle = (low + high) // 2
+        if half_width(spread, middle, confidence) <= target:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def forecast(
+    medians_so_far: Sequence[float],
+    sessions_planned: int,
+    *,
+    target_half_width: float | None = None,
+    limit: float | None = None,
+    confidence: float = CONFIDENCE,
+) -> Forecast:
+    """Whether `sessions_planned` sessions, those so far among them, will resolve a target or a limit.
+
+    Args:
+        medians_so_far: one number a session, in any unit.
+        sessions_planned: how many there will be in all, at least MIN_SESSIONS.
+        target_half_width: resolved when half the interval is at most this share of the value.
+        limit: resolved when the interval lies wholly on one side of it; in the medians' unit.
+        confidence: of the interval.
+
+    Raises ValueError unless exactly one of target and limit is given, for fewer than MIN_SESSIONS planned
+    sessions, and for a median that is not finite.
+    """
+    if (target_half_width is None) == (limit is None):
+        raise ValueError("a forecast takes a target or a limit, one of the two")
+    if sessions_planned < MIN_SESSIONS:
+        raise ValueError(f"an interval takes {MIN_SESSIONS} sessions")
+    values = np.asarray(medians_so_far, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError("a median is not finite")
+    if values.size < 2:
+        return Forecast("unclear", None, None)
+    centre = float(values.mean())
+    spread = float(values.std(ddof=1))
+    half = abs(target_half_width * centre) if target_half_width is not None else abs(centre - (limit or 0.0))
+    needed = sessions_for(spread, half, confidence) if half > 0 else None
+    if target_half_width is not None:
+        probability = _narrow(spread, values.size, sessions_planned, half, confidence)
+    else:
+        probability = _decided(centre - (limit or 0.0), spread, values.size, sessions_planned, confidence)
+    return Forecast(_word(probability), needed, probability)
+
+
+def forecast_anew(
+    spread: float,
+    spread_sessions: int,
+    sessions_planned: int,
+    target: float,
+    confidence: float = CONFIDENCE,
+) -> Forecast:
+    """The same for an experiment that starts from nothing, with a spread that an earlier one showed.
+
+    Args:
+        spread: standard deviation between the earlier sessions, as a share of the value.
+        spread_sessions: how many sessions it came from, at least 2.
+        sessions_planned: how many the new experiment takes.
+        target: half the interval's width that is asked for, as a share of the value.
+        confidence: of the interval.
+
+    Raises ValueError for fewer sessions, or a spread or target that `sessions_for` refuses.
+    """
+    if spread_sessions < 2 or sessions_planned < MIN_SESSIONS:
+        raise ValueError(f"a spread takes 2 sessions and an interval {MIN_SESSIONS}")
+    needed = sessions_for(spread, target, confidence)
+    unit = half_width(1.0, sessions_planned, confidence)
+    if spread == 0:
+        return Forecast("yes", needed, 1.0)
+    ratio = (target / unit / spread) ** 2
+    probability = float(special.fdtr(sessions_planned - 1, spread_sessions - 1, ratio))
+    return Forecast(_word(probability), needed, probability)
+
+
+def _word(probability: float) -> Resolves:
+    return "yes" if probability >= SURE else "no" if probability <= 1 - SURE else "unclear"
+
+
+def _narrow(spread: float, sessions: int, planned: int, half: float, confidence: float) -> float:
+    """The probability that the interval over `planned` sessions is no wider than plus or minus `half`."""
+    widest = half / half_width(1.0, max(sessions, planned), confidence)
+    if sessions >= planned or spread == 0:
+        return float(spread <= widest)
+    growth = (widest / spread) ** 2 * (planned - 1) / (sessions - 1) - 1
+    if growth <= 0:
+        return 0.0
+    more = planned - sessions
+    return float(special.fdtr(more, sessions - 1, growth * (sessions - 1) / more))
+
+
+def _decided(away: float, spread: float, sessions: int, planned: int, confidence: float) -> float:
+    """The probability that the interval over `planned` sessions excludes a limit `away` from the mean."""
+    if sessions >= planned or spread == 0:
+        return float(abs(away) > half_width(spread, max(sessions, planned), confidence))
+    normal, chi_pilot, chi_more = _draws(sessions, planned - sessions)
+    more = planned - sessions
+    deviations = spread**2 * (sessions - 1)
+    sigma = np.sqrt(deviations / chi_pilot)
+    # The mean of the sessions to come, as the pilot foretells it, and what joining the two adds.
+    step = normal * sigma * math.sqrt(1 / sessions + 1 / more)
+    mean = away + step * more / planned
+    total = deviations + sigma**2 * chi_more + step**2 * sessions * more / planned
+    spreads = np.sqrt(total / (planned - 1))
+    decided = np.abs(mean) > half_width(1.0, planned, confidence) * spreads
+    return float(np.mean(decided))
+
+
+@lru_cache(maxsize=64)
+def _draws(sessions: int, more: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The same draws for every forecast of these counts, so that equal medians give equal forecasts."""
+    generator = np.random.default_rng((sessions, more))
+    chi_more = generator.chisquare(more - 1, DRAWS) if more > 1 else np.zeros(DRAWS)
+    return generator.standard_normal(DRAWS), generator.chisquare(sessions - 1, DRAWS), chi_more

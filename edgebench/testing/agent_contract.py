@@ -1,0 +1,198 @@
+"""What a backend whose device runs Python promises: its runner's file, and what becomes of its workers."""
+
+from __future__ import annotations
+
+import ast
+import os
+import signal
+import statistics
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from edgebench.contract import Device, Pass
+from edgebench.errors import SessionError
+from edgebench.measure.golden import compare, require
+from edgebench.models.artifact import Artifact
+from edgebench.testing.backend_kit import BackendKit
+from edgebench.testing.imports import foreign_imports
+from edgebench.testing.plugin import NOTE
+from edgebench.testing.problems import fail, problems
+from edgebench.testing.pythons import judge_syntax
+from edgebench.testing.workers import runs, workers
+
+COST_PASSES = 5
+
+
+class AgentContract:
+    """The device's half of the contract; its tests skip where the device has no agent."""
+
+    def test_runner_files(self, edgebench_backend: BackendKit) -> None:
+        """They are there, no two share a name, and the first has `load(path, options)`."""
+        files = edgebench_backend.agent_backend().runner_files()
+        with problems() as found:
+            if not found.unless(bool(files), "runner_files() names no file", "name the runner first"):
+                return found.report()
+            for file in files:
+                found.unless(file.is_file(), f"there is no runner file {file}", "ship it with the package")
+            names = [file.name for file in files]
+            found.unless(
+                len(set(names)) == len(names),
+                f"two runner files share a name: {names}",
+                "they share a folder there",
+            )
+            if files[0].is_file():
+                found.unless(
+                    _arguments_of_load(files[0].read_text(encoding="utf-8")) == 2,
+                    f"{files[0].name} has no function load(path, options) at its top level",
+                    "the worker calls it with the artifact's path and the options",
+                )
+
+    def test_runner_is_python_3_6(
+        self, edgebench_backend: BackendKit, record_property: Callable[[str, object], None]
+    ) -> None:
+        """The boards' Pythons are old; who looked stands in the summary."""
+        kit = edgebench_backend
+        with problems() as found:
+            for file in kit.agent_backend().runner_files():
+                verdict = judge_syntax(file)
+                judges = ", ".join(verdict.judges)
+                record_property(NOTE, f"{kit.backend.name}: {file.name} was held to Python 3.6 by {judges}")
+                for problem in verdict.problems:
+                    found.add(
+                        f"{file.name} is no Python 3.6: {problem}",
+                        "no walrus, no dataclasses, no `from __future__ import annotations`, no f'{x=}'",
+                    )
+
+    def test_runner_imports(self, edgebench_backend: BackendKit) -> None:
+        """The standard library, numpy and the declared runtime: nothing else is on the board."""
+        kit = edgebench_backend
+        files = kit.agent_backend().runner_files()
+        allowed = {"numpy"} | kit.runtime_modules() | {file.stem for file in files}
+        with problems() as found:
+            for file in files:
+                for foreign in foreign_imports(file, allowed):
+                    found.add(
+                        foreign,
+                        "do without it, or declare the runtime's distribution in board_packages "
+                        "(or its module in runtime_modules of the test)",
+                    )
+
+    def test_a_killed_worker_is_a_crash(self, edgebench_backend: BackendKit) -> None:
+        """SIGKILL amid the measuring: the session ends as a crash, and the next one works."""
+        kit = edgebench_backend
+        kit.agent_backend()
+        _check_end(kit, kit.device, signal.SIGKILL, "crash")
+
+    def test_a_stopped_worker_is_a_timeout(self, edgebench_backend: BackendKit) -> None:
+        """SIGSTOP amid the measuring: the session ends as a timeout, and the next one works."""
+        kit = edgebench_backend
+        device = kit.impatient()
+        try:
+            _check_end(kit, device, signal.SIGSTOP, "timeout")
+        finally:
+            device.close()
+
+    def test_the_workers_cost(
+        self, edgebench_backend: BackendKit, record_property: Callable[[str, object], None]
+    ) -> None:
+        """What the loop costs a patch beside the runner's infer: a line of the summary, judged by nobody."""
+        kit = edgebench_backend
+        kit.agent_backend()
+        if kit.plays:
+            pytest.skip(f"{kit.backend.name} plays the times that it was given: nothing is measured")
+        artifact = kit.artifact()
+        with kit.device.session(artifact, kit.settings()) as session:
+            session.golden()
+            passes = list(session.measure(kit.plan(artifact, COST_PASSES)))
+        steady = [one for one in passes if one.phase == "steady"]
+        if len(steady) != COST_PASSES:
+            fail(f"{len(steady)} steady passes came, {COST_PASSES} were due", "see the passes over a scene")
+        loop_us = statistics.median(outside_us(one, one.stages) for one in steady)
+        rest_us = statistics.median(outside_us(one, ("infer",)) for one in steady)
+        record_property(
+            NOTE,
+            f"{kit.backend.name}: the worker's loop costs {loop_us:.1f} us a patch between the stages, "
+            f"{rest_us:.1f} us with patchify and preprocess ({artifact.variant}, batch {artifact.batch})",
+        )
+
+
+def _check_end(kit: BackendKit, device: Device, number: signal.Signals, status: str) -> None:
+    if kit.subject.host is not None:
+        pytest.skip(f"the worker is on {kit.subject.host}: only one on this machine is ended on purpose")
+    artifact = kit.artifact()
+    error, worker = _ended_by(kit, device, artifact, number)
+    with problems() as found:
+        if found.unless(
+            error is not None,
+            f"the session went on to its end although its worker had got {number.name}",
+            "let the worker loop of the agent run the runner, in the worker's own process",
+        ):
+            assert error is not None
+            found.unless(
+                error.status == status,
+                f"after {number.name} the session ended as {error.status} ({error}), {status} was due",
+                "start no process of your own in the runner that outlives the worker",
+            )
+            found.unless(
+                error.stage == "measure", f"{number.name} was told at {error.stage}", "it came amid measuring"
+            )
+        found.unless(
+            not runs(worker),
+            f"the worker is still there after {number.name}",
+            "ignore no signal in the runner",
+        )
+        try:
+            with device.session(artifact, kit.settings()) as session:
+                require(compare(session.golden(), artifact.golden, kit.options))
+        except SessionError as after:
+            found.add(
+                f"the session after {number.name} does not work: {after}",
+                "take no lock and leave no file that only a worker's orderly end removes",
+            )
+
+
+def _ended_by(
+    kit: BackendKit, device: Device, artifact: Artifact, number: signal.Signals
+) -> tuple[SessionError | None, int]:
+    before = workers()
+    worker = 0
+    try:
+        with device.session(artifact, kit.settings()) as session:
+            session.golden()
+            passes = session.measure(kit.plan(artifact, passes=3))
+            next(passes)
+            started = workers() - before
+            if len(started) != 1:
+                fail(f"{len(started)} workers run in one session", "one session is one worker process")
+            [worker] = started
+            os.kill(worker, number)
+            for _ in passes:
+                pass
+    except SessionError as error:
+        return error, worker
+    return None, worker
+
+
+def outside_us(one: Pass, stages: tuple[str, ...]) -> float:
+    """Microseconds a patch in which none of these stages runs; overlapping ones count once."""
+    chosen = [index for index, name in enumerate(one.stages) if name in stages]
+    spans = one.stamps_ns[:, chosen, :].reshape(-1, 2)
+    spans = spans[np.argsort(spans[:, 0])]
+    reached = np.maximum.accumulate(spans[:, 1])
+    begins = np.maximum(spans[1:, 0], reached[:-1])
+    covered = spans[0, 1] - spans[0, 0] + np.maximum(spans[1:, 1] - begins, 0).sum()
+    patches = 0 if one.scores is None else len(one.scores)
+    return float(one.image_ns - covered) / 1e3 / max(patches, 1)
+
+
+def _arguments_of_load(text: str) -> int | None:
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:
+        return None
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and node.name == "load":
+            return len(node.args.args)
+    return None

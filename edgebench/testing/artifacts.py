@@ -1,0 +1,120 @@
+"""What is looked at in an artifact, and artifacts that contradict their own model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from edgebench.contract import PrepareRequest
+from edgebench.models.artifact import Artifact, InputSpec
+from edgebench.models.cache import sha256_file
+from edgebench.testing.problems import Problems
+
+
+def check(found: Problems, artifact: Artifact, request: PrepareRequest, *, played: bool = False) -> None:
+    """Add whatever is wrong with an artifact that was prepared for a request.
+
+    One that is `played` states the size of what it stands for.
+    """
+    what = f"the artifact of {request.variant.name} at batch {request.batch}"
+    found.unless(
+        artifact.variant == request.variant.name and artifact.batch == request.batch,
+        f"{what} says that it is {artifact.variant} at batch {artifact.batch}",
+        "copy variant and batch from the request",
+    )
+    if found.unless(
+        artifact.path.is_file(), f"{what}: there is no file {artifact.path}", "put it into the cache"
+    ):
+        found.unless(
+            artifact.sha256 == sha256_file(artifact.path),
+            f"{what}: sha256 is not that of its file",
+            "take the path and the hash that Cache.add_bytes or Cache.add_file return",
+        )
+        found.unless(
+            played or artifact.size_bytes == artifact.path.stat().st_size,
+            f"{what}: size_bytes is {artifact.size_bytes}, the file has {artifact.path.stat().st_size}",
+            "take the size of the file",
+        )
+    found.unless(bool(artifact.format.strip()), f"{what} has no format", "name the format, such as tflite")
+    names = artifact.class_names
+    found.unless(
+        len(names) > 1 and len(set(names)) == len(names) and all(name.strip() for name in names),
+        f"{what}: the class names {names!r} are not two or more, each once",
+        "name the model's outputs in their order",
+    )
+    found.unless_json(artifact.provenance, f"{what}: the provenance")
+    found.unless(
+        Artifact.model_validate_json(artifact.model_dump_json()) == artifact,
+        f"{what} comes back from JSON as another",
+        "keep plain values in provenance",
+    )
+    _check_input(found, artifact.input, what)
+    _check_golden(found, artifact, what)
+
+
+def contradictions(sound: Artifact) -> Iterator[tuple[str, Artifact]]:
+    """Copies that say something else of the input than the model has, and in which words."""
+    spec = sound.input
+    integers = {"scale": 1 / 127.5, "zero_point": -1}
+    for dtype in ("float32", "int8", "uint8", "float16"):
+        if dtype == spec.dtype:
+            continue
+        values = integers if dtype.endswith("int8") else {"scale": None, "zero_point": None}
+        other = spec.model_copy(update={"dtype": dtype, **values})
+        yield f"an input of {dtype} for a model of {spec.dtype}", sound.model_copy(update={"input": other})
+    layout = "NCHW" if spec.layout == "NHWC" else "NHWC"
+    other = spec.model_copy(update={"layout": layout})
+    yield f"a layout of {layout} for a model of {spec.layout}", sound.model_copy(update={"input": other})
+    yield (
+        f"a batch of {sound.batch + 1} for a model of {sound.batch}",
+        sound.model_copy(update={"batch": sound.batch + 1}),
+    )
+
+
+def _check_input(found: Problems, spec: InputSpec, what: str) -> None:
+    found.unless(
+        spec.height > 0 and spec.width == spec.height, f"{what}: patches are square", "see InputSpec"
+    )
+    if spec.dtype in {"int8", "uint8"}:
+        found.unless(
+            spec.scale is not None and spec.scale > 0 and spec.zero_point is not None,
+            f"{what}: an input of {spec.dtype} without scale and zero point",
+            "take both from the converted model: preprocessing is made of them",
+        )
+
+
+def _check_golden(found: Problems, artifact: Artifact, what: str) -> None:
+    golden, spec = artifact.golden, artifact.input
+    if not found.unless(
+        golden.patches.is_file(),
+        f"{what}: there are no golden patches at {golden.patches}",
+        "keep them beside it",
+    ):
+        return
+    found.unless(
+        golden.patches_sha256 == sha256_file(golden.patches),
+        f"{what}: patches_sha256 is not that of the golden patches",
+        "take the path and the hash that the cache returns",
+    )
+    patches = np.load(golden.patches, mmap_mode="r")
+    due = (len(golden.scores), spec.height, spec.width, 3)
+    found.unless(
+        patches.dtype == np.uint8 and patches.shape == due and len(golden.scores) > 0,
+        f"{what}: golden patches are {patches.dtype} {list(patches.shape)}, uint8 {list(due)} were due",
+        "one patch a row of the golden scores, one at least",
+    )
+    widths = {len(row) for row in golden.scores}
+    found.unless(
+        widths == {len(artifact.class_names)} and bool(np.isfinite(np.concatenate(golden.scores)).all()),
+        f"{what}: golden scores of {sorted(widths)} columns for {len(artifact.class_names)} classes",
+        "one finite score a class",
+    )
+    found.unless(
+        np.isfinite(golden.tolerance) and 0 <= golden.tolerance < 1,
+        f"{what}: a tolerance of {golden.tolerance} catches nothing",
+        "state the largest difference that the runtime's arithmetic explains",
+    )
+    found.unless(
+        bool(golden.reference.strip()), f"{what}: golden scores of nobody", "name what computed them"
+    )

@@ -1,0 +1,90 @@
+"""What pytest loads: the kit's options, fixtures and lines in the summary. Imports pytest alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from edgebench.models.cache import Cache
+    from edgebench.testing.backend_kit import BackendKit
+    from edgebench.testing.probe_kit import ProbeKit
+
+NOTE = "edgebench"
+"""The name of a test's user property that becomes a line of the summary."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of `pytest --pyargs edgebench.testing`."""
+    group = parser.getgroup("edgebench", "EdgeBench's conformance kit (pytest --pyargs edgebench.testing)")
+    group.addoption("--edgebench-backend", metavar="NAME", help="the backend that is held to the contract")
+    group.addoption(
+        "--edgebench-set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="an option of that backend. Repeatable",
+    )
+    group.addoption(
+        "--edgebench-probe", metavar="KIND[:ADDRESS]", help="the probe that is held to the contract"
+    )
+    group.addoption(
+        "--edgebench-host", metavar="USER@BOARD", help="where the backend's device is. Default: this machine"
+    )
+    group.addoption("--edgebench-python", metavar="PATH", help="the Python that the agent and worker run on")
+    group.addoption(
+        "--edgebench-skip",
+        metavar="TEST=REASON",
+        action="append",
+        default=[],
+        help="a test of the contract to leave out, with the reason that is shown. Repeatable",
+    )
+    group.addoption(
+        "--edgebench-require-device",
+        action="store_true",
+        help="fail, rather than skip, where the device or the probe's hardware is not there",
+    )
+
+
+@pytest.fixture(scope="session")
+def edgebench_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    """Where artifacts are prepared: a new folder; a conftest.py may give another one."""
+    from edgebench.models.cache import Cache
+
+    return Cache(tmp_path_factory.mktemp("edgebench-cache"))
+
+
+@pytest.fixture(scope="class")
+def edgebench_backend(request: pytest.FixtureRequest, edgebench_cache: Cache) -> Iterator[BackendKit]:
+    """What the tests of one BackendContract share: its backend, artifacts and open device."""
+    from edgebench.testing.backend_kit import BackendKit
+    from edgebench.testing.subject import backend_subject
+
+    kit = BackendKit(backend_subject(request.cls, request.config), edgebench_cache)
+    yield kit
+    kit.close()
+
+
+@pytest.fixture(scope="class")
+def edgebench_probe(request: pytest.FixtureRequest, edgebench_cache: Cache) -> ProbeKit:
+    """What the tests of one ProbeContract share: its module, and one run of it."""
+    from edgebench.testing.probe_kit import ProbeKit
+    from edgebench.testing.subject import probe_subject
+
+    return ProbeKit(probe_subject(request.cls, request.config), edgebench_cache)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The figures that tests of the contract took, which no test judges."""
+    lines = [
+        str(value)
+        for report in terminalreporter.stats.get("passed", [])
+        for name, value in getattr(report, "user_properties", ())
+        if name == NOTE
+    ]
+    if lines:
+        terminalreporter.section("edgebench")
+        for line in dict.fromkeys(lines):
+            terminalreporter.write_line(line)

@@ -1,0 +1,220 @@
+"""What every probe promises: its module, what it says of itself, and its samples.
+
+It is run as on a board: by the agent's sampler, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from edgebench.contract import ProbeInfo
+from edgebench.testing.imports import foreign_imports
+from edgebench.testing.plugin import NOTE
+from edgebench.testing.probe_kit import ProbeKit
+from edgebench.testing.problems import Problems, fail, problems
+from edgebench.testing.pythons import judge_syntax
+from edgebench.testing.subject import skip_where_asked
+
+SCOPES = ("chip", "module", "board", "usb", "wall")
+UNITS = {"power": "W", "energy": "J"}
+
+
+class ProbeContract:
+    """Derive from it, name the probe, and pytest holds it to the contract.
+
+    Attributes:
+        probe: `KIND` or `KIND:ADDRESS`, or a module that is not registered yet.
+        missing_address: an address at which there is nothing.
+        window_s: for how long it samples; two samples or more have to fall into it.
+        skips: tests that are left out, each with the reason that is shown.
+    """
+
+    probe: ClassVar[str | ModuleType | None] = None
+    missing_address: ClassVar[str] = "/no/such/place/of/edgebench"
+    window_s: ClassVar[float] = 1.0
+    skips: ClassVar[Mapping[str, str]] = {}
+
+    @pytest.fixture(autouse=True)
+    def _leave_out(self, request: pytest.FixtureRequest) -> None:
+        skip_where_asked(type(self), request.node.originalname, request.config)
+
+    def test_it_is_a_probe_module(self, edgebench_probe: ProbeKit) -> None:
+        """PLACE, open_probe(address), and MONITOR where it never has a power channel."""
+        module = edgebench_probe.module
+        place = getattr(module, "PLACE", None)
+        opens = getattr(module, "open_probe", None)
+        monitor = getattr(module, "MONITOR", False)
+        with problems() as found:
+            found.unless(
+                place == "board", f"PLACE is {place!r}", 'write PLACE = "board": it is read on the board'
+            )
+            found.unless(isinstance(monitor, bool), f"MONITOR is {monitor!r}", "write True, or leave it out")
+            found.unless(
+                callable(opens) and _takes_one(opens),
+                "there is no open_probe(address)",
+                "define it in the module",
+            )
+            found.unless(
+                bool((module.__doc__ or "").strip()),
+                "the module has no docstring",
+                "say in its first line what is measured: `edgebench devices` shows it",
+            )
+
+    def test_it_is_python_3_6(
+        self, edgebench_probe: ProbeKit, record_property: Callable[[str, object], None]
+    ) -> None:
+        """The boards' Pythons are old; who looked stands in the summary."""
+        file = edgebench_probe.file
+        verdict = judge_syntax(file)
+        judges = ", ".join(verdict.judges)
+        record_property(NOTE, f"{edgebench_probe.name}: {file.name} was held to Python 3.6 by {judges}")
+        with problems() as found:
+            for problem in verdict.problems:
+                found.add(f"{file.name} is no Python 3.6: {problem}", "write it as Python 3.6 would have it")
+
+    def test_it_imports_the_standard_library_alone(self, edgebench_probe: ProbeKit) -> None:
+        """Its file alone is sent to the board."""
+        with problems() as found:
+            for foreign in foreign_imports(edgebench_probe.file, set()):
+                found.add(foreign, "do without it: a board has nothing but Python")
+
+    def test_hardware_that_is_missing_is_said(self, edgebench_probe: ProbeKit) -> None:
+        """open_probe raises with `reason` and `fix`, and both reach the record."""
+        address = edgebench_probe.subject.missing_address
+        run = edgebench_probe.run_at(address, 0.0)
+        if run.missing is None:
+            fail(
+                f"there is nothing at {address!r}, and open_probe opened it {run.problem}".rstrip(),
+                "raise an exception with the attributes reason and fix, or name another `missing_address`",
+            )
+        with problems() as found:
+            found.unless(
+                bool(run.missing.reason.strip()), "open_probe failed without a reason", "give it as `reason`"
+            )
+            found.unless(
+                bool(run.missing.fix.strip()),
+                f"open_probe failed without a fix: {run.missing.reason}",
+                "raise an exception of your own with the attributes reason and fix",
+            )
+
+    def test_what_it_says_of_itself(self, edgebench_probe: ProbeKit) -> None:
+        """Kind, rate, scope and channels with their units; a meter has power in W or energy in J."""
+        run = edgebench_probe.live
+        info = run.info
+        if info is None:
+            fail(
+                f"it said nothing of itself: {run.problem or run.stderr[-2000:]}", "set `info` in open_probe"
+            )
+        monitor = bool(getattr(edgebench_probe.module, "MONITOR", False))
+        with problems() as found:
+            _check_info(found, info, monitor)
+
+    def test_samples(self, edgebench_probe: ProbeKit, record_property: Callable[[str, object], None]) -> None:
+        """Stamps rise and are of the monotonic clock; one value a channel and stamp."""
+        run = edgebench_probe.live
+        if run.info is None:
+            fail(
+                f"it said nothing of itself: {run.problem or run.stderr[-2000:]}", "set `info` in open_probe"
+            )
+        stamps = np.concatenate([chunk.stamps_ns for chunk in run.chunks] or [np.zeros(0, np.int64)])
+        span_ns = int(stamps[-1] - stamps[0]) if len(stamps) else 0
+        seen = (
+            f"{(len(stamps) - 1) * 1e9 / span_ns:.1f} samples a second" if span_ns > 0 else "no two samples"
+        )
+        record_property(NOTE, f"{edgebench_probe.name}: {seen}, {run.info.rate_hz:g} are stated")
+        names = {channel.name for channel in run.info.channels}
+        with problems() as found:
+            found.unless(
+                not run.problem, f"it sent no frames: {run.problem}", "write nothing to descriptor 1"
+            )
+            if run.failed is not None:
+                found.add(
+                    f"it failed while it sampled: {run.failed.reason}", "give a value that is not a number"
+                )
+            found.unless(len(stamps) > 0, "it gave no sample", "give one after stop() at the latest")
+            found.unless(
+                bool((np.diff(stamps) > 0).all()),
+                "its stamps do not rise",
+                "take each stamp after its sample",
+            )
+            found.unless(
+                bool(((stamps >= run.began_ns) & (stamps <= run.ended_ns)).all()),
+                "its stamps are not of the monotonic clock: they lie outside the run",
+                "take time.monotonic() * 1e9 (Python 3.6 has no monotonic_ns), never time.time()",
+            )
+            for chunk in run.chunks:
+                found.unless(
+                    set(chunk.values) == names,
+                    f"a chunk has the channels {sorted(chunk.values)}, info has {sorted(names)}",
+                    "give every channel of info in every chunk",
+                )
+                for name, values in chunk.values.items():
+                    found.unless(
+                        len(values) == len(chunk.stamps_ns) and not np.isinf(values).any(),
+                        f"{name}: {len(values)} values for {len(chunk.stamps_ns)} stamps",
+                        "give one number a stamp; not a number where it cannot be read",
+                    )
+
+    def test_it_ends_when_it_is_told(self, edgebench_probe: ProbeKit) -> None:
+        """stop() ends the iteration soon, from a signal handler too."""
+        run = edgebench_probe.live
+        if not run.ended:
+            fail(
+                f"it still ran {edgebench_probe.subject.stop_s:g} s after stop()",
+                "let stop() set a flag that every round of the loop looks at, and sleep briefly: the agent "
+                "kills a probe that stays, and its last samples are lost",
+            )
+
+
+def _check_info(found: Problems, info: ProbeInfo, monitor: bool) -> None:
+    found.unless(
+        0 < info.rate_hz <= 1e5,
+        f"rate_hz is {info.rate_hz}",
+        "state how many samples a second it means to take",
+    )
+    found.unless(bool(info.resolution.strip()), "the resolution is empty", "say the smallest step of a value")
+    names = [channel.name for channel in info.channels]
+    found.unless(len(set(names)) == len(names), f"two channels share a name: {names}", "name them apart")
+    for channel in info.channels:
+        found.unless(
+            all(text.strip() for text in (channel.name, channel.quantity, channel.unit)),
+            f"a channel without name, quantity or unit: {channel}",
+            "give all three; the unit of a count is 1",
+        )
+        due = UNITS.get(channel.quantity)
+        found.unless(
+            due in (None, channel.unit),
+            f"{channel.name} is {channel.quantity} in {channel.unit}",
+            f"convert to {due}: figures of different boards stand in one column",
+        )
+    if monitor:
+        found.unless(
+            not info.is_meter and info.scope == "",
+            "MONITOR is True, and it has a power or energy channel or a scope",
+            "leave MONITOR out of a meter; a monitor's scope is empty",
+        )
+    else:
+        found.unless(
+            info.is_meter, "no channel is power or energy", "a probe without one is a monitor: MONITOR = True"
+        )
+        found.unless(
+            info.scope in SCOPES,
+            f"the scope is {info.scope!r}",
+            f"say what the figure covers: {', '.join(SCOPES)}",
+        )
+    for name, reason in info.absent.items():
+        found.unless(bool(reason.strip()), f"{name} is absent without a reason", "say why")
+
+
+def _takes_one(opens: Any) -> bool:
+    try:
+        inspect.signature(opens).bind("address")
+    except TypeError:
+        return False
+    return True

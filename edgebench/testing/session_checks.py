@@ -1,0 +1,114 @@
+"""What is looked at in a session's passes and scores, and how a session that ended early is told."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgebench.contract import Pass, Scores
+from edgebench.errors import SessionError
+from edgebench.measure.golden import compare, require
+from edgebench.models.artifact import Artifact
+from edgebench.testing.backend_kit import BackendKit
+from edgebench.testing.problems import Problems
+
+REFUSED_AT = ("start", "load", "golden")
+"""Where a session may say that artifact and device do not fit: all of it before anything is timed."""
+
+
+def check_phases(found: Problems, phases: list[str], passes: int) -> None:
+    """The first pass, the warm-up as one or none, then the steady ones."""
+    without = [phase for phase in phases if phase != "warmup"]
+    found.unless(
+        without == ["first"] + ["steady"] * passes
+        and phases.count("warmup") <= 1
+        and phases[:1] == ["first"],
+        f"the passes came as {phases}",
+        f"give the first pass, the warm-up as one Pass or none, then {passes} steady ones",
+    )
+
+
+def check_pass(found: Problems, one: Pass, patches: int, classes: int) -> None:
+    """Stamps within the pass and in order; scores of every patch, but in the warm-up."""
+    what = f"pass {one.index} ({one.phase})"
+    stamps = one.stamps_ns
+    batches = -(-patches // one.batch)
+    if not found.unless(
+        stamps.dtype == np.int64 and stamps.ndim == 3 and stamps.shape[1:] == (len(one.stages), 2),
+        f"{what}: stamps are {stamps.dtype} {list(stamps.shape)}",
+        "give int64 [batches, stages, 2]",
+    ):
+        return
+    found.unless(
+        bool((stamps[:, :, 1] >= stamps[:, :, 0]).all()),
+        f"{what}: a stage ends before it starts",
+        "stamp with a monotonic clock, each stage on its own",
+    )
+    found.unless(
+        one.start_ns <= int(stamps.min()) and int(stamps.max()) <= one.end_ns,
+        f"{what}: a stage lies outside the pass",
+        "take start before the first stage and end after the last",
+    )
+    if one.phase == "warmup":
+        return
+    found.unless(
+        len(stamps) == batches,
+        f"{what}: {len(stamps)} batches of stamps, {batches} were due",
+        "stamp every batch",
+    )
+    scores = one.scores
+    found.unless(
+        scores is not None and scores.shape == (patches, classes) and bool(np.isfinite(scores).all()),
+        f"{what}: scores are {None if scores is None else list(scores.shape)}, "
+        f"{[patches, classes]} finite ones were due",
+        "give one row a patch and one score a class",
+    )
+
+
+def check_near(
+    found: Problems, scores: Scores, due: Scores, artifact: Artifact, what: str, mend: str
+) -> None:
+    """Scores against those that were due, within the artifact's own tolerance."""
+    if scores.shape != due.shape:
+        found.add(f"{what}: shape {list(scores.shape)} against {list(due.shape)}", mend)
+        return
+    difference = float(np.abs(scores.astype(np.float64) - due).max())
+    allowed = artifact.golden.tolerance
+    found.unless(
+        difference <= allowed, f"{what}: they differ by {difference:.4g} (allowed {allowed:.4g})", mend
+    )
+
+
+def check_refused(found: Problems, kit: BackendKit, wrong: Artifact, what: str) -> None:
+    """An artifact that does not fit ends its session with a reason before anything is timed."""
+    try:
+        with kit.device.session(wrong, kit.settings(wrong.batch)) as session:
+            require(compare(session.golden(), wrong.golden, kit.options))
+    except SessionError as error:
+        found.unless(
+            error.stage in REFUSED_AT and error.status != "timeout",
+            f"{what}: the session ended while it was {error.stage} ({error.status}), not before the timing",
+            "look at the input's shape and dtype in load",
+        )
+        found.unless(
+            error.status != "crash",
+            f"{what}: the worker crashed ({error.signal}) where a message was due",
+            "compare before the runtime touches memory, and raise ValueError with both sides",
+        )
+        found.unless(
+            bool(error.why.strip()),
+            f"{what}: refused without a reason",
+            "raise with what was found and what was due",
+        )
+    else:
+        found.add(
+            f"{what}: nobody noticed",
+            "say the model's true input_shape and input_dtype, give the runtime's own arrays as buffers(), "
+            "and the scores as the model gives them",
+        )
+
+
+def ended(what: str, error: SessionError) -> tuple[str, str]:
+    """A session that ended early: what is wrong, with the end of its stderr, and how to mend it."""
+    words = "; ".join(part for part in (error.what, error.why) if part)
+    tail = "".join(f"\n    {line}" for line in error.stderr_tail.strip().splitlines()[-6:])
+    return f"{what}: {error.status} at {error.stage}: {words}{tail}", error.fix or "see what it says there"

@@ -1,0 +1,173 @@
+"""What a device does: describes itself, computes the golden scores, takes passes, batches and nonsense."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgebench.errors import SessionError
+from edgebench.link.board_facts import BoardFacts
+from edgebench.measure.golden import compare, require
+from edgebench.testing import artifacts
+from edgebench.testing.asked import Asked
+from edgebench.testing.backend_kit import BackendKit
+from edgebench.testing.pictures import images_of, patches_of
+from edgebench.testing.problems import fail, problems
+from edgebench.testing.session_checks import check_near, check_pass, check_phases, check_refused, ended
+
+FACTS = (
+    "cold",
+    "warmup",
+    "memory",
+    "runtime",
+    "clock",
+    "probes",
+    "probe_reasons",
+    "windows_ns",
+    "stderr_tail",
+)
+
+
+class SessionContract(Asked):
+    """Through Device and Session alone: a device at the end of a serial line is held to it as well."""
+
+    def test_the_device_describes_itself(self, edgebench_backend: BackendKit) -> None:
+        """What is recorded of the board and of the runtime is JSON and names them."""
+        kit = edgebench_backend
+        told = kit.device.describe()
+        artifact = kit.artifact()
+        with kit.device.session(artifact, kit.settings()) as session:
+            facts = session.facts()
+        with problems() as found:
+            if found.unless_json(told, "describe() of the device"):
+                BoardFacts.of(told)
+                found.unless(
+                    any(told.get(key) for key in ("board", "soc", "cpu")),
+                    f"describe() names no board, soc or cpu: {sorted(told)}",
+                    "say what the device is",
+                )
+            runtime = facts.get("runtime")
+            if found.unless_json(runtime, "describe() of the runtime") and isinstance(runtime, dict):
+                for key in ("name", "version"):
+                    found.unless(
+                        isinstance(runtime.get(key), str) and bool(runtime[key].strip()),
+                        f"describe() of the runtime has no {key}: {runtime}",
+                        "give the runtime's name and version as text: figures are compared by them",
+                    )
+
+    def test_golden_scores(self, edgebench_backend: BackendKit) -> None:
+        """Each variant computes what its artifact says, before anything is timed."""
+        kit = edgebench_backend
+        with problems() as found:
+            for variant in kit.variants:
+                artifact = kit.artifact(variant)
+                try:
+                    with kit.device.session(artifact, kit.settings()) as session:
+                        require(compare(session.golden(), artifact.golden, kit.options))
+                except SessionError as error:
+                    found.add(*ended(f"{variant.name}: golden scores", error))
+
+    def test_a_pass_over_a_scene(self, edgebench_backend: BackendKit) -> None:
+        """First pass, warm-up, steady passes; stamps in order; the scores of the same patches as images."""
+        kit = edgebench_backend
+        artifact = kit.artifact()
+        plan = kit.plan(artifact)
+        images = (
+            kit.pictures.images
+            if kit.pictures
+            else images_of(patches_of(artifact, plan.scene.patches), kit.cache)
+        )
+        try:
+            with kit.device.session(artifact, kit.settings()) as session:
+                session.golden()
+                passes = list(session.measure(plan))
+                predicted = None if images is None else session.predict(images)
+                facts = session.facts()
+        except SessionError as error:
+            fail(*ended("a session of golden, measure and predict", error))
+        with problems() as found:
+            check_phases(found, [one.phase for one in passes], plan.passes)
+            for one in passes:
+                check_pass(found, one, plan.scene.patches, len(artifact.class_names))
+                if not kit.plays and one.scores is not None and predicted is not None:
+                    check_near(
+                        found,
+                        one.scores,
+                        predicted,
+                        artifact,
+                        f"pass {one.index} scores the patches of the scene otherwise than the same images",
+                        "give the same scores for the same input, whatever was inferred before",
+                    )
+            found.unless_json(facts, "facts() of the session")
+            absent = [name for name in FACTS if name not in facts]
+            found.unless(
+                not absent, f"facts() lack {', '.join(absent)}", "see Session.facts in edgebench.contract"
+            )
+
+    def test_batch_edges(self, edgebench_backend: BackendKit) -> None:
+        """1, a batch and a batch + 1 patches: padding changes no score, and the order is kept."""
+        kit = edgebench_backend
+        if kit.plays:
+            pytest.skip(f"{kit.backend.name} has its own pictures: its scores are not those of given patches")
+        batch = kit.subject.batch
+        artifact = kit.artifact(kit.variants[-1], batch)
+        patches = patches_of(artifact, batch + 1)
+        try:
+            with kit.device.session(artifact, kit.settings(batch)) as session:
+                session.golden()
+                whole = session.predict(images_of(patches, kit.cache))
+                parts = {n: session.predict(images_of(patches[:n], kit.cache)) for n in (1, batch)}
+                turned = session.predict(images_of(patches[::-1].copy(), kit.cache))
+        except SessionError as error:
+            fail(*ended(f"predicting 1, {batch} and {batch + 1} patches at batch {batch}", error))
+        with problems() as found:
+            for n, scores in parts.items():
+                check_near(
+                    found,
+                    scores,
+                    whole[:n],
+                    artifact,
+                    f"{n} patches alone score otherwise than at the head of {batch + 1}, at batch {batch}",
+                    "let no row of a batch depend on another: the rest of a batch is padding",
+                )
+            check_near(
+                found,
+                turned,
+                whole[::-1],
+                artifact,
+                f"the scores of {batch + 1} patches in the other order are not the same scores in that order",
+                "give row n of the scores for row n of the batch",
+            )
+
+    def test_an_artifact_that_contradicts_the_runner_is_refused(self, edgebench_backend: BackendKit) -> None:
+        """Another dtype, layout or batch than the model's is refused with a message, before any timing."""
+        kit = edgebench_backend
+        sound = kit.artifact()
+        with problems() as found:
+            for what, wrong in artifacts.contradictions(sound):
+                check_refused(found, kit, wrong, what)
+
+    def test_a_wrong_number_of_scores_is_refused(self, edgebench_backend: BackendKit) -> None:
+        """An artifact of one class more than the model has is never timed."""
+        kit = edgebench_backend
+        sound = kit.artifact()
+        wrong = sound.model_copy(
+            update={
+                "class_names": (*sound.class_names, "one class too many"),
+                "golden": sound.golden.model_copy(
+                    update={"scores": tuple((*row, 0.0) for row in sound.golden.scores)}
+                ),
+            }
+        )
+        with problems() as found:
+            check_refused(found, kit, wrong, "one class more than the model gives scores for")
+
+    def test_closing_twice(self, edgebench_backend: BackendKit) -> None:
+        """A device is closed once too often rather than not at all."""
+        device = edgebench_backend.opened()
+        device.close()
+        try:
+            device.close()
+        except Exception as error:
+            fail(
+                f"closing the device a second time raised {type(error).__name__}: {error}", "do nothing then"
+            )

@@ -1,0 +1,1 @@
+"""What EdgeBench's statistics claim, held against simulated truth; `python -m proofs`."""

@@ -1,0 +1,63 @@
+"""How often the stated 95 % interval holds the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgebench.stats.intervals import t_interval
+from proofs.topic import Row, Size, Topic, percent, slack
+from proofs.worlds import DRIFT, Passes, World
+
+SESSIONS = (3, 5, 10, 20)
+SHIFTS = (0.005, 0.01, 0.02, 0.05)
+CORRELATIONS = (0.0, 0.3, 0.6, 0.8)
+LEAST, MOST = 0.93, 0.98
+
+CLAIM = (
+    "The 95 % interval covers in 93 to 98 % of experiments. `shift` is the standard deviation between "
+    "sessions, `r` the correlation of neighbouring passes; t3: sessions and passes from Student's t with 3 "
+    "degrees of freedom; drift: every session slows down by 3 % from its first pass to its last."
+)
+
+
+def worlds() -> list[tuple[str, World]]:
+    """The cases of which it is claimed."""
+    return [
+        *(
+            (f"{levels}, r {r:g}, shift {100 * shift:g} %", World(levels, shift, Passes(r, levels == "t3")))
+            for levels in ("normal", "t3")
+            for r in CORRELATIONS
+            for shift in SHIFTS
+        ),
+        *(
+            (f"drift, r 0.6, shift {100 * shift:g} %", World("normal", shift, Passes(0.6, drift=DRIFT)))
+            for shift in SHIFTS
+        ),
+    ]
+
+
+def proof(size: Size) -> Topic:
+    """A row a world, a column a number of sessions."""
+    rows = []
+    for number, (name, world) in enumerate(worlds()):
+        found = [
+            covered(world, sessions, size, (1, number, sessions), experiments=size.experiments)
+            for sessions in SESSIONS
+        ]
+        met = all(within(share, size.experiments) for share in found)
+        rows.append(Row((name, *(percent(share) for share in found)), met))
+    columns = ("case", *(f"K = {sessions}" for sessions in SESSIONS))
+    return Topic("coverage", "Coverage of the 95 % interval over K sessions, %", CLAIM, columns, tuple(rows))
+
+
+def covered(world: World, sessions: int, size: Size, seed: tuple[int, ...], experiments: int) -> float:
+    """The share of experiments whose interval holds the truth."""
+    generator = np.random.default_rng(seed)
+    medians = world.draw(generator, (experiments, sessions), size.pool).medians
+    centre, half = t_interval(medians)
+    return float(np.mean(np.abs(centre - world.truth(size.pool)) <= half))
+
+
+def within(share: float, experiments: int) -> bool:
+    """Whether a simulated coverage keeps the claim, two standard errors of the simulation allowed."""
+    return LEAST - slack(LEAST, experiments) <= share <= MOST + slack(MOST, experiments)

@@ -1,0 +1,100 @@
+"""Is the planner right when it says that so many sessions will not resolve that?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench.stats.forecast import Forecast, forecast, forecast_anew
+from edgebench.stats.intervals import t_interval
+from proofs.topic import Row, Size, Topic, percent, slack
+from proofs.worlds import Passes, World
+
+WRONG = 0.10
+RIGHT = 0.90
+SHIFTS = (0.005, 0.007, 0.01, 0.014, 0.02, 0.05)
+TARGET = 0.01
+
+CLAIM = (
+    "In every case at most 10 % of all experiments are told `no` and resolve it (`wrong`), and over "
+    "all cases `no` is right in at least 90 % of the times it is said (`right`). target: a half-width of "
+    "1 %; limit: the interval excludes a limit that is 2 % off; anew: a half-width of 1 % in a new "
+    "experiment, from the spread of an earlier one; each told after k of K sessions."
+)
+
+Floats = NDArray[np.float64]
+
+
+def proof(size: Size) -> Topic:
+    """A row a question, a world, and a number of sessions; the last over all of them."""
+    rows: list[Row] = []
+    total: Counter[str] = Counter()
+    for kind, tell in _KINDS.items():
+        for sessions, planned in ((3, 5), (3, 10), (5, 20)):
+            for shift in SHIFTS:
+                world = World("normal", shift, Passes(0.3))
+                counts = _counts(tell, world, (sessions, planned), size)
+                total += counts
+                name = (kind, f"{sessions} of {planned}")
+                met = counts["wrong no"] / size.single <= WRONG + slack(WRONG, size.single)
+                rows.append(_row(name, f"{100 * shift:g}", counts, met))
+    said = total["right no"] + total["wrong no"]
+    overall = total["right no"] / said >= RIGHT - slack(RIGHT, said)
+    rows.append(_row(("all", ""), "", total, overall))
+    columns = ("asked", "told", "shift %", "resolved", "no", "wrong", "right", "yes right")
+    return Topic("forecast", "Forecasts, % of experiments", CLAIM, columns, tuple(rows))
+
+
+def _row(name: tuple[str, str], shift: str, counts: Counter[str], met: bool) -> Row:
+    every = counts["every"]
+    cells = [percent(counts["resolved"] / every)]
+    cells.append(percent((counts["right no"] + counts["wrong no"]) / every))
+    cells.append(percent(counts["wrong no"] / every))
+    for word in ("no", "yes"):
+        said = counts[f"right {word}"] + counts[f"wrong {word}"]
+        cells.append(percent(counts[f"right {word}"] / said) if said else "")
+    return Row((*name, shift, *cells), met)
+
+
+Tell = Callable[[Floats, int, float], tuple[Forecast, bool]]
+
+
+def _counts(tell: Tell, world: World, numbers: tuple[int, int], size: Size) -> Counter[str]:
+    sessions, planned = numbers
+    generator = np.random.default_rng((5, sessions, planned, round(10_000 * world.shift)))
+    medians = world.draw(generator, (size.single, sessions + planned), size.pool).medians
+    truth = world.truth(size.pool)
+    counts: Counter[str] = Counter(every=size.single)
+    for one in medians:
+        told, resolved = tell(one, sessions, truth)
+        counts["resolved"] += resolved
+        if told.resolves != "unclear":
+            counts[f"{'right' if resolved == (told.resolves == 'yes') else 'wrong'} {told.resolves}"] += 1
+    return counts
+
+
+def _target(medians: Floats, sessions: int, truth: float) -> tuple[Forecast, bool]:
+    planned = medians[:-sessions]
+    centre, half = t_interval(planned)
+    told = forecast(medians[:sessions].tolist(), planned.size, target_half_width=TARGET)
+    return told, bool(half <= TARGET * centre)
+
+
+def _limit(medians: Floats, sessions: int, truth: float) -> tuple[Forecast, bool]:
+    planned, limit = medians[:-sessions], truth * 1.02
+    centre, half = t_interval(planned)
+    told = forecast(medians[:sessions].tolist(), planned.size, limit=limit)
+    return told, bool(abs(centre - limit) > half)
+
+
+def _anew(medians: Floats, sessions: int, truth: float) -> tuple[Forecast, bool]:
+    earlier, planned = medians[:sessions], medians[sessions:]
+    centre, half = t_interval(planned)
+    told = forecast_anew(float(earlier.std(ddof=1) / earlier.mean()), sessions, planned.size, TARGET)
+    return told, bool(half <= TARGET * centre)
+
+
+_KINDS: dict[str, Tell] = {"target": _target, "limit": _limit, "anew": _anew}

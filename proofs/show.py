@@ -1,0 +1,54 @@
+"""A topic as a table on the terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich import box
+from rich.table import Table
+
+from edgebench.errors import UsageError
+from proofs.topic import Topic
+
+BEGIN = "<!-- made by `make proof`: begin -->"
+END = "<!-- made by `make proof`: end -->"
+
+
+def table(topic: Topic) -> Table:
+    """For a terminal of 80 columns."""
+    made = Table(title=topic.title, box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, column in enumerate((*topic.columns, "")):
+        made.add_column(column, justify="right" if 0 < number < len(topic.columns) else "left")
+    for row in topic.rows:
+        made.add_row(*row.cells, row.word, style="bold" if row.met is False else "")
+    return made
+
+
+def markdown(topics: Sequence[Topic], experiments: str) -> str:
+    """All topics, a table each."""
+    parts = [experiments]
+    for topic in topics:
+        lines = [f"### {topic.title}", "", topic.claim, ""]
+        lines.append("| " + " | ".join((*topic.columns, "")) + " |")
+        lines.append("| --- |" + " ---: |" * (len(topic.columns) - 1) + " --- |")
+        lines += ["| " + " | ".join((*row.cells, row.word)) + " |" for row in topic.rows]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def put(path: Path, made: str) -> None:
+    """Between the markers of a file that has them; else as a file of its own."""
+    if not path.exists():
+        path.write_text(made, encoding="utf-8")
+        return
+    text = path.read_text(encoding="utf-8")
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not (begin and end):
+        raise UsageError(
+            f"{path} has no place for the tables",
+            why=f"the lines {BEGIN} and {END} are not there",
+            fix="name a new file, or docs/statistics.md",
+        )
+    path.write_text(f"{head}{BEGIN}\n\n{made}\n{END}{tail}", encoding="utf-8")

@@ -1,0 +1,58 @@
+"""Percentiles: refused below their n, and bounds that hold although sessions differ."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgebench.stats.percentiles import least_n, percentile_interval, percentile_over_sessions
+from proofs.topic import Row, Size, Topic, percent, slack
+from proofs.worlds import Passes, World
+
+LEAST = 0.90
+CASES = ((0.9, 3, 20), (0.9, 5, 20), (0.9, 5, 100), (0.9, 10, 100), (0.99, 5, 100), (0.99, 10, 100))
+SHIFTS = (0.0, 0.01, 0.05)
+
+CLAIM = (
+    "p90 and p99 are refused below 29 and 299 values. Each bound is stated at 95 %, and holds in at least "
+    "90 %, also where sessions shift. `all at once` is the upper bound that treats all passes as independent."
+)
+
+
+def proof(size: Size) -> Topic:
+    """A row a percentile, a number of sessions and passes, and a shift."""
+    rows = [_refusal(p) for p in (0.9, 0.99)]
+    for p, sessions, passes in CASES:
+        for shift in SHIFTS:
+            low, high, pooled = _held(p, sessions, passes, shift, size)
+            least = LEAST - slack(LEAST, size.single)
+            cells = (f"p{100 * p:g}, {sessions} x {passes}", f"{100 * shift:g}")
+            shares = tuple(percent(share) for share in (low, high, pooled))
+            rows.append(Row((*cells, *shares), low >= least and high >= least))
+    columns = ("case", "shift %", "lower", "upper", "all at once")
+    return Topic("percentiles", "Bounds of percentiles that hold, %", CLAIM, columns, tuple(rows))
+
+
+def _refusal(p: float) -> Row:
+    n = least_n(p)
+    values = np.arange(float(n))
+    met = (
+        percentile_interval(values[:-1], p).value is None and percentile_interval(values, p).value is not None
+    )
+    return Row((f"p{100 * p:g}, {n - 1} values", "", "", "", ""), met, "refused" if met else "")
+
+
+def _held(p: float, sessions: int, passes: int, shift: float, size: Size) -> tuple[float, float, float]:
+    """The shares in which the lower bound, the upper bound, and the upper bound from all at once hold."""
+    world = World("normal", shift, Passes())
+    generator = np.random.default_rng((6, sessions, passes, round(1000 * shift), round(100 * p)))
+    # A percentile over all sessions: of one pass each from a great many.
+    truth = float(np.quantile(world.passes_of(generator, 1, 500_000, 1), p))
+    drawn = world.passes_of(generator, size.single, sessions, passes)
+    low = high = pooled = 0
+    for one in drawn:
+        found = percentile_over_sessions(list(one), p)
+        at_once = percentile_interval(one.ravel(), p)
+        low += found.low is not None and found.low <= truth
+        high += found.high is not None and found.high >= truth
+        pooled += at_once.high is not None and at_once.high >= truth
+    return low / size.single, high / size.single, pooled / size.single

@@ -1,0 +1,94 @@
+"""Runs of the replay, from its options to results on disk, through the real plan, agent, worker and store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import edgebench
+from edgebench.fit.profile import load_profile
+from edgebench.fit.summary import summarise
+from edgebench.fit.types import TrialSummary
+from edgebench.measure.campaign import Campaign
+from edgebench.measure.experiment import Outcome
+from edgebench.measure.progress import SilentObserver
+from edgebench.models.cache import Cache
+from edgebench.plan.build import build
+from edgebench.plan.config import resolve
+from edgebench.store.load import Results
+
+QUICK = """
+schema_version = 1
+name = "made"
+
+[default]
+image_s = 0.3
+sessions = { sd_percent = 1 }
+passes = { sd_percent = 0.5, correlation = 0.4 }
+cold = { load_s = 0.2, first_inference_s = 0.02 }
+memory = { after_load_bytes = 50_000_000, peak_bytes = 60_000_000 }
+accuracy = 0.9
+
+[images]
+n = 20
+
+[variants."mobilenet_v1-0.25-int8"]
+"""
+
+
+def scenario(folder: Path, text: str = "", name: str = "made.toml") -> str:
+    """A scenario's path; `text` follows QUICK, whose last table is the only variant's."""
+    path = folder / name
+    path.write_text(QUICK + text)
+    return str(path)
+
+
+def run(
+    cache: Cache,
+    folder: Path,
+    source: str,
+    *more: str,
+    resume: bool = False,
+    clock: Callable[[], float] = time.monotonic,
+    **flags: Any,
+) -> tuple[Path, Outcome]:
+    """One run of `--device replay --set source=SOURCE` with these flags; the result's folder."""
+    given: dict[str, Any] = {
+        "device": ["replay"],
+        "set": [f"source={source}", *more],
+        "sessions": 3,
+        "passes": 3,
+        "output_dir": folder,
+        **flags,
+    }
+    resolved = resolve(given)
+    built = build(resolved.config, cache, lambda text: None)
+    campaign = Campaign(
+        built=built,
+        resolved=resolved,
+        profiles=tuple(load_profile(name).as_record() for name in resolved.config.profile),
+        command=("edgebench", "run"),
+        resume=resume,
+        cache=cache,
+        observer=SilentObserver(),
+        clock=clock,
+    )
+    return campaign.carry_out()
+
+
+def replay(cache: Cache, folder: Path, source: str, *more: str, **flags: Any) -> Results:
+    """The same, read back."""
+    return edgebench.load(run(cache, folder, source, *more, **flags)[0])
+
+
+def figures(results: Results) -> list[dict[str, Any]]:
+    """Every trial's summary without what names the source."""
+    return [without(summary) for summary in summarise(results)]
+
+
+def without(summary: TrialSummary, also: Collection[str] = ()) -> dict[str, Any]:
+    """A summary as a dictionary, less its key, its warnings and whatever else is named."""
+    left = {"key", "warnings", *also}
+    return {name: value for name, value in vars(summary).items() if name not in left}

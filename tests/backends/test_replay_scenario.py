@@ -1,0 +1,156 @@
+"""SCENARIO.toml: what is refused, with the line and the known keys, and what is drawn from it."""
+
+import json
+import tomllib
+import zipfile
+
+import pytest
+
+from edgebench import registry
+from edgebench.contract import PrepareRequest, Target
+from edgebench.errors import UnsupportedError, UsageError
+from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache
+from edgebench.models.variant import Variant
+from tests.backends.replaying import QUICK, scenario
+
+VARIANT = "mobilenet_v1-0.25-int8"
+SHIPPED = (
+    *("demo", "steady", "heat", "not-steady", "outliers", "few-sessions", "thermal-suspected", "throttled"),
+    *("clock-drop", "interference", "deadlines-missed", "golden-mismatch", "skewed", "multimodal"),
+)
+
+
+def offers(source, **options):
+    return registry.backend("replay").offers({"source": str(source), **options})
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_scenario_is_usable_by_its_bare_name(name):
+    assert offers(name)
+
+
+def test_every_flags_scenario_has_one_that_must_not_raise_it():
+    folder = registry.backend("replay").runner_files()[0].parent / "scenarios"
+    names = {path.stem for path in folder.glob("*.toml")}
+    flags = set(SHIPPED) - {"demo", "steady", "heat"}
+    assert {f"{name}-none" for name in flags} <= names
+    for path in folder.glob("*.toml"):
+        assert tomllib.loads(path.read_text())["name"] == path.stem
+        offers(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "fix"),
+    [
+        ("image = 3", "line 17: variants.mobilenet_v1-0.25-int8.image: there is no such key", "image_s"),
+        ("heat = { slope = 3 }", "line 17: variants.mobilenet_v1-0.25-int8.heat.slope", "percent_per_s"),
+        ("accuracy = 1.5", "line 17: variants.mobilenet_v1-0.25-int8.accuracy: Input should be less", ""),
+        ("patch_ms = { infer = 0 }", "patch_ms.infer: Input should be greater", ""),
+        ("crashes = [{ session = 0, kind = 'melt' }]", "crashes.0.kind: Input should be 'abort'", ""),
+        (
+            "crashes = [{ session = 0, when = 1 }]",
+            "crashes.0.when: there is no such key",
+            "stage, kind, pass",
+        ),
+        ("crashes = [{ session = 0, kind = 'golden_mismatch' }]", "belongs to the stage", ""),
+        ("heat = { clock_drop_percent = 5 }", "takes a telemetry.cpu_clock_mhz", ""),
+        ("image_s = nan", "image_s", ""),
+        ("image_s = [[0.3], []]", "image_s.1: List should have at least 1 item", ""),
+        ("[variants.'../../etc']\nimage_s = 1", "line 17: '../../etc' is not a variant", "mobilenet_v1"),
+        ("[extra]\nx = 1", "line 17: extra: there is no such key", "schema_version, name, seed"),
+        ("image_s = [", "is not TOML", "mend that line"),
+        ("x = " + "[" * 5000, "is not TOML", "mend that line"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(tmp_path, text, said, fix):
+    with pytest.raises(UsageError) as caught:
+        offers(scenario(tmp_path, text))
+    assert said in caught.value.what
+    assert fix in caught.value.fix
+    assert "\n" not in caught.value.what
+
+
+def test_a_mistake_in_the_default_is_found_there(tmp_path):
+    path = tmp_path / "made.toml"
+    path.write_text(QUICK.replace("accuracy = 0.9", "accuracy = -1"))
+    with pytest.raises(UsageError, match=r"line 11: .*accuracy"):
+        offers(path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("schema_version = 1", "schema_version = 2", "schema_version"),
+        ("schema_version = 1", "", "schema_version: Field required"),
+        ('name = "made"', 'name = "a\\u0000b"', "name"),
+        ("n = 20", "n = 1_000_000", "images.n"),
+        ("image_s = 0.3\n", "", "give image_s or patch_ms"),
+        (f'[variants."{VARIANT}"]', "", "variants"),
+        (f'[variants."{VARIANT}"]', "variants = 3", "tables"),
+        (f'[variants."{VARIANT}"]', "[scene]\nrows = 100000", "scene.rows"),
+    ],
+)
+def test_hostile_tables_are_refused(tmp_path, before, after, said):
+    path = tmp_path / "made.toml"
+    assert before in QUICK
+    path.write_text(QUICK.replace(before, after))
+    with pytest.raises(UsageError) as caught:
+        offers(path)
+    assert said in caught.value.what
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"#" * 1_100_000, b"\x00"])
+def test_bytes_that_are_no_scenario_are_refused(tmp_path, data):
+    path = tmp_path / "made.toml"
+    path.write_bytes(data)
+    with pytest.raises(UsageError):
+        offers(path)
+
+
+@pytest.mark.parametrize("source", ["no-such", "no/such.toml", "\0", "..", "x" * 5000])
+def test_a_source_that_is_not_there_is_said(tmp_path, monkeypatch, source):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as caught:
+        offers(source)
+    assert caught.value.fix
+    [finding] = registry.backend("replay").check(Target("replay", "replay", {"source": source}))
+    assert finding.level == "error" and finding.fix
+
+
+def test_a_target_belongs_to_a_result(tmp_path):
+    with pytest.raises(UsageError, match="target belongs to a stored result"):
+        offers(scenario(tmp_path), target="nano")
+
+
+def test_a_variant_has_the_default_and_its_own_over_it(tmp_path):
+    path = tmp_path / "made.toml"
+    path.write_text(
+        QUICK + 'patch_ms = { infer = 2.0 }\nsessions = { distribution = "t3" }\n'
+        '[variants."mobilenet_v1-1.0-fp32"]\nunsupported = "it needs 12 MB"\n'
+    )
+    backend = registry.backend("replay")
+    variants = offers(path) or ()
+    assert [one.name for one in variants] == [VARIANT, "mobilenet_v1-1.0-fp32"]
+    requests = [PrepareRequest(variant, 1, {"source": str(path)}) for variant in variants]
+    made, refused = backend.prepare(requests, Cache(tmp_path / "cache"), lambda text: None)
+    assert isinstance(refused, UnsupportedError) and refused.why == "it needs 12 MB"
+    again = backend.prepare(requests[:1], Cache(tmp_path / "other"), lambda text: None)[0]
+    assert isinstance(made, Artifact) and isinstance(again, Artifact)
+    assert made.sha256 == again.sha256  # the same bytes, whenever it is made
+    play = json.loads(zipfile.ZipFile(made.path).read("script.json"))["play"]
+    assert play["image_s"] is None and play["patch_ms"]["infer"] == 2.0
+    assert (play["sessions"]["distribution"], play["sessions"]["sd_percent"]) == ("t3", 1.0)
+
+
+def test_the_key_follows_the_content_and_not_the_path(tmp_path):
+    backend = registry.backend("replay")
+    one, same, other = (
+        scenario(tmp_path, text, name) for text, name in (("", "a.toml"), ("", "b.toml"), ("#", "c.toml"))
+    )
+    inputs = [
+        backend.prepare_inputs(PrepareRequest(Variant(0.25, "int8"), 1, {"source": path}))
+        for path in (one, same, other)
+    ]
+    assert inputs[0] == inputs[1] != inputs[2]

@@ -1,0 +1,88 @@
+"""The flags that end trials and runs, from the command line to what is printed."""
+
+import contextlib
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from edgebench.cli.main import app
+from edgebench.errors import UsageError
+from tests.walk.conftest import Place, make_place
+
+
+class Here(Place):
+    def call(self, *words, **env):
+        """The command in this process, on the toy device."""
+        with contextlib.chdir(self.folder):
+            return CliRunner().invoke(app, [*self.toy(), *words], env=self.environment | env)
+
+    def toy(self, *words):
+        only = ["--depth", "0.25", "--precision", "int8", "--passes", "2"]
+        return ["run", "--device", "toy", "--scene", "scene.png", "--images", "images", *only, *words]
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Here:
+    return Here(make_place(tmp_path_factory.mktemp("rules")).folder)
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+def test_decide_without_a_profile_is_a_usage_error(here):
+    done = here.call("--decide", "--dry-run")
+    assert isinstance(done.exception, UsageError)
+    assert "needs something to decide" in done.exception.what
+
+
+@pytest.mark.parametrize("words", [("--target-ci", "narrow"), ("--max-time", "soon"), ("--target-ci", "0")])
+def test_amounts_that_are_none_are_refused(here, words):
+    done = here.call(*words, "--dry-run")
+    assert isinstance(done.exception, UsageError)
+    assert words[0].lstrip("-") in str(done.exception)
+
+
+def test_a_dry_run_shows_what_the_target_costs(here):
+    done = here.call("--dry-run", "--target-ci", "5%", "--max-time", "2h")
+    assert done.exit_code == 0, done.exception
+    assert "1 trial, at most 30 sessions of 2 passes each" in flat(done.stdout)
+    assert "a trial ends at a half-width of 5 % of image_s" in flat(done.stdout)
+    assert "no session starts after 2 h of measuring" in flat(done.stdout)
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_the_settings_come_from_the_environment_too(here):
+    done = here.call("--dry-run", "--json", EDGEBENCH_TARGET_CI="2%", EDGEBENCH_MAX_TIME="90s")
+    plan = json.loads(done.stdout)["plan"]
+    assert (plan["target_ci"], plan["max_time_s"], plan["sessions"]) == (0.02, 90, 30)
+    plain = json.loads(here.call("--dry-run", "--json").stdout)
+    assert (plain["plan"]["target_ci"], plain["plan"]["sessions"]) == (None, 5)
+    assert plain["trials"][0]["expected_sessions"] == 5
+
+
+def test_a_run_says_before_it_starts_what_it_will_not_resolve_and_after_it_why_it_ended(here):
+    words = ("--name", "plain", "--decide", "--profile", "disco-realtime", "--target-ci", "0.001%")
+    done = here.call(*words)
+    assert done.exit_code == 0, done.exception
+    assert "at most 30 sessions will not resolve 0.001 % of image_s" in flat(done.stderr)
+    assert re.search(r"1 of at most 30 .*, at most \d+:\d\d left", flat(done.stderr))
+    assert "ended: every verdict settled, after 3 sessions (Lan-DeMets" in flat(done.stdout)
+    report = (here.folder / "results" / "plain" / "report.html").read_text()
+    assert "every verdict settled, after 3 sessions" in report
+    # The spread of these sessions is known here now.
+    again = here.call("--dry-run", "--json")
+    assert json.loads(again.stdout)["trials"][0]["spread_measured"] is True
+
+
+def test_time_that_is_over_is_no_failure_and_no_interrupt(here):
+    done = here.call("--name", "short", "--max-time", "0.000001", "--sessions", "1")
+    assert done.exit_code == 0, done.exception
+    assert "the time is over" in done.stderr and "--resume" in done.stderr
+    assert "time of 1e-06 s over after 0 of 1 sessions" in flat(done.stdout)
+    resumed = here.call("--name", "short", "--resume", "--sessions", "5")
+    assert resumed.exit_code == 0
+    shown = json.loads((here.folder / "results" / "short" / "run.json").read_text())
+    assert (shown["ended"], shown["sessions"], shown["max_time_s"]) == ("complete", 1, None)

@@ -1,0 +1,146 @@
+"""When a trial has been measured enough."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edgebench.fit.profile import Profile
+from edgebench.fit.settled import Rule, half_width, rule_of, standing
+from edgebench.stats.intervals import session_interval
+from edgebench.stats.spending import STOPPING_CONFIDENCE, look_confidence
+from edgebench.store.reading import read_experiment
+from tests.fit.summaries import meter, summary
+from tests.made import QUARTER, made_experiment
+
+STEPS = ((1.0,), (1.01,), (0.99,), (1.005,), (0.995,))
+
+
+def profile(name="mine", **requirement):
+    return Profile.from_record({"name": name, "requirements": [{"name": "it", **requirement}]})
+
+
+def rule(*, target_ci=None, most=30, least=3, **requirement):
+    return Rule(target_ci, (profile(**requirement),) if requirement else None, least, most)
+
+
+def judged(trial, asked, sessions=None):
+    return standing(trial, sessions or len(trial.image_s_values), asked)
+
+
+def test_a_narrow_interval_ends_a_trial():
+    trial = summary(STEPS)
+    half = half_width(trial.image_s)
+    assert half is not None
+    assert half == pytest.approx((trial.image_s.high - trial.image_s.low) / 2 / trial.image_s.median)
+    assert judged(trial, rule(target_ci=half)).reached
+    assert not judged(trial, rule(target_ci=half * 0.999)).reached
+    assert judged(trial, rule(target_ci=half * 0.999)).half_width == half
+
+
+def test_nothing_ends_a_trial_below_the_least_sessions():
+    trial = summary(((1.0,), (1.0,)))
+    assert not judged(trial, rule(target_ci=0.5)).reached
+    assert not judged(trial, rule(limit=9.0)).reached
+    same = summary(((1.0,),) * 4)
+    assert not judged(same, rule(target_ci=0.5, least=5)).reached
+    assert judged(same, rule(target_ci=0.5, least=4)).reached
+
+
+def test_without_a_rule_nothing_is_reached():
+    assert not judged(summary(((1.0,),) * 5), rule()).reached
+
+
+@pytest.mark.parametrize("limit", [0.2, 5.0])
+def test_a_verdict_far_from_its_limit_is_settled_early(limit):
+    assert judged(summary(STEPS[:3]), rule(limit=limit)).decided
+
+
+def test_a_verdict_near_its_limit_is_settled_at_the_confidence_of_the_look_only():
+    trial = summary(STEPS)
+    # The look at 5 sessions of at most 30 is the third of 28.
+    bound = session_interval(STEPS, look_confidence(3, 28))
+    assert bound.high is not None and trial.image_s.high < bound.high
+    between = (trial.image_s.high + bound.high) / 2
+    assert judged(trial, rule(limit=between)).unsettled == ("mine: it",)  # though 95 % says pass
+    assert judged(trial, rule(limit=bound.high)).decided
+
+
+def test_what_no_session_can_change_is_settled():
+    trial = summary(STEPS, artifact_bytes=5, accuracy=(9, 10))
+    assert trial.power is None
+    for requirement in (
+        {"quantity": "power_peak_w", "limit": 5.0},  # unknown: there is no meter
+        {"quantity": "mass_g", "limit": 5.0},  # unknown: none is declared
+        {"quantity": "artifact_bytes", "limit": 5},
+        {"quantity": "accuracy", "limit": 0.9},  # inconclusive, and taken once
+    ):
+        assert judged(trial, rule(**requirement)).decided, requirement
+
+
+def test_a_percentile_that_needs_more_passes_is_open():
+    open_ = {"statistic": "p99", "limit": 5.0}
+    assert judged(summary(STEPS), rule(**open_)).unsettled
+    many = summary(tuple(tuple(1 + 0.0001 * n for n in range(700)) for _ in range(5)))
+    assert judged(many, rule(**open_)).decided
+
+
+def test_a_maximum_has_to_speak_for_all_and_fails_at_once():
+    highest = {"statistic": "max", "limit": 1.5}
+    assert judged(summary(STEPS), rule(**highest)).unsettled
+    assert judged(summary(((1.0,), (1.0,), (1.6,))), rule(**highest)).decided
+    # 299 values speak at 95 %; the look asks for more of them.
+    assert judged(summary(((1.0,) * 100,) * 3), rule(**highest)).unsettled
+    assert judged(summary(((1.0,) * 400,) * 3), rule(**highest)).decided
+
+
+def test_a_meter_that_can_only_fail_is_settled_where_it_cannot():
+    narrow = meter(scope="chip", mean_w_sessions=(2.99, 3.0, 3.01))
+    mean = {"quantity": "power_mean_w"}
+    assert judged(summary(STEPS[:3], power=(narrow,)), rule(limit=4.0, **mean)).decided
+    assert judged(summary(STEPS[:3], power=(narrow,)), rule(limit=3.005, **mean)).unsettled  # may yet fail
+    assert judged(summary(STEPS[:3], power=(narrow,)), rule(limit=2.0, **mean)).decided
+
+
+def test_a_peak_waits_for_samples_but_not_for_a_better_meter():
+    peak = {"quantity": "power_peak_w", "limit": 5.0}
+    assert judged(summary(STEPS, power=(meter(samples=100),)), rule(**peak)).unsettled
+    assert judged(summary(STEPS, power=(meter(rate_hz=10.0),)), rule(**peak)).decided
+    assert judged(summary(STEPS, power=(meter(rate_hz=10.0, samples=100),)), rule(**peak)).unsettled
+
+
+def test_an_averaging_time_that_no_session_lasts_is_settled():
+    peak = {"quantity": "power_peak_w", "limit": 5.0, "averaging_s": 60.0}
+    assert judged(summary(STEPS, power=(meter(window_s=10.0),)), rule(**peak)).decided
+
+
+def test_every_profile_is_settled_or_none():
+    both = Rule(None, (profile("easy", limit=9.0), profile("close", limit=1.001)), 3, 30)
+    assert judged(summary(STEPS), both).unsettled == ("close: it",)
+
+
+def test_the_rule_is_what_the_experiment_was_planned_with(tmp_path):
+    record = read_experiment(made_experiment(tmp_path, variants=QUARTER[:1], sessions=1))
+    plain = rule_of(record)
+    assert (plain.asked, plain.most, plain.confidence) == (False, 1, 0.95)
+    mine = profile(limit=1.0)
+    asked = rule_of(record.model_copy(update={"decide": True, "profiles": (mine.as_record(),)}))
+    assert asked.profiles is not None and asked.profiles[0].name == "mine"
+    assert (asked.least, asked.confidence) == (3, STOPPING_CONFIDENCE)
+    narrow = rule_of(record.model_copy(update={"target_ci": 0.01, "min_sessions": 7}))
+    assert (narrow.target_ci, narrow.least, narrow.confidence) == (0.01, 7, STOPPING_CONFIDENCE)
+
+
+def test_few_trials_are_decided_wrongly_however_often_they_are_looked_at():
+    rng = np.random.default_rng(3)
+    asked = rule(limit=1.0)
+    wrong = 0
+    blank = summary(STEPS)
+    for medians in rng.normal(1.001, 0.02, (200, 30)):  # hardly above the limit
+        for sessions in range(3, 31):
+            values = tuple((float(one),) for one in medians[:sessions])
+            trial = replace(blank, image_s=session_interval(values), image_s_values=values)
+            if judged(trial, asked).decided:
+                wrong += medians[:sessions].mean() < 1
+                break
+    assert wrong <= 5  # 1 % of them, and what 200 draws may add; 95 % at every look errs in 21

@@ -1,0 +1,148 @@
+"""Sessions that end before all of them are measured: a rule that is met, a time that is over."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from edgebench.measure.adaptive import TimeBudget, never
+from edgebench.measure.progress import SilentObserver
+from tests.fakes import FakeDevice
+from tests.measure.test_experiment import MemoryStore, experiment, statuses
+
+
+class Watching(SilentObserver):
+    def __init__(self):
+        self.said = []
+
+    def session_starts(self, done, total, label, left_s, *, target="", at_most=False):
+        self.said.append((done, total, at_most))
+
+
+def adaptive(store, enough, *, sessions=6, device=None, clock=None, **plan):
+    """An experiment of two trials; `enough` says by place how many good sessions end a trial."""
+    made = experiment(store, device or FakeDevice(), sessions=sessions)
+    made.plan = replace(made.plan, **{"target_ci": 0.01, **plan})
+    wanted = dict(zip([trial.key for trial in made.plan.trials], enough, strict=True))
+    asked: list[tuple[str, int]] = []
+
+    def settled(key):
+        good = sum(record.status == "ok" for record in store.finished(key))
+        asked.append((key, good))
+        return good >= wanted[key]
+
+    made.settled = settled
+    if clock is not None:
+        made.clock = clock
+    return made, asked
+
+
+def counts(store):
+    return sorted(Counter(record.trial for record in store.records).values())
+
+
+def test_a_trial_that_is_settled_drops_out_of_the_rounds_to_come():
+    store = MemoryStore()
+    made, asked = adaptive(store, (3, 5))
+    outcome = made.run()
+    assert (outcome.sessions, outcome.out_of_time) == (8, False)
+    assert counts(store) == [3, 5]
+    assert [record.round for record in store.records] == [0, 0, 1, 1, 2, 2, 3, 4]
+    assert all(good >= 3 for _, good in asked)
+
+
+def test_it_ends_at_the_most_sessions():
+    store = MemoryStore()
+    made, asked = adaptive(store, (99, 99), sessions=4)
+    assert made.run().sessions == 8
+    assert max(good for _, good in asked) == 3  # with the most there is nothing left to ask
+
+
+def test_a_plan_without_a_rule_asks_nobody():
+    store = MemoryStore()
+    made, asked = adaptive(store, (3, 3), target_ci=None)
+    assert (made.run().sessions, asked) == (12, [])
+    assert not never("any")
+
+
+@pytest.mark.parametrize("cut", [1, 4, 6])
+def test_a_resumed_experiment_ends_where_the_uninterrupted_one_does(cut):
+    whole, halves = MemoryStore(), MemoryStore()
+    adaptive(whole, (3, 5))[0].run()
+    script = ["ok"] * cut + ["interrupt"]
+    assert adaptive(halves, (3, 5), device=FakeDevice(script=script))[0].run().interrupted
+    made, _ = adaptive(halves, (3, 5))
+    assert not made.run().interrupted
+    good = [record for record in halves.records if record.status == "ok"]
+    assert Counter(record.trial for record in good) == Counter(record.trial for record in whole.records)
+
+
+def test_what_is_settled_already_opens_no_device():
+    store = MemoryStore()
+    adaptive(store, (3, 3))[0].run()
+    made, _ = adaptive(store, (3, 3))
+    made.open_device = lambda trial: pytest.fail("a device was opened")
+    assert made.run().sessions == 0
+
+
+def test_failed_sessions_count_for_no_rule():
+    store = MemoryStore()
+    made, asked = adaptive(store, (3, 3), device=FakeDevice(script=["crash", "crash"]))
+    made.run()
+    assert statuses(store).count("crash") == 2
+    assert statuses(store).count("ok") == 6
+    assert all(good <= 3 for _, good in asked)
+
+
+def test_a_slow_placement_stops_in_the_middle_of_its_row():
+    store = MemoryStore()
+    made, _ = adaptive(store, (3, 4), device=FakeDevice(placement_cost="slow"))
+    made.run()
+    rows = [record.trial for record in store.records]
+    first, second = (trial.key for trial in made.plan.trials)
+    assert rows == [first] * 3 + [second] * 4
+
+
+def test_progress_says_at_most_and_shrinks_with_what_is_settled():
+    store = MemoryStore()
+    made, _ = adaptive(store, (3, 5), sessions=6)
+    made.observer = watching = Watching()
+    made.run()
+    assert all(at_most for *_, at_most in watching.said)
+    assert [done for done, *_ in watching.said] == list(range(8))
+    assert [total for _, total, _ in watching.said][:4] == [12] * 4
+    assert watching.said[-1][1] == 9  # one more of the second trial is possible
+
+
+class Clock:
+    """Goes on by ten seconds whenever somebody looks."""
+
+    def __init__(self):
+        self.now_s = -10.0
+
+    def __call__(self):
+        self.now_s += 10.0
+        return self.now_s
+
+
+@pytest.mark.parametrize(("limit_s", "sessions"), [(5.0, 0), (10.0, 0), (15.0, 1), (45.0, 4), (1e9, 6)])
+def test_no_session_starts_when_the_time_is_over(limit_s, sessions):
+    store = MemoryStore()
+    made, _ = adaptive(store, (9, 9), sessions=3, clock=Clock(), target_ci=None, max_time_s=limit_s)
+    outcome = made.run()
+    assert (outcome.sessions, outcome.out_of_time) == (sessions, sessions < 6)
+    assert not outcome.interrupted
+    assert set(statuses(store)) <= {"ok"}  # the one in hand ended as it should
+
+
+def test_the_time_that_ends_with_the_last_session_cuts_nothing_off():
+    made, _ = adaptive(MemoryStore(), (9, 9), sessions=3, clock=Clock(), max_time_s=61.0)
+    assert not made.run().out_of_time
+
+
+def test_a_budget_counts_from_where_it_is_made():
+    clock = Clock()
+    budget = TimeBudget(25.0, clock)
+    assert (budget.over, budget.over, budget.over) == (False, False, True)
+    assert not TimeBudget(None, clock).over
+    assert TimeBudget(None, clock).elapsed_s == 10.0

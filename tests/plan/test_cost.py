@@ -1,0 +1,84 @@
+"""What a plan will cost, and what its sessions will resolve."""
+
+from dataclasses import replace
+
+import pytest
+
+from edgebench.models.cache import Cache
+from edgebench.plan.cost import costs_of, resolution_notes, spread_note, whole_s
+from edgebench.plan.spread import Spread, note_spread
+from edgebench.plan.targets import make_targets
+from edgebench.plan.trials import Plan, choose_variants, make_trials
+from edgebench.stats.forecast import sessions_for
+from edgebench.stats.spending import STOPPING_CONFIDENCE
+from tests.fakes import FakeBackend, made_images, made_scene
+
+
+def made_plan(hosts=(None,), **changes):
+    backend = FakeBackend(precisions=("int8",))
+    backends = {"fake": backend}
+    [plain] = make_targets(backends, [], [])
+    targets = [replace(plain, name=f"t{at}", host=host) for at, host in enumerate(hosts)]
+    variants = {"fake": choose_variants(backend, (0.25, 0.5), ())}
+    trials = make_trials(targets, backends, variants, batches=(1,), scene=made_scene(), images=made_images())
+    return Plan(trials, made_scene(), made_images(), **{"sessions": 5, "passes": 2, "seed": 1, **changes})
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return Cache(tmp_path)
+
+
+def test_a_plain_run_costs_its_sessions(cache):
+    plan = made_plan()
+    costs = costs_of(plan, cache, 0.0)
+    assert [(one.expected, one.most) for one in costs] == [(5, 5)] * 2
+    assert whole_s(plan, costs) == pytest.approx(sum(one.seconds(5) for one in costs))
+    needed = sessions_for(0.02, 0.01)
+    assert resolution_notes(plan, costs) == [
+        f"5 sessions will not resolve 1 % of image_s: about {needed} will"
+    ]
+    assert spread_note(costs) == "2 % between sessions is assumed: none was measured here yet"
+
+
+def test_a_target_costs_what_its_spread_takes(cache):
+    plan = made_plan(sessions=30, target_ci=0.01)
+    note_spread(cache, plan.trials[0].inputs, Spread(0.003, 20))
+    note_spread(cache, plan.trials[1].inputs, Spread(0.08, 20))
+    costs = costs_of(plan, cache, 0.0)
+    needed = sessions_for(0.003, 0.01, STOPPING_CONFIDENCE)
+    assert needed is not None
+    assert [(one.expected, one.most) for one in costs] == [(needed, 30), (30, 30)]
+    assert whole_s(plan, costs) == pytest.approx(costs[0].seconds(needed) + costs[1].seconds(30))
+    assert whole_s(plan, costs, most=True) == pytest.approx(sum(one.seconds(30) for one in costs))
+    far = sessions_for(0.08, 0.01, STOPPING_CONFIDENCE)
+    assert resolution_notes(plan, costs) == [
+        f"at most 30 sessions will not resolve 1 % of image_s for 1 of 2 trials: about {far} will"
+    ]
+    assert spread_note(costs) == "between sessions lay 0.3 % to 8 % when last measured here"
+
+
+def test_hosts_are_measured_side_by_side_and_time_is_kept(cache):
+    plan = made_plan(hosts=(None, "pi"))
+    costs = costs_of(plan, cache, 0.0)
+    assert whole_s(plan, costs) == pytest.approx(sum(one.seconds(5) for one in costs) / 2)
+    assert whole_s(replace(plan, max_time_s=1.0), costs) == 1.0
+
+
+def test_what_nobody_can_measure_is_said(cache):
+    plan = made_plan(target_ci=1e-6, sessions=1000)
+    [note] = resolution_notes(plan, costs_of(plan, cache, 0.0))
+    assert note.endswith("no number up to 10,000 will")
+
+
+def test_what_may_not_do(cache):
+    plan = made_plan(target_ci=0.01)
+    for trial in plan.trials:
+        note_spread(cache, trial.inputs, Spread(0.005, 3))
+    [note] = resolution_notes(plan, costs_of(plan, cache, 0.0))
+    assert note.startswith("at most 5 sessions may not resolve 1 % of image_s: about ")
+
+
+def test_a_plan_that_will_do_has_no_note(cache):
+    plan = made_plan(target_ci=0.5)
+    assert resolution_notes(plan, costs_of(plan, cache, 0.0)) == []

@@ -1,0 +1,135 @@
+"""The claims at the small size, and that each proof would catch a method that is wrong."""
+
+import numpy as np
+import pytest
+
+from edgebench.stats.forecast import Forecast, sessions_for
+from edgebench.stats.intervals import session_interval
+from edgebench.stats.percentiles import percentile_interval
+from proofs import best, coverage, differences, forecasts, shapes, stopping, tails
+from proofs.__main__ import PROOFS
+from proofs.topic import Size
+from proofs.worlds import Passes, World, pool_of
+
+TINY = Size(experiments=2_000, single=100, pool=1_000)
+
+
+@pytest.mark.parametrize("name", list(PROOFS))
+def test_what_is_claimed_is_kept(name, proved):
+    topic = proved(name)
+    assert [row for row in topic.rows if row.met is False] == []
+    assert any(row.met for row in topic.rows)
+
+
+def test_a_simulated_experiment_is_its_sessions_medians():
+    world = World("normal", 0.02, Passes(0.6))
+    values = world.passes_of(np.random.default_rng(1), 2_000, 1, 100)[:, 0]
+    drawn = world.draw(np.random.default_rng(2), (2_000,), TINY.pool).medians
+    by_pass, by_draw = np.median(values, axis=-1), drawn
+    assert by_pass.std() == pytest.approx(by_draw.std(), rel=0.1)
+    assert by_pass.mean() == pytest.approx(by_draw.mean(), abs=0.003)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6, 0.8])
+def test_passes_cling_together_as_much_as_said(correlation):
+    world = World("normal", 0.0, Passes(correlation))
+    values = world.passes_of(np.random.default_rng(3), 1, 400, 200)[0] - 1
+    found = (values[:, 1:] * values[:, :-1]).mean() / (values**2).mean()
+    assert found == pytest.approx(correlation, abs=0.03)
+    assert values.std() == pytest.approx(0.01, rel=0.03)
+
+
+def test_the_truth_of_two_modes_lies_between_them():
+    world = World("two modes", 0.01)
+    drawn = world.draw(np.random.default_rng(4), (50_000,), TINY.pool).medians
+    assert world.truth(TINY.pool) == pytest.approx(drawn.mean(), abs=3e-4)
+    assert world.truth(TINY.pool) == pytest.approx(1.015, abs=1e-3)
+
+
+def test_drift_moves_the_truth():
+    assert pool_of(Passes(drift=0.03), 500).mean() == pytest.approx(0.015, abs=1e-3)
+
+
+def _bootstrap(values, generator, draws=200):
+    """What is to be avoided: the median of all passes, and percentiles of its plain bootstrap."""
+    every = values.ravel()
+    medians = np.median(every[generator.integers(every.size, size=(draws, every.size))], axis=-1)
+    return np.quantile(medians, [0.025, 0.975])
+
+
+def test_a_plain_bootstrap_of_all_passes_is_caught():
+    world = World("normal", 0.02, Passes(0.6))
+    generator = np.random.default_rng(5)
+    experiments = world.passes_of(generator, 200, 5, 40)
+    plain = stated = 0
+    for values in experiments:
+        low, high = _bootstrap(values, generator)
+        plain += low <= 1.0 <= high
+        found = session_interval(list(values))
+        assert found.low is not None and found.high is not None
+        stated += found.low <= 1.0 <= found.high
+    assert not coverage.within(plain / 200, 200)
+    assert plain / 200 < 0.5
+    assert coverage.within(stated / 200, 200)
+
+
+def test_an_interval_that_is_too_narrow_is_caught(monkeypatch):
+    monkeypatch.setattr(coverage, "t_interval", lambda medians: _normal_interval(medians))
+    assert not coverage.proof(TINY).met
+
+
+def _normal_interval(medians):
+    """1.96 standard errors, as if the spread were known."""
+    return medians.mean(axis=-1), 1.96 * medians.std(axis=-1, ddof=1) / np.sqrt(medians.shape[-1])
+
+
+def test_flags_that_are_never_raised_or_always_are_caught(monkeypatch):
+    for raised in (False, True):
+        flags = np.full(TINY.experiments, raised)
+        monkeypatch.setattr(shapes, "flags_of", lambda ordered, flags=flags: (flags, flags))
+        assert not shapes.proof(TINY).met
+
+
+def test_flags_that_see_little_of_what_is_to_be_seen_are_caught(monkeypatch):
+    size = Size(experiments=8_000, single=1, pool=1_000)
+    none = np.zeros(size.experiments, np.bool_)
+    assert best.proof(size).met
+    monkeypatch.setattr(shapes, "flags_of", lambda ordered: (none, none))
+    assert not best.proof(size).met
+
+
+def test_a_comparison_that_takes_every_difference_for_one_is_caught(monkeypatch):
+    monkeypatch.setattr(differences, "different", lambda found: np.abs(found.ratio - 1) >= 0.03)
+    topic = differences.proof(TINY)
+    assert any(row.met is False for row in topic.rows if row.cells[0].startswith("A/A"))
+    monkeypatch.setattr(differences, "different", lambda found: found.p < 1e-4)
+    topic = differences.proof(TINY)
+    assert any(row.met is False for row in topic.rows if row.cells[0].startswith("+5 %"))
+
+
+def test_looking_at_95_percent_every_time_is_caught(monkeypatch):
+    monkeypatch.setattr(stopping, "look_confidence", lambda look, looks: 0.95)
+    assert not stopping.decide(TINY).met
+
+
+def test_stopping_at_the_95_percent_interval_is_caught(monkeypatch):
+    monkeypatch.setattr(stopping, "_BOTH", (0.95, 0.95))
+    assert not stopping.ended(TINY).met
+
+
+def test_percentiles_of_all_passes_at_once_are_caught(monkeypatch):
+    monkeypatch.setattr(
+        tails,
+        "percentile_over_sessions",
+        lambda sessions, p: percentile_interval(np.concatenate(sessions), p),
+    )
+    assert not tails.proof(TINY).met
+
+
+def test_a_forecast_that_takes_the_pilots_spread_for_the_truth_is_caught(monkeypatch):
+    def sure(spread, sessions, planned, target):
+        needed = sessions_for(spread, target)
+        return Forecast("yes" if needed is not None and needed <= planned else "no", needed, None)
+
+    monkeypatch.setattr(forecasts, "forecast_anew", sure)
+    assert not forecasts.proof(TINY).met

@@ -1,0 +1,76 @@
+"""What a dry run prints."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from edgebench.models.cache import Cache
+from edgebench.plan.cost import costs_of
+from edgebench.plan.spread import Spread, note_spread
+from edgebench.report.planned import forecast_notes, planned_json, print_planned
+from tests.plan.test_cost import made_plan
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return Cache(tmp_path)
+
+
+def printed(plan, cache):
+    out = io.StringIO()
+    print_planned(Console(file=out, width=80), plan, costs_of(plan, cache, 2.0))
+    text = out.getvalue()
+    assert all(len(line) <= 80 for line in text.splitlines())
+    return text
+
+
+def test_a_plain_plan_says_what_its_sessions_do_not_resolve(cache):
+    text = printed(made_plan(), cache)
+    assert "sessions" not in text.splitlines()[0]
+    assert "2 trials, 5 sessions of 2 passes each" in text
+    assert "5 sessions will not resolve 1 % of image_s: about 18 will" in text
+    assert "2 % between sessions is assumed" in text
+
+
+def test_a_plain_plan_that_will_do_says_so_only_where_it_is_asked(cache):
+    plan = made_plan()
+    for trial in plan.trials:
+        note_spread(cache, trial.inputs, Spread(0.002, 20))
+    assert "5 sessions will resolve 1 % of image_s" in printed(plan, cache)
+    assert forecast_notes(plan, costs_of(plan, cache, 0.0)) == []
+
+
+def test_a_target_has_its_sessions_and_both_times(cache):
+    plan = made_plan(sessions=30, target_ci=0.02, max_time_s=5400.0)
+    note_spread(cache, plan.trials[0].inputs, Spread(0.01, 20))
+    text = printed(plan, cache)
+    assert "sessions" in text.splitlines()[0]
+    rows = [line.split() for line in text.splitlines() if "mobilenet" in line]
+    measured, assumed = (row[3] for row in rows)
+    assert not measured.startswith("~") and assumed.startswith("~")
+    assert int(measured) < int(assumed[1:]) < 30
+    assert "a trial ends at a half-width of 2 % of image_s" in text
+    assert "no session starts after 1 h 30 min of measuring" in text
+    assert "about 0:" in text and "at most 0:" in " ".join(text.split())
+
+
+def test_what_verdicts_take_nobody_knows(cache):
+    plan = made_plan(sessions=30, decide=True)
+    text = printed(plan, cache)
+    assert "3 to 30" in text
+    assert "a trial ends when every verdict is settled, from 3 sessions on" in text
+    assert "resolve" not in text
+    assert "at most 30 sessions" in text
+
+
+def test_the_document_has_the_same(cache):
+    plan = made_plan(sessions=30, target_ci=0.02)
+    document = json.loads(planned_json(plan, costs_of(plan, cache, 0.0)))
+    assert document["schema_version"] == 1
+    assert (document["plan"]["target_ci"], document["plan"]["forecast_for"]) == (0.02, 0.02)
+    assert document["plan"]["estimated_s"] < document["plan"]["at_most_s"]
+    for trial in document["trials"]:
+        assert 3 <= trial["expected_sessions"] == trial["sessions_needed"] < 30
+        assert (trial["spread"], trial["spread_measured"], trial["resolves"]) == (0.02, False, "yes")

@@ -1,0 +1,101 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from edgebench.stats.compare import compare, different, ratios
+
+A = [1.00, 1.01, 0.99, 1.005, 0.995]
+
+
+def slower(factor):
+    return [factor * value for value in A]
+
+
+def test_p_is_welchs_and_the_interval_excludes_1_exactly_where_it_says_so():
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(1, 0.02, (500, 4)), rng.normal(1.03, 0.04, (500, 6))
+    found = ratios(a, b)
+    assert found.p == pytest.approx(stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue)
+    assert (((found.low > 1) | (found.high < 1)) == (found.p < 0.05)).all()
+    assert 0.1 < (found.p < 0.05).mean() < 0.9
+
+
+def test_the_interval_holds_the_ratio_in_95_percent():
+    rng = np.random.default_rng(3)
+    found = ratios(rng.normal(1, 0.02, (4000, 5)), rng.normal(1.05, 0.03, (4000, 5)))
+    assert 0.94 <= ((found.low <= 1.05) & (found.high >= 1.05)).mean() <= 0.97
+
+
+@pytest.mark.parametrize(("lower_is_better", "word"), [(True, "worse"), (False, "better")])
+def test_a_clear_difference_goes_by_the_better_direction(lower_is_better, word):
+    assert compare(A, slower(1.1), lower_is_better=lower_is_better).word == word
+    other = {"worse": "better", "better": "worse"}[word]
+    assert compare(slower(1.1), A, lower_is_better=lower_is_better).word == other
+
+
+def test_figures_of_a_clear_difference():
+    found = compare(A, slower(1.1), lower_is_better=True)
+    assert found.ratio == pytest.approx(1.1)
+    assert found.low is not None and found.high is not None
+    assert 1.05 < found.low < 1.1 < found.high < 1.15
+    assert found.test == "Welch"
+    assert found.p is not None and found.p < 0.001
+    assert found.rank_p == pytest.approx(stats.mannwhitneyu(A, slower(1.1)).pvalue)
+
+
+def test_a_significant_difference_below_the_minimum_effect_is_the_same():
+    found = compare(A, slower(1.015), lower_is_better=True)
+    assert found.p is not None and found.p < 0.05
+    assert found.word == "same"
+    assert compare(A, slower(1.015), lower_is_better=True, minimum_effect=0.01).word == "worse"
+
+
+def test_wide_intervals_leave_it_undecided():
+    assert compare([1.0, 1.2, 0.8], [1.05, 1.3, 0.9], lower_is_better=True).word == "undecided"
+
+
+def test_four_sessions_a_side_have_no_rank_test():
+    assert compare(A[:4], slower(1.1), lower_is_better=True).rank_p is None
+
+
+def test_fewer_than_three_sessions_say_why():
+    found = compare(A[:2], A, lower_is_better=True)
+    assert (found.word, found.p, found.low, found.high) == ("undecided", None, None, None)
+    assert found.reason == "a comparison takes 3 sessions a side and there are 2"
+
+
+@pytest.mark.parametrize(("b", "word", "p"), [(1.0, "same", 1.0), (1.1, "worse", 0.0), (1.01, "same", 0.0)])
+def test_sessions_without_any_spread(b, word, p):
+    found = compare([1.0] * 3, [b] * 3, lower_is_better=True)
+    assert (found.word, found.p, found.low, found.high) == (word, p, b, b)
+
+
+def test_a_side_all_over_the_place_has_no_bounds():
+    found = compare([1.0, 100.0, 1.0], [1.1, 1.2, 3.0], lower_is_better=True)
+    assert (found.word, found.low, found.high) == ("undecided", None, None)
+    assert found.reason
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "match"),
+    [([], A, "no session"), (A, [math.nan] * 3, "finite"), ([0.0, 1.0, 1.0], A, "above 0")],
+)
+def test_what_is_no_measurement_is_refused(a, b, match):
+    with pytest.raises(ValueError, match=match):
+        compare(a, b, lower_is_better=True)
+
+
+@pytest.mark.parametrize(("effect", "alpha"), [(-0.1, 0.05), (0.03, 0.0), (0.03, 1.0)])
+def test_a_rule_that_is_none_is_refused(effect, alpha):
+    with pytest.raises(ValueError, match="minimum effect"):
+        compare(A, A, lower_is_better=True, minimum_effect=effect, alpha=alpha)
+
+
+def test_many_at_once_are_judged_as_each_by_itself():
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(1, 0.02, (300, 5)), rng.normal(1.04, 0.02, (300, 5))
+    words = [compare(x.tolist(), y.tolist(), lower_is_better=True).word for x, y in zip(a, b, strict=True)]
+    assert [word in {"better", "worse"} for word in words] == different(ratios(a, b)).tolist()
+    assert "worse" in words and "undecided" in words

@@ -1,0 +1,36 @@
+import pytest
+
+from edgebench.stats.spending import ALPHA, look_confidence, spent
+
+
+@pytest.mark.parametrize("looks", [1, 2, 8, 28])
+def test_the_looks_together_spend_all_and_no_more(looks):
+    each = [(1 - look_confidence(look, looks)) / 2 for look in range(1, looks + 1)]
+    assert all(increment > 0 for increment in each)
+    assert sum(each) == pytest.approx(ALPHA)
+
+
+def test_a_single_look_spends_it_at_once():
+    assert look_confidence(1, 1, alpha=0.025) == pytest.approx(0.95)
+
+
+def test_the_first_look_spends_for_the_sessions_that_lie_behind_it():
+    assert look_confidence(1, 28) == pytest.approx(1 - 2 * spent(0.1))
+    assert look_confidence(1, 28) < look_confidence(2, 28)
+
+
+def test_nothing_is_spent_at_the_start_and_all_at_the_end():
+    assert spent(0.0) == 0.0
+    assert spent(1.0) == pytest.approx(ALPHA)
+
+
+@pytest.mark.parametrize(("look", "looks"), [(0, 5), (6, 5), (1, 0)])
+def test_a_look_that_does_not_exist_is_refused(look, looks):
+    with pytest.raises(ValueError, match="does not exist"):
+        look_confidence(look, looks)
+
+
+@pytest.mark.parametrize(("share", "alpha"), [(-0.1, 0.01), (1.1, 0.01), (0.5, 0.0), (0.5, 0.5)])
+def test_a_share_or_an_alpha_out_of_range_is_refused(share, alpha):
+    with pytest.raises(ValueError, match="lies from 0 to 1"):
+        spent(share, alpha)

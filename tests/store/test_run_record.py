@@ -1,0 +1,95 @@
+"""run.json: how the last run of an experiment ended."""
+
+import json
+
+import jsonschema
+import pytest
+
+from edgebench.errors import StoredResultError
+from edgebench.fit.summary import summarise, summarise_one
+from edgebench.report.document import document
+from edgebench.store.experiment import ExperimentStore
+from edgebench.store.load import load
+from edgebench.store.reading import read_run
+from edgebench.store.records import RunRecord
+from edgebench.store.schemas import schema
+from tests.made import QUARTER, key_of, made_experiment
+
+STARTED = RunRecord(started_utc="2025-03-01T12:00:00Z", max_time_s=1800)
+OVER = STARTED.model_copy(update={"ended": "time", "elapsed_s": 1801.25, "sessions": 3})
+
+
+@pytest.fixture
+def made(tmp_path):
+    return made_experiment(tmp_path, variants=QUARTER[:2], sessions=3, not_run=QUARTER[1:2])
+
+
+def test_it_is_absent_in_results_of_earlier_versions(made):
+    results = load(made)
+    assert results.run is None
+    assert not results.warnings
+    assert document(results, summarise(results), [])["run"] is None
+    assert read_run(made) is None
+
+
+def test_it_is_written_read_and_replaced(made):
+    with ExperimentStore.open(made) as store:
+        store.write_run(STARTED)
+        assert load(made).run == STARTED
+        path = store.write_run(OVER)
+    kept = json.loads(path.read_text())
+    jsonschema.validate(kept, schema("run"))
+    assert load(made).run == OVER
+    assert not list(made.glob(".writing-*"))
+    results = load(made)
+    written = document(results, summarise(results), [])
+    jsonschema.validate(written, schema("result"))
+    assert written["run"]["ended"] == "time"
+
+
+def test_it_says_why_a_trial_was_not_measured(made):
+    with ExperimentStore.open(made) as store:
+        store.write_run(OVER)
+    done, not_run = summarise(load(made))
+    assert (done.status, not_run.status) == ("done", "not_run")
+    assert not_run.reason == "time of 30 min over after 0 of 3 sessions"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"schema_version": 1}',
+        '{"schema_version": 1, "started_utc": "x", "ended": "splendid"}',
+        '{"schema_version": 1, "started_utc": "x", "surplus": 1}',
+        '{"schema_version": 1, "started_utc": "x", "elapsed_s": -1}',
+    ],
+)
+def test_a_damaged_one_is_left_out_and_told(made, text):
+    (made / "run.json").write_text(text)
+    with pytest.raises(StoredResultError):
+        read_run(made)
+    results = load(made)
+    assert results.run is None
+    [warning] = results.warnings
+    assert "run.json" in warning
+    assert [one.status for one in summarise(results)] == ["done", "not_run"]
+
+
+def test_a_link_out_of_the_folder_is_not_followed(made, tmp_path):
+    (tmp_path / "elsewhere").write_text(OVER.model_dump_json())
+    (made / "run.json").symlink_to(tmp_path / "elsewhere")
+    results = load(made)
+    assert results.run is None and "leads out" in results.warnings[0]
+
+
+def test_one_trial_alone_is_summed_up_as_among_the_others(tmp_path):
+    made = made_experiment(tmp_path, power=True)
+    results = load(made)
+    whole = {one.key: one for one in summarise(results)}
+    key = key_of(QUARTER[0])
+    assert summarise_one(results, key) == whole[key]
+    with pytest.raises(ValueError, match="not a trial"):
+        summarise_one(results, "f" * 16)

@@ -1,0 +1,152 @@
+"""A small experiment through the real agent, on a toy whose worker notes down what it has finished."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from edgebench import registry
+from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
+from edgebench.contract import Backend, PrepareRequest, Progress
+from edgebench.errors import StoredResultError
+from edgebench.measure.campaign import Campaign
+from edgebench.measure.experiment import Outcome
+from edgebench.measure.progress import SilentObserver
+from edgebench.models.cache import Cache
+from edgebench.models.variant import Variant
+from edgebench.plan.build import Built, build
+from edgebench.plan.config import resolve
+
+CLASSES = ("water", "ice")
+NOTES = """
+
+_load = load
+
+
+def load(path, options):
+    model = _load(path, options)
+
+    def close():
+        # In one write, before the harness hears of the end: what the device has finished.
+        line = "{} {}\\n".format(os.path.basename(path)[:64], os.environ["EDGEBENCH_SESSION"])
+        notes = os.open(NOTES_PATH, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(notes, line.encode())
+        os.close(notes)
+
+    model.close = close
+    return model
+"""
+
+
+@dataclass
+class Small:
+    """Campaigns of a few trials and sessions in one folder, with a cache and a board of their own."""
+
+    folder: Path
+    sessions: int = 3
+    precisions: Sequence[str] = ("fp32", "int8")
+    set_: Sequence[str] = ()
+    cache: Cache = field(init=False)
+    backend: Backend = field(init=False)
+
+    def __post_init__(self) -> None:
+        os.environ[BOARD_DIR] = str(self.folder / "board")
+        os.environ["EDGEBENCH_CACHE_DIR"] = str(self.folder / "cache")
+        self.cache = Cache()
+        self.backend = _noting(self.folder, self.cache, self.precisions)
+        if not (self.folder / "scene.png").exists():
+            _pictures(self.folder)
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results"
+
+    def built(self, name: str) -> tuple[Any, Built]:
+        flags = {
+            "device": ["toy"],
+            "depth": [0.25],
+            "precision": list(self.precisions),
+            "scene": self.folder / "scene.png",
+            "images": self.folder / "images",
+            "sessions": self.sessions,
+            "passes": 2,
+            "telemetry": False,
+            "set": list(self.set_),
+            "output_dir": self.results,
+            "name": name,
+        }
+        resolved = resolve(flags)
+        made = build(resolved.config, self.cache, lambda text: None)
+        return resolved, Built(made.plan, made.targets, {**made.backends, "toy": self.backend})
+
+    def run(self, name: str, *, resume: bool) -> Outcome:
+        """What `edgebench run --name NAME [--resume]` does, without the printing."""
+        resolved, built = self.built(name)
+        campaign = Campaign(
+            built=built,
+            resolved=resolved,
+            profiles=(),
+            command=("edgebench", "run"),
+            resume=resume,
+            cache=self.cache,
+            observer=SilentObserver(),
+        )
+        return campaign.carry_out()[1]
+
+    def go_on(self, name: str) -> Outcome:
+        """As whoever was killed does: --resume, and without it where nothing had begun."""
+        try:
+            return self.run(name, resume=True)
+        except StoredResultError as error:
+            if "to go on with" not in error.what and "nothing was measured yet" not in error.what:
+                raise
+        return self.run(name, resume=False)
+
+    def noted(self) -> Counter[tuple[str, int]]:
+        """How often the device has finished each session, by the artifact's hash and the session's number."""
+        path = self.folder / "notes"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return Counter((line.split()[0], int(line.split()[1])) for line in lines)
+
+
+def _noting(folder: Path, cache: Cache, precisions: Sequence[str]) -> Backend:
+    """The toy with a runner that writes a line to `folder/notes` as each session of its ends.
+
+    Its artifacts are made here, once for all the processes that are forked from this one.
+    """
+    plain = registry.backend("toy")
+    source = plain.runner_files()[0].read_text() + NOTES
+    runner = folder / "runner.py"
+    runner.write_text(source.replace("NOTES_PATH", json.dumps(str(folder / "notes"))))
+    requests = [PrepareRequest(Variant(0.25, precision), 1, {}) for precision in precisions]
+    outcomes = plain.prepare(requests, cache, lambda text: None)
+    made = {request.variant: outcome for request, outcome in zip(requests, outcomes, strict=True)}
+
+    class Noting(type(plain)):  # type: ignore[misc]  # the class that its entry point gives
+        def runner_files(self) -> tuple[Path, ...]:
+            return (runner,)
+
+        def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Any]:
+            return [made[request.variant] for request in requests]
+
+    noting = Noting()
+    assert isinstance(noting, Backend)
+    return noting
+
+
+def _pictures(folder: Path) -> None:
+    rng = np.random.default_rng(5)
+    Image.fromarray(rng.integers(0, 256, (224, 448, 3), np.uint8)).save(folder / "scene.png")
+    for name in CLASSES:
+        (folder / "images" / name).mkdir(parents=True)
+        Image.fromarray(rng.integers(0, 256, (224, 224, 3), np.uint8)).save(
+            folder / "images" / name / "0.png"
+        )

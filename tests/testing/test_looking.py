@@ -1,0 +1,79 @@
+"""What the kit reads off files, processes and stamps."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from edgebench.contract import Pass
+from edgebench.testing.agent_contract import outside_us
+from edgebench.testing.imports import foreign_imports, modules_of
+from edgebench.testing.workers import runs, workers
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("import os, numpy", []),
+        ("import os.path as p\nfrom collections import deque", []),
+        ("import requests.api", ["line 1: requests"]),
+        ("def f():\n    from torch import nn", ["line 2: torch"]),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas", []),
+        (
+            "import typing\nif typing.TYPE_CHECKING:\n    import pandas\nelse:\n    import jax",
+            ["5: jax"],
+        ),
+        ("try:\n    import zoneinfo\nexcept ImportError:\n    pass", ["zoneinfo is not in Python 3.6"]),
+        ("from . import x", ["a relative import"]),
+        ("if 1:\n    import edgebench", ["line 2: edgebench"]),
+    ],
+)
+def test_imports(tmp_path, text, found):
+    path = tmp_path / "runner.py"
+    path.write_text(text)
+    said = foreign_imports(path, {"numpy"})
+    assert len(said) == len(found)
+    assert all(words in line for words, line in zip(found, said, strict=True))
+
+
+def test_a_distribution_is_imported_as_it_is_installed_or_spelt():
+    assert {"ai_edge_litert", "tflite_runtime"} <= modules_of(("ai-edge-litert", "tflite-runtime"))
+    assert "dateutil" in modules_of(("python-dateutil",))
+    assert modules_of(()) == set()
+
+
+def made_pass(spans, patches, start, end):
+    stamps = np.array(spans, np.int64).reshape(-1, 3, 2)
+    scores = np.zeros((patches, 2), np.float32)
+    return Pass(1, "steady", start, end, ("patchify", "preprocess", "infer"), stamps, scores, 1)
+
+
+def test_what_lies_outside_the_stages():
+    one = made_pass([[10_000, 20_000, 20_000, 30_000, 31_000, 90_000]] * 1, 1, 5_000, 100_000)
+    assert outside_us(one, one.stages) == pytest.approx(5 + 1 + 10)
+    assert outside_us(one, ("infer",)) == pytest.approx(26 + 10)
+
+
+def test_stages_that_overlap_count_once():
+    first = [0, 10_000, 10_000, 20_000, 20_000, 80_000]
+    second = [30_000, 40_000, 40_000, 50_000, 50_000, 90_000]
+    one = made_pass([first, second], 2, 0, 100_000)
+    assert outside_us(one, ("infer",)) == pytest.approx((100 - 70) / 2)
+
+
+def test_a_worker_is_told_from_other_children(tmp_path):
+    agent = tmp_path / "agent.pyz"
+    agent.write_text("import sys; sys.stdout.write('up'); sys.stdout.flush(); sys.stdin.read()")
+
+    def started(part):
+        command = [sys.executable, agent, part]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    with started("worker") as worker, started("serve") as other:
+        assert worker.stdout and other.stdout and worker.stdout.read(2) == other.stdout.read(2) == b"up"
+        assert worker.pid in workers() and other.pid not in workers()
+        assert runs(worker.pid)
+        worker.communicate()
+        other.communicate()
+    assert not runs(worker.pid)

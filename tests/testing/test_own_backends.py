@@ -1,0 +1,43 @@
+"""Every backend and every probe of the project is held to the contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgebench import registry
+from edgebench.testing import BackendContract, ProbeContract
+
+# What the contract has to know of one of them, beside its name.
+BACKENDS: dict[str, dict[str, Any]] = {
+    "replay": {"options": {"source": "steady"}, "pass_limit_s": 1.0},
+    "toy": {"pass_limit_s": 1.0},
+}
+PROBES: dict[str, dict[str, Any]] = {
+    "telemetry": {"probe": "telemetry:10"},
+}
+
+
+def _classes() -> dict[str, type]:
+    made: dict[str, type] = {}
+    for name in registry.names("edgebench.backends"):
+        title = f"Test{name.title().replace('-', '')}"
+        made[title] = type(title, (BackendContract,), {"backend": name, **BACKENDS.get(name, {})})
+    for kind in registry.names("edgebench.probes"):
+        title = f"Test{kind.title().replace('-', '')}Probe"
+        made[title] = type(title, (ProbeContract,), {"probe": kind, **PROBES.get(kind, {})})
+    return made
+
+
+globals().update(_classes())
+
+
+def test_nothing_is_left_out():
+    """The classes are made of the registry: one that is registered and not tried would be no test at all."""
+    tried = {value.backend for value in globals().values() if _derived(value, BackendContract)}
+    assert tried == set(registry.names("edgebench.backends")) >= {"cpu", "toy"}
+    probes = {value.probe.partition(":")[0] for value in globals().values() if _derived(value, ProbeContract)}
+    assert probes == set(registry.names("edgebench.probes")) >= {"rapl", "telemetry"}
+
+
+def _derived(value: Any, kind: type) -> bool:
+    return isinstance(value, type) and issubclass(value, kind) and value is not kind

@@ -1,0 +1,150 @@
+"""Trials that end when they have been measured enough, on replayed sessions: the same on every machine."""
+
+import io
+import itertools
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+import edgebench
+from edgebench.fit.judgement import judge_folder
+from edgebench.fit.profile import load_profile
+from edgebench.fit.summary import summarise
+from edgebench.measure.experiment import Outcome
+from edgebench.plan.spread import known_spread
+from edgebench.report.terminal import make_console, print_result
+from edgebench.stats.spending import SPENDING_NAME
+from edgebench.store.schemas import schema
+from tests.backends.replaying import figures, run, scenario
+
+TARGET = "2.5%"
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return scenario(tmp_path_factory.mktemp("scenario"))
+
+
+def profile(folder, **limits):
+    """A profile of limits by quantity."""
+    lines = ["schema_version = 1", 'name = "mine"', 'title = "made"']
+    for quantity, limit in limits.items():
+        lines += ["[[requirements]]", f'name = "{quantity}"', f'quantity = "{quantity}"', f"limit = {limit}"]
+    path = folder / "mine.toml"
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def only(path):
+    [summary] = summarise(edgebench.load(path))
+    assert summary.ended is not None
+    return summary, summary.ended
+
+
+def adaptive(cache, folder, source, **flags):
+    path, outcome = run(cache, folder, source, **{"sessions": None, **flags})
+    assert not outcome.interrupted
+    return path, outcome
+
+
+@pytest.fixture(scope="module")
+def narrow(session_cache, tmp_path_factory, source):
+    """A trial that reaches its target in one run."""
+    path, outcome = adaptive(session_cache, tmp_path_factory.mktemp("narrow"), source, target_ci=TARGET)
+    return path, outcome
+
+
+def test_a_target_that_is_reached_ends_the_trial(narrow):
+    path, outcome = narrow
+    summary, end = only(path)
+    assert (end.by, summary.status, outcome.out_of_time) == ("rule", "done", False)
+    assert 3 <= end.sessions == outcome.sessions < 30
+    assert end.half_width is not None and end.half_width <= 0.025
+    assert "of 2.5 % asked, after" in end.text
+    record = edgebench.load(path).experiment
+    assert (record.sessions, record.target_ci, record.decide) == (30, 0.025, False)
+    assert record.config["sessions"] == {"value": 30, "origin": "default with target-ci"}
+
+
+def test_how_the_run_ended_is_kept_and_told_everywhere(narrow):
+    path, outcome = narrow
+    kept = json.loads((path / "run.json").read_text())
+    jsonschema.validate(kept, schema("run"))
+    assert (kept["ended"], kept["sessions"]) == ("complete", outcome.sessions)
+    [file] = path.glob("trials/*/trial.json")
+    assert json.loads(file.read_text())["ended"]["by"] == "rule"
+    found = judge_folder(path, ())
+    out = io.StringIO()
+    print_result(make_console(out), found.summaries, found.verdicts)
+    assert "ended: half-width" in out.getvalue()
+
+
+def test_the_spread_is_remembered_for_the_next_forecast(session_cache, narrow):
+    path, outcome = narrow
+    [trial] = edgebench.load(path).experiment.trials
+    seen = known_spread(session_cache, trial.inputs)
+    assert seen.sessions == outcome.sessions and 0 < seen.share < 0.05
+
+
+def ticking(per_look):
+    """A clock that goes on by so many seconds whenever it is looked at."""
+    ticks = itertools.count(step=per_look)
+    return lambda: float(next(ticks))
+
+
+def test_a_run_that_is_out_of_time_goes_on_to_the_very_same_end(session_cache, tmp_path, source, narrow):
+    # Looked at when the run starts and before every session: none starts from the third look on.
+    flags: dict[str, Any] = {"target_ci": TARGET, "name": "cut", "max_time": "25s"}
+    path, outcome = adaptive(session_cache, tmp_path, source, clock=ticking(10.0), **flags)
+    assert (outcome.out_of_time, outcome.sessions) == (True, 2)
+    summary, end = only(path)
+    assert (end.by, summary.status) == ("time", "partial")
+    assert end.text == (
+        "time of 25 s over after 2 of at most 30 sessions, without reaching 2.5 %: no interval yet"
+    )
+    again, outcome = run(session_cache, tmp_path, source, resume=True, sessions=None, **flags)
+    assert again == path
+    assert figures(edgebench.load(path)) == figures(edgebench.load(narrow[0]))
+    last = edgebench.load(path).run
+    assert last is not None and last.ended == "complete"
+    # It is finished now, and the rule it was begun with says so, whatever is asked for.
+    _, outcome = run(session_cache, tmp_path, source, resume=True, sessions=50, name="cut")
+    assert outcome == Outcome(False, 0, False, outcome.elapsed_s)
+
+
+def test_a_target_that_is_never_reached_ends_at_the_most_sessions(session_cache, tmp_path, source):
+    path, outcome = adaptive(session_cache, tmp_path, source, target_ci="0.01%", sessions=4)
+    summary, end = only(path)
+    assert (end.by, end.sessions, summary.status, outcome.sessions) == ("most", 4, "done", 4)
+    assert end.text.startswith("4 sessions, the most allowed, without reaching 0.01 %: now ")
+
+
+def test_verdicts_that_pass_and_fail_are_settled_at_the_third_session(session_cache, tmp_path, source):
+    mine = profile(tmp_path, image_s=1.0, infer_s=0.1)
+    path, _ = adaptive(session_cache, tmp_path, source, decide=True, profile=[mine])
+    _, end = only(path)
+    assert (end.by, end.sessions) == ("rule", 3)
+    assert end.text == f"every verdict settled, after 3 sessions ({SPENDING_NAME})"
+    verdicts = judge_folder(path).verdicts
+    assert [one.verdict for one in verdicts] == ["pass", "fail"]
+
+
+def test_what_is_missing_does_not_keep_a_trial_running(session_cache, tmp_path, source):
+    flags = {"decide": True, "profile": ["disco-realtime"]}
+    path, _ = adaptive(session_cache, tmp_path, source, **flags)
+    assert only(path)[1].sessions == 3
+    words = {one.verdict for one in judge_folder(path, [load_profile("disco-realtime")]).verdicts}
+    assert words == {"pass", "unknown"}
+
+
+def test_a_verdict_at_its_limit_is_never_settled(session_cache, tmp_path, source, narrow):
+    median = only(narrow[0])[0].image_s.median
+    mine = profile(tmp_path, image_s=median)
+    path, _ = adaptive(session_cache, tmp_path, source, decide=True, profile=[mine], sessions=4)
+    _, end = only(path)
+    assert (end.by, end.unsettled) == ("most", ("mine: image_s",))
+    # With a target beside it, whichever comes first ends it.
+    path, _ = adaptive(session_cache, tmp_path, source, decide=True, profile=[mine], target_ci=TARGET)
+    assert only(path)[1].text == only(narrow[0])[1].text

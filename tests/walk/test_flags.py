@@ -1,0 +1,63 @@
+"""Each flag has a scenario that raises it and one that does not, through the real agent, store and fit."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from edgebench.fit.summary import summarise
+from edgebench.stats.warnings import Flag
+from tests.backends.replaying import replay
+
+UNPLAYED = {Flag.EXTRAPOLATED, Flag.GOLDEN_ABSENT}  # no session of the agent's is without all its patches
+RAISED: Mapping[str, Mapping[str, Any]] = {
+    "few-sessions": {"sessions": 2},
+    "skewed": {"sessions": 10},
+    "multimodal": {"sessions": 10},
+    "deadlines-missed": {"period": 0.25},
+}
+NOT_RAISED: Mapping[str, Mapping[str, Any]] = {
+    "few-sessions": {"sessions": 3},
+    "skewed": {"sessions": 3},
+    "multimodal": {"sessions": 3},
+    "deadlines-missed": {"period": 0.5},
+}
+MORE: Mapping[str, Flag] = {
+    "interference-others": Flag.INTERFERENCE,
+    "interference-steal": Flag.INTERFERENCE,
+}
+NAMES: Mapping[str, Flag] = {
+    **{flag.name.lower().replace("_", "-"): flag for flag in Flag if flag not in UNPLAYED},
+    **MORE,
+}
+ALSO = {"multimodal": Flag.SKEWED}  # the smaller group is a tail as well
+
+
+def says(flag: Flag, sentence: str) -> bool:
+    """Whether a sentence is that flag's, whatever its numbers are."""
+    return re.fullmatch(re.sub(r"\\\{.*?\\\}", ".+", re.escape(flag.value)), sentence) is not None
+
+
+def raised(cache, folder, source, **flags):
+    """What is told of the scenario's only trial; one session shows whatever is no matter of sessions."""
+    [summary] = summarise(replay(cache, folder, source, **{"sessions": 1, "passes": 10, **flags}))
+    few = flags.get("sessions", 1) == 1
+    return [
+        text
+        for text in summary.warnings
+        if not text.startswith("replayed from") and not (few and says(Flag.FEW_SESSIONS, text))
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_flag_is_raised_and_no_other(session_cache, tmp_path, name):
+    said = raised(session_cache, tmp_path, name, **RAISED.get(name, {}))
+    if name in ALSO:
+        said = [one for one in said if not says(ALSO[name], one)]
+    assert [says(NAMES[name], one) for one in said] == [True], said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_flag_is_not_raised_where_it_must_not(session_cache, tmp_path, name):
+    assert raised(session_cache, tmp_path, f"{name}-none", **NOT_RAISED.get(name, {})) == []
