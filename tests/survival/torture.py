@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 import random
 import sys
 from collections import Counter
@@ -30,7 +31,7 @@ from edgebench.store.layout import WRITING_PREFIX
 from edgebench.store.reading import read_experiment, read_session, read_sessions
 from tests.survival.forking import Ended, adopt_orphans, run_and_kill
 from tests.survival.quick import Quick
-from tests.survival.small import Small
+from tests.survival.small import Small, environment
 from tests.survival.steps import Refusals, die_at, refused_from
 
 REFUSED, TOLERATED = 10, 11
@@ -246,6 +247,7 @@ def main(arguments: list[str]) -> int:
     adopt_orphans()
     Image.init()  # what a child imports, every child imports again
     how, folder, words = arguments[0], Path(arguments[1]), arguments[2:]
+    os.environ.update(environment(folder))
     if how == "random":
         report = Torture(Small(folder), reports=True).at_random(*map(int, words))
     elif how == "steps":
