@@ -22,6 +22,9 @@ WIDE_SCOPES = ("board", "usb", "wall")
 MOST_HZ = 1e9
 """No meter samples faster than the stamps count."""
 
+MOST = 1e15
+"""In W or J: a sample beyond it measured nothing, and sums of such samples have no value."""
+
 SCOPES = (*WIDE_SCOPES, "module", "chip")
 
 
@@ -125,6 +128,7 @@ def _watts(
     if rows is None:
         return np.empty(0, np.int64), np.empty(0, np.float64)
     t_ns, values = rows["t_ns"].to_numpy(np.int64), rows["value"].to_numpy(np.float64) * scale
+    values = np.where(np.abs(values) < MOST, values, np.nan)
     if rail.quantity == "power":
         return t_ns, values
     # A counter: the mean power of each interval, stamped at its end; one that runs back says nothing.

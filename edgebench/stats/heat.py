@@ -119,5 +119,6 @@ def _slope(times: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[flo
             np.array([np.median(block) for block in np.array_split(series, MAX_POINTS)])
             for series in (times, values)
         )
-    result = stats.theilslopes(values, times, alpha=0.95)
+    with np.errstate(invalid="ignore"):  # of passes that all began at once; their lower slope is no number
+        result = stats.theilslopes(values, times, alpha=0.95)
     return float(result.slope), float(result.low_slope)

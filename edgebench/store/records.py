@@ -34,8 +34,8 @@ SessionStatus = Literal[
     "interrupted",
 ]
 RunEnd = Literal["complete", "time", "interrupted"]
-Ns = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-"""A moment in ns, as the tables hold it."""
+Ns = Annotated[int, Field(ge=-(2**61), le=2**61)]
+"""A moment in ns; the difference of two is still a whole number of 64 bits."""
 
 
 class _Record(BaseModel):
