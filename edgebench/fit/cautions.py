@@ -11,7 +11,7 @@ import numpy as np
 from edgebench.fit.latency import SteadyPasses
 from edgebench.fit.telemetry import Observed
 from edgebench.stats import pacing
-from edgebench.stats.heat import heat
+from edgebench.stats.heat import heat, rise_together
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 from edgebench.stats.outliers import outliers
 from edgebench.stats.shape import shape_of
@@ -69,7 +69,8 @@ def _thermal(steady: SteadyPasses) -> list[Caution]:
     judged = [heat(at_s, image_s) for at_s, image_s in zip(steady.at_s, steady.image_s, strict=True)]
     hot = [one for one in judged if one is not None and one.suspected]
     if not hot:
-        return []
+        rise = rise_together(steady.at_s, steady.image_s)
+        return [] if rise is None else [Caution(Flag.THERMAL_SHORT, of=len(judged), ratio=rise)]
     ratio = max(one.ratio for one in hot)
     return [Caution(Flag.THERMAL_SUSPECTED, count=len(hot), of=len(judged), ratio=ratio)]
 

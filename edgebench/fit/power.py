@@ -19,6 +19,12 @@ UNITS = {"power": {"W": 1.0, "mW": 1e-3, "uW": 1e-6}, "energy": {"J": 1.0, "mJ":
 WIDE_SCOPES = ("board", "usb", "wall")
 """Scopes that hold all that a board draws, the closest first."""
 
+MOST_HZ = 1e9
+"""No meter samples faster than the stamps count."""
+
+MOST = 1e15
+"""In W or J: a sample beyond it measured nothing, and sums of such samples have no value."""
+
 SCOPES = (*WIDE_SCOPES, "module", "chip")
 
 
@@ -87,7 +93,7 @@ def _rails(record: SessionRecord) -> list[_Rail]:
     for info in record.probes:
         channels = info.get("channels")
         for channel in channels if isinstance(channels, list | tuple) else ():
-            if isinstance(channel, Mapping) and channel.get("quantity") in UNITS:
+            if isinstance(channel, Mapping) and str(channel.get("quantity")) in UNITS:
                 meter = f"{info.get('kind')}:{info.get('address')}"
                 scope, rate_hz = str(info.get("scope", "")), _number(info.get("rate_hz"))
                 name, quantity, unit = (str(channel.get(key, "")) for key in ("name", "quantity", "unit"))
@@ -96,7 +102,8 @@ def _rails(record: SessionRecord) -> list[_Rail]:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, int | float) and math.isfinite(value) and value > 0:
+    # A whole number of a file has any number of digits.
+    if isinstance(value, int | float) and 0 < value < MOST_HZ:
         return float(value)
     return 0.0
 
@@ -121,6 +128,7 @@ def _watts(
     if rows is None:
         return np.empty(0, np.int64), np.empty(0, np.float64)
     t_ns, values = rows["t_ns"].to_numpy(np.int64), rows["value"].to_numpy(np.float64) * scale
+    values = np.where(np.abs(values) < MOST, values, np.nan)
     if rail.quantity == "power":
         return t_ns, values
     # A counter: the mean power of each interval, stamped at its end; one that runs back says nothing.

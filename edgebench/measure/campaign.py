@@ -21,6 +21,7 @@ from edgebench.measure.host import host_facts
 from edgebench.measure.progress import Observer
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
+from edgebench.plan.amounts import share_text
 from edgebench.plan.build import Built
 from edgebench.plan.config import Resolved
 from edgebench.plan.estimate import known_cost, note_cost
@@ -72,7 +73,9 @@ class Campaign:
                 folder = None
             else:
                 # The experiment that goes on was planned once: its own numbers count.
-                plan = _as_begun(plan, record)
+                asked, plan = plan, _as_begun(plan, record)
+                if plan != asked:
+                    self.observer.note(f"{folder.name} keeps what it was begun with: {_numbers(plan)}")
         store = self._store(folder, prepared)
         try:
             experiment = Experiment(
@@ -179,6 +182,18 @@ def _as_begun(plan: Plan, record: ExperimentRecord) -> Plan:
         decide=record.decide,
         min_sessions=record.min_sessions,
     )
+
+
+def _numbers(plan: Plan) -> str:
+    """How much is measured of each trial, in words."""
+    most = "at most " if plan.adaptive else ""
+    sessions = "1 session" if plan.sessions == 1 else f"{plan.sessions} sessions"
+    said = [f"{most}{sessions} of {plan.passes} passes, seed {plan.seed}"]
+    if plan.target_ci is not None:
+        said.append(f"until a half-width of {share_text(plan.target_ci)}")
+    if plan.decide:
+        said.append("until every verdict is settled")
+    return ", ".join(said)
 
 
 def _run_record(begun: RunRecord, outcome: Outcome) -> RunRecord:

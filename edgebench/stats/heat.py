@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from edgebench.stats.intervals import MIN_SESSIONS, t_interval
+
 RATIO_LIMIT = 1.05
 MIN_VALUES = 8
 """Below it a quarter is a single value, and noise alone reaches the ratio."""
@@ -73,11 +75,50 @@ def heat(at_s: Series, values: Series) -> Heat | None:
     return Heat(ratio, rise, first, last, slope, slope_low > 0 and rise > RATIO_LIMIT - 1)
 
 
+MIN_SHORT = 4
+"""Of three passes the middle one alone says whether the first and the last are more than noise."""
+
+
+def rise_together(at_s: Sequence[Series], values: Sequence[Series]) -> float | None:
+    """By which share passes became slower over sessions that are too short for `heat`, judged together.
+
+    Each session's rise is one number, so that their mean has Student's t interval over sessions, as a
+    headline has.
+
+    Args:
+        at_s: of each session, seconds, rising.
+        values: of each session, any unit, positive, each with its time.
+
+    Returns:
+        The mean rise from a session's first pass to its last, as a share of its median, where it is above
+        5 % and its 95 % interval above 0; else None, as with fewer than MIN_SESSIONS sessions of at least
+        MIN_SHORT passes.
+    """
+    rises = [
+        rise
+        for times, session in zip(at_s, values, strict=True)
+        if MIN_SHORT <= len(session) < MIN_VALUES
+        and (rise := _rise(np.asarray(times, np.float64), np.asarray(session, np.float64))) is not None
+    ]
+    if len(rises) < max(MIN_SESSIONS, len(values)):
+        return None
+    mean, half = t_interval(np.array(rises))
+    return float(mean) if mean > RATIO_LIMIT - 1 and mean - half > 0 else None
+
+
+def _rise(times: NDArray[np.float64], values: NDArray[np.float64]) -> float | None:
+    median = float(np.median(values))
+    if median <= 0 or times[-1] <= times[0]:
+        return None
+    return _slope(times, values)[0] * float(times[-1] - times[0]) / median
+
+
 def _slope(times: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[float, float]:
     if values.size > MAX_POINTS:
         times, values = (
             np.array([np.median(block) for block in np.array_split(series, MAX_POINTS)])
             for series in (times, values)
         )
-    result = stats.theilslopes(values, times, alpha=0.95)
+    with np.errstate(invalid="ignore"):  # of passes that all began at once; their lower slope is no number
+        result = stats.theilslopes(values, times, alpha=0.95)
     return float(result.slope), float(result.low_slope)

@@ -16,6 +16,10 @@ class Flag(Enum):
         "thermal: suspected in {count} of {of} sessions; "
         "the last quarter took up to {ratio:.2f} times the first"
     )
+    THERMAL_SHORT = (
+        "thermal: suspected over the {of} sessions together; "
+        "their passes became {ratio:.0%} slower from the first to the last"
+    )
     THROTTLED = "throttled: {what}, by the board's own word, in {count} of {of} sessions"
     CLOCK_DROP = (
         "the processor's clock fell by up to {ratio:.0%} over the steady passes in {count} of {of} sessions"

@@ -20,6 +20,7 @@ from edgebench.errors import StoredResultError
 from edgebench.store.columns import Columns
 from edgebench.store.layout import regular_file
 from edgebench.store.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column
+from edgebench.store.soundness import first_fault
 
 MAX_ROWS = 50_000_000
 """A file that promises more rows was not written by a session."""
@@ -87,11 +88,15 @@ def read_frame(
             found += [one for one, _ in read]
             rows += [table.num_rows for _, table in read]
             joined.take([table for _, table in read])
+    values = joined.done()
+    if fixed is not None and (fault := first_fault(name, values)) is not None:
+        row, why = fault
+        raise _damaged(found[int(np.searchsorted(np.cumsum(rows), row, side="right"))].path, why)
     trials = np.repeat(np.array([one.trial for one in found], dtype=np.int32), rows)
     sessions = np.repeat(np.array([one.session for one in found], dtype=np.int32), rows)
     categories = pd.Index(keys, dtype="str")
     front = {"trial": pd.Categorical.from_codes(trials, categories=categories), "session": sessions}
-    return pd.DataFrame({**front, **joined.done()}, copy=False)
+    return pd.DataFrame({**front, **values}, copy=False)
 
 
 class _Foreign:

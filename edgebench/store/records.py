@@ -15,7 +15,7 @@ Every `*_ns` column is on the device's monotonic clock.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
@@ -34,6 +34,8 @@ SessionStatus = Literal[
     "interrupted",
 ]
 RunEnd = Literal["complete", "time", "interrupted"]
+Ns = Annotated[int, Field(ge=-(2**61), le=2**61)]
+"""A moment in ns; the difference of two is still a whole number of 64 bits."""
 
 
 class _Record(BaseModel):
@@ -198,7 +200,7 @@ class SessionRecord(_Record):
     probes: tuple[dict[str, Any], ...] = ()
     probe_reasons: dict[str, str] = {}  # meter -> why it gave nothing; "" -> why no meter at all
     monitor_reasons: dict[str, str] = {}  # monitor, such as telemetry -> why it gave nothing
-    windows_ns: dict[str, tuple[int, int] | None] = {}  # idle, steady
+    windows_ns: dict[str, tuple[Ns, Ns] | None] = {}  # idle, steady
     predicted: dict[str, int] = {}  # how many predictions of `scene` and `images` lie beside it
     tables: dict[str, str] = {}  # table -> SHA-256 of its Parquet file; the store fills it in
     workers: tuple[dict[str, Any], ...] = ({"worker": 0},)

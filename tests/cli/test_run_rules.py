@@ -84,5 +84,6 @@ def test_time_that_is_over_is_no_failure_and_no_interrupt(here):
     assert "time of 1e-06 s over after 0 of 1 sessions" in flat(done.stdout)
     resumed = here.call("--name", "short", "--resume", "--sessions", "5")
     assert resumed.exit_code == 0
+    assert "short keeps what it was begun with: 1 session of 2 passes" in flat(resumed.stderr)
     shown = json.loads((here.folder / "results" / "short" / "run.json").read_text())
     assert (shown["ended"], shown["sessions"], shown["max_time_s"]) == ("complete", 1, None)

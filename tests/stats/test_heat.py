@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from edgebench.stats.heat import MAX_POINTS, MIN_VALUES, heat
+from edgebench.stats.heat import MAX_POINTS, MIN_VALUES, heat, rise_together
 
 
 def test_a_device_that_slows_down_is_suspected():
@@ -66,3 +66,31 @@ def test_the_quarters_the_slope_and_which_test_spoke():
     assert rising is not None
     assert rising.slope_per_s == pytest.approx(0.01)
     assert rising.rising
+
+
+def short(rise, noise=0.0, passes=5, sessions=3, seed=1):
+    """Sessions of a few passes that become slower by that share, as times and values."""
+    rng = np.random.default_rng(seed)
+    at_s = [np.arange(float(passes))] * sessions
+    return at_s, [
+        (1 + rise * times / times[-1]) * (1 + noise * rng.standard_normal(passes)) for times in at_s
+    ]
+
+
+def test_short_sessions_show_heat_together():
+    assert rise_together(*short(0.2)) == pytest.approx(0.2 / 1.1)
+    assert rise_together(*short(0.2, noise=0.01)) is not None
+    assert rise_together(*short(0.03)) is None
+    assert rise_together(*short(-0.2)) is None
+    at_s, values = short(0.2)
+    assert rise_together(at_s, [values[0], values[1] * 0 + 1.0, values[2][::-1]]) is None  # not alike
+
+
+@pytest.mark.parametrize(("passes", "sessions"), [(3, 5), (5, 2), (MIN_VALUES, 5), (5, 0)])
+def test_three_passes_or_two_sessions_cannot_show_it(passes, sessions):
+    assert rise_together(*short(0.2, passes=passes, sessions=sessions)) is None
+
+
+def test_noise_is_seldom_taken_for_heat():
+    found = [rise_together(*short(0.0, noise=0.05, passes=4, seed=seed)) for seed in range(300)]
+    assert sum(one is not None for one in found) <= 15

@@ -35,7 +35,7 @@ def adopt_orphans() -> None:
         raise OSError("the system does not let this process adopt orphans")
 
 
-def run_and_kill(work: Callable[[], int], after_s: float | None = None) -> Ended:
+def run_and_kill(work: Callable[[], int | None], after_s: float | None = None) -> Ended:
     """Do `work` in a child, SIGKILL it `after_s` later if it is still there, and wait for all it started.
 
     RuntimeError when something that it started stays for longer than LIMIT_S.
@@ -56,8 +56,8 @@ def run_and_kill(work: Callable[[], int], after_s: float | None = None) -> Ended
     return Ended(os.waitstatus_to_exitcode(status), reap(), seconds)
 
 
-def fork(work: Callable[[], int]) -> int:
-    """The child's pid; the child does `work`, leaves with its value, and never returns."""
+def fork(work: Callable[[], int | None]) -> int:
+    """The child's pid; the child does `work`, leaves with its value (None: 0), and never returns."""
     assert threading.active_count() == 1, "a fork beside other threads"
     sys.stdout.flush()
     sys.stderr.flush()
@@ -67,7 +67,7 @@ def fork(work: Callable[[], int]) -> int:
     code = FAILED
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        code = work()
+        code = work() or 0
     except BaseException:
         traceback.print_exc()
     finally:

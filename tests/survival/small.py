@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from edgebench.contract import Backend, PrepareRequest, Progress
 from edgebench.errors import StoredResultError
 from edgebench.measure.campaign import Campaign
 from edgebench.measure.experiment import Outcome
-from edgebench.measure.progress import SilentObserver
+from edgebench.measure.progress import Observer, SilentObserver
 from edgebench.models.cache import Cache
 from edgebench.models.variant import Variant
 from edgebench.plan.build import Built, build
@@ -48,20 +47,24 @@ def load(path, options):
 
 @dataclass
 class Small:
-    """Campaigns of a few trials and sessions in one folder, with a cache and a board of their own."""
+    """Campaigns of a few trials and sessions in one folder.
+
+    Args:
+        folder: for results, the pictures and the notes; `environment` sets a cache and a board there.
+        extra: Python that is put behind the runner's own.
+    """
 
     folder: Path
     sessions: int = 3
     precisions: Sequence[str] = ("fp32", "int8")
-    set_: Sequence[str] = ()
+    extra: str = ""
+    observer: Observer = field(default_factory=SilentObserver)
     cache: Cache = field(init=False)
     backend: Backend = field(init=False)
 
     def __post_init__(self) -> None:
-        os.environ[BOARD_DIR] = str(self.folder / "board")
-        os.environ["EDGEBENCH_CACHE_DIR"] = str(self.folder / "cache")
         self.cache = Cache()
-        self.backend = _noting(self.folder, self.cache, self.precisions)
+        self.backend = _noting(self.folder, self.extra, self.cache, self.precisions)
         if not (self.folder / "scene.png").exists():
             _pictures(self.folder)
 
@@ -69,7 +72,7 @@ class Small:
     def results(self) -> Path:
         return self.folder / "results"
 
-    def built(self, name: str) -> tuple[Any, Built]:
+    def built(self, name: str | None) -> tuple[Any, Built]:
         flags = {
             "device": ["toy"],
             "depth": [0.25],
@@ -79,7 +82,6 @@ class Small:
             "sessions": self.sessions,
             "passes": 2,
             "telemetry": False,
-            "set": list(self.set_),
             "output_dir": self.results,
             "name": name,
         }
@@ -87,7 +89,7 @@ class Small:
         made = build(resolved.config, self.cache, lambda text: None)
         return resolved, Built(made.plan, made.targets, {**made.backends, "toy": self.backend})
 
-    def run(self, name: str, *, resume: bool) -> Outcome:
+    def run(self, name: str | None, *, resume: bool) -> Outcome:
         """What `edgebench run --name NAME [--resume]` does, without the printing."""
         resolved, built = self.built(name)
         campaign = Campaign(
@@ -97,7 +99,7 @@ class Small:
             command=("edgebench", "run"),
             resume=resume,
             cache=self.cache,
-            observer=SilentObserver(),
+            observer=self.observer,
         )
         return campaign.carry_out()[1]
 
@@ -117,13 +119,18 @@ class Small:
         return Counter((line.split()[0], int(line.split()[1])) for line in lines)
 
 
-def _noting(folder: Path, cache: Cache, precisions: Sequence[str]) -> Backend:
+def environment(folder: Path) -> dict[str, str]:
+    """The variables that keep the harness and its agents to a folder."""
+    return {BOARD_DIR: str(folder / "board"), "EDGEBENCH_CACHE_DIR": str(folder / "cache")}
+
+
+def _noting(folder: Path, extra: str, cache: Cache, precisions: Sequence[str]) -> Backend:
     """The toy with a runner that writes a line to `folder/notes` as each session of its ends.
 
     Its artifacts are made here, once for all the processes that are forked from this one.
     """
     plain = registry.backend("toy")
-    source = plain.runner_files()[0].read_text() + NOTES
+    source = plain.runner_files()[0].read_text() + NOTES + extra
     runner = folder / "runner.py"
     runner.write_text(source.replace("NOTES_PATH", json.dumps(str(folder / "notes"))))
     requests = [PrepareRequest(Variant(0.25, precision), 1, {}) for precision in precisions]

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,15 @@ def at_each_step(folder: Path, act: Callable[[int, str], None]) -> None:
     os.fsync = fsync  # type: ignore[assignment]
 
 
-def die_at(folder: Path, number: int) -> None:
+@dataclass
+class Refusals:
+    """How many changes were refused so far, and whether that is over."""
+
+    count: int = 0
+    over: bool = False
+
+
+def die_at(folder: Path, number: int) -> Refusals:
     """End this process by SIGKILL before its change of that number."""
 
     def act(at: int, name: str) -> None:
@@ -65,19 +74,28 @@ def die_at(folder: Path, number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     at_each_step(folder, act)
+    return Refusals()
 
 
-def refused_from(folder: Path, number: int, code: int, *, once: bool = False) -> None:
+def refused_from(folder: Path, number: int, code: int, *, once: bool = False) -> Refusals:
     """Let the change of that number and all after it fail with an errno; with `once` that one alone.
 
-    What takes no room goes on: removing works on a full disk.
+    What takes no room is not counted: removing works on a full disk.
     """
+    refusals = Refusals()
+    asked = 0
 
     def act(at: int, name: str) -> None:
-        if (at == number if once else at >= number) and name not in {"os.remove", "os.rmdir", "os.chmod"}:
+        nonlocal asked
+        if refusals.over or name in {"os.remove", "os.rmdir", "os.chmod"}:
+            return
+        asked += 1
+        if asked == number + 1 if once else asked > number:
+            refusals.count += 1
             raise OSError(code, os.strerror(code))
 
     at_each_step(folder, act)
+    return refusals
 
 
 def _inside(path: object, folder: Path) -> bool:

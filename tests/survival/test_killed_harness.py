@@ -14,9 +14,9 @@ SEEDS = (5, 6)  # side by side, each in a process of its own
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="adopting orphans takes Linux")
 
 
-def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+def start(how: str, folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.survival.torture", str(folder), *words],
+        [sys.executable, "-m", "tests.survival.torture", how, str(folder), *words],
         cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -33,8 +33,9 @@ def report_of(process: subprocess.Popen[str]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory) -> list[dict[str, Any]]:
     """Of two random series and of every step: side by side, because they wait more than they work."""
-    words = [*((str(seed), str(KILLS)) for seed in SEEDS), ()]
-    started = [start(tmp_path_factory.mktemp("torture"), *one) for one in words]
+    folder = tmp_path_factory.mktemp
+    started = [start("random", folder("random"), str(seed), str(KILLS)) for seed in SEEDS]
+    started.append(start("steps", folder("steps")))
     return [report_of(process) for process in started]
 
 

@@ -1,31 +1,40 @@
 """Kill the harness at random moments of small experiments, or at every step, and resume it again and again.
 
-`python -m tests.survival.torture FOLDER SEED KILLS` prints what happened as one JSON document; whatever was
-lost, doubled or left unreadable is a line of its `problems`. Without SEED and KILLS a harness whose device
-answers at once is killed before each change that it makes to the disk, in turn.
+`python -m tests.survival.torture HOW FOLDER ...` prints what happened as one JSON document; whatever was
+lost, doubled or left unreadable is a line of its `problems`. HOW is one of
+
+    random FOLDER SEED KILLS             kill -9 at random moments, with the real agent
+    steps FOLDER                         kill -9 before each change to the disk; the device answers at once
+    refused FOLDER WHERE ERRNO [once]    each change under FOLDER/WHERE in turn fails, and what comes after it
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import random
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from PIL import Image
 
+from edgebench.errors import EdgeBenchError
 from edgebench.fit.judgement import judge_folder
 from edgebench.report.html import write_report
 from edgebench.store.layout import WRITING_PREFIX
 from edgebench.store.reading import read_experiment, read_session, read_sessions
 from tests.survival.forking import Ended, adopt_orphans, run_and_kill
 from tests.survival.quick import Quick
-from tests.survival.small import Small
-from tests.survival.steps import die_at
+from tests.survival.small import Small, environment
+from tests.survival.steps import Refusals, die_at, refused_from
 
+REFUSED, TOLERATED = 10, 11
 SHARE = 0.25
 """Of a whole run's time: the latest moment of a kill, so that an experiment takes several."""
 
@@ -36,6 +45,8 @@ class Report:
 
     whole_s: float = 0.0
     kills: int = 0
+    refusals: int = 0  # runs in which the disk refused something: an error with its fix, or
+    tolerated: int = 0  # nothing worse than that
     runs: int = 0
     experiments: int = 0
     sessions: int = 0
@@ -79,39 +90,67 @@ class Torture:
         """One kill before each change to the disk: the first of a first experiment, and so on."""
         for step in range(1000):
             name = f"s{step}"
-            if self._attempt(name, step=step).status == 0:
+            if self._attempt(name, before=partial(die_at, self._small.folder, step)).status == 0:
                 self._finished(name)
                 return self.report
             self._attempt(name)
             self._finished(name)
         raise AssertionError("a small experiment of a thousand steps")
 
-    def _attempt(self, name: str, *, after_s: float | None = None, step: int | None = None) -> Ended:
-        """One run, killed or not, and what is on disk after it."""
+    def refused_at_every_step(self, folder: Path, code: int, *, once: bool = False) -> Report:
+        """Each change under `folder` in turn is refused with an errno, and all after it unless `once`."""
+        for step in range(1000):
+            name = f"r{step}"
+            refuse = partial(refused_from, folder, step, code, once=once)
+            ended = self._attempt(name, before=refuse)
+            self._finished(name)
+            if ended.status == 0:
+                return self.report
+        raise AssertionError("a small experiment of a thousand steps")
+
+    def _attempt(
+        self, name: str, *, after_s: float | None = None, before: Callable[[], Refusals] | None = None
+    ) -> Ended:
+        """One run, killed, refused or neither, and what is on disk after it."""
         report = self.report
 
         def work() -> int:
-            if step is not None:
-                die_at(self._small.folder, step)
-            return self._work(name) or _readable(self._small.results / name)
+            refusals = before() if before else Refusals()
+            folder = self._small.results / name
+            code = 0
+            try:
+                self._work(name)
+            except EdgeBenchError as error:
+                if not refusals.count or not error.fix:
+                    raise
+                code = REFUSED
+            refusals.over = True
+            _readable(folder)
+            if code == REFUSED:
+                # Room was made, or whatever it was: the run is begun again, and comes to its end.
+                self._work(name)
+                _readable(folder)
+            return code or (TOLERATED if refusals.count else 0)
 
         ended = run_and_kill(work, after_s)
         report.runs += 1
         report.left_behind += ended.left_behind
         if ended.status == -9:
             report.kills += 1
+        elif ended.status in (REFUSED, TOLERATED):
+            report.refusals += 1
+            report.tolerated += ended.status == TOLERATED
         elif ended.status:
             self._problem(name, f"a run ended by {ended.status}")
         self._after(name, ended)
         return ended
 
-    def _work(self, name: str) -> int:
+    def _work(self, name: str) -> None:
         self._small.go_on(name)
         if self._reports:
             folder = self._small.results / name
             judged = judge_folder(folder)
             write_report(judged.results, judged.summaries, judged.verdicts, folder / "report.html")
-        return 0
 
     def _after(self, name: str, ended: Ended) -> None:
         """What was on disk is as it was; what is new was measured once, and all of it can be read."""
@@ -130,7 +169,7 @@ class Torture:
         fresh = noted - self._noted
         self._noted = noted
         if (folder / "experiment.json").exists():
-            self._measured_once(name, folder, new, fresh)
+            self._measured_once(name, folder, new, fresh, 2 if ended.status == REFUSED else 1)
         elif fresh:
             self._problem(name, "sessions without an experiment")
         # A run that came to its end has read it all; where nothing has changed it would be as it was.
@@ -138,9 +177,12 @@ class Torture:
             self._problem(name, "it cannot be read, or not all of it")
 
     def _measured_once(
-        self, name: str, folder: Path, new: set[Path], fresh: Counter[tuple[str, int]]
+        self, name: str, folder: Path, new: set[Path], fresh: Counter[tuple[str, int]], most: int
     ) -> None:
-        """Each new session was finished once on the device, and at most one more was: the one in hand."""
+        """Each new session was finished once on the device, and at most one more was: the one in hand.
+
+        A run that was refused and begun again in the same process (`most` 2) has finished that one twice.
+        """
         artifacts = {trial.key: f"{trial.artifact_sha256}" for trial in read_experiment(folder).trials}
         for path in sorted(new):
             key, n = path.parts[1], int(path.name)
@@ -148,7 +190,7 @@ class Torture:
             done = artifacts[key], n
             if record.status != "ok":
                 self._problem(name, f"{path} ended as {record.status}")
-            elif fresh[done] != 1:
+            elif not 1 <= fresh[done] <= most:
                 self._problem(name, f"{path} was finished {fresh[done]} times on the device")
             fresh.subtract([done])
         extra = sum(fresh.values())
@@ -182,10 +224,10 @@ class Torture:
         self.report.problems.append(f"{name}, after {self.report.kills} kills: {text}")
 
 
-def _readable(folder: Path) -> int:
-    """0 when every session that is there is read, with all its tables, and can be summed up."""
+def _readable(folder: Path) -> None:
+    """AssertionError unless every session that is there is read, with all its tables, and summed up."""
     if not (folder / "experiment.json").exists():
-        return 0
+        return
     judged = judge_folder(folder)
     results = judged.results
     there = len(list(folder.glob("trials/*/sessions/[0-9]*")))
@@ -194,19 +236,26 @@ def _readable(folder: Path) -> int:
     assert results.warnings == [], results.warnings
     assert counts == [there] * 4, (counts, there)
     assert len(judged.summaries) == len(results.experiment.trials)
-    return 0
+
+
+def _quick(folder: Path) -> Quick:
+    return Quick(folder, sessions=2, precisions=("int8",))
 
 
 def main(arguments: list[str]) -> int:
     """Torture, and print the report."""
     adopt_orphans()
     Image.init()  # what a child imports, every child imports again
-    folder = Path(arguments[0])
-    if arguments[1:]:
-        report = Torture(Small(folder), reports=True).at_random(*map(int, arguments[1:]))
+    how, folder, words = arguments[0], Path(arguments[1]), arguments[2:]
+    os.environ.update(environment(folder))
+    if how == "random":
+        report = Torture(Small(folder), reports=True).at_random(*map(int, words))
+    elif how == "steps":
+        report = Torture(_quick(folder), reports=False).at_every_step()
     else:
-        quick = Quick(folder, sessions=2, precisions=("int8",))
-        report = Torture(quick, reports=False).at_every_step()
+        where, code, *once = words
+        torture = Torture(_quick(folder), reports=False)
+        report = torture.refused_at_every_step(folder / where, getattr(errno, code), once=bool(once))
     print(json.dumps(asdict(report)))
     return 0
 

@@ -16,12 +16,14 @@ RAISED: Mapping[str, Mapping[str, Any]] = {
     "skewed": {"sessions": 10},
     "multimodal": {"sessions": 10},
     "deadlines-missed": {"period": 0.25},
+    "thermal-short": {"source": "thermal-suspected", "sessions": 3, "passes": 5},
 }
 NOT_RAISED: Mapping[str, Mapping[str, Any]] = {
     "few-sessions": {"sessions": 3},
     "skewed": {"sessions": 3},
     "multimodal": {"sessions": 3},
     "deadlines-missed": {"period": 0.5},
+    "thermal-short": {"source": "thermal-suspected-none", "sessions": 3, "passes": 5},
 }
 MORE: Mapping[str, Flag] = {
     "interference-others": Flag.INTERFERENCE,
@@ -52,7 +54,7 @@ def raised(cache, folder, source, **flags):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_flag_is_raised_and_no_other(session_cache, tmp_path, name):
-    said = raised(session_cache, tmp_path, name, **RAISED.get(name, {}))
+    said = raised(session_cache, tmp_path, **{"source": name, **RAISED.get(name, {})})
     if name in ALSO:
         said = [one for one in said if not says(ALSO[name], one)]
     assert [says(NAMES[name], one) for one in said] == [True], said
@@ -60,4 +62,4 @@ def test_a_flag_is_raised_and_no_other(session_cache, tmp_path, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_flag_is_not_raised_where_it_must_not(session_cache, tmp_path, name):
-    assert raised(session_cache, tmp_path, f"{name}-none", **NOT_RAISED.get(name, {})) == []
+    assert raised(session_cache, tmp_path, **{"source": f"{name}-none", **NOT_RAISED.get(name, {})}) == []
