@@ -16,6 +16,7 @@ from edgebench.errors import UnsupportedError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.models.artifact import Artifact, Golden, InputSpec
 from edgebench.models.cache import Cache, canonical_hash
+from edgebench.models.source import SHIPPED
 from edgebench.models.variant import DEPTH_MULTIPLIERS
 
 RECIPE = 1  # count up when the same inputs would give another artifact
@@ -66,7 +67,8 @@ class ExampleBoardBackend(AgentBackend):
         outcomes: list[Artifact | UnsupportedError] = []
         for request in requests:
             variant = request.variant
-            if variant.precision not in INPUTS or variant.depth_multiplier not in DEPTH_MULTIPLIERS:
+            known = request.source == SHIPPED and variant.depth_multiplier in DEPTH_MULTIPLIERS
+            if variant.precision not in INPUTS or not known:
                 outcomes.append(UnsupportedError(f"example-board does not take {variant.name}"))
                 continue
             progress(f"preparing {variant.name} for example-board")
@@ -83,7 +85,7 @@ class ExampleBoardBackend(AgentBackend):
 
     def _artifact(self, request: PrepareRequest, cache: Cache) -> Artifact:
         # The depth multiplier stands for the share of a patch's rows that is looked at.
-        spec, step = INPUTS[request.variant.precision], round(1 / request.variant.depth_multiplier)
+        spec, step = INPUTS[request.variant.precision], round(1 / (request.variant.depth_multiplier or 1.0))
         model = {
             "input_shape": [request.batch, SIDE, SIDE, 3],
             "input_dtype": spec.dtype,
