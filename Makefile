@@ -33,8 +33,9 @@ types: $(STAMP)
 	$(BIN)/mypy examples/backend-template/src
 	$(BIN)/mypy edgebench backends tests benchmarks proofs
 
+# A file at a time on every core: what a file's tests share is made once.
 test: lint types
-	$(BIN)/pytest
+	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
