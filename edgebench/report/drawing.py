@@ -6,6 +6,7 @@ import base64
 import functools
 import io
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -63,7 +64,7 @@ def style() -> Iterator[None]:
 def as_svg(figure: Figure) -> bytes:
     """The figure as SVG without a date, so that equal data give equal bytes."""
     buffer = io.BytesIO()
-    with style():
+    with style(), _silent_layout():
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()
 
@@ -71,9 +72,17 @@ def as_svg(figure: Figure) -> bytes:
 def as_jpeg(figure: Figure, dpi: int = 130) -> bytes:
     """The figure as JPEG, for one that holds a photograph."""
     buffer = io.BytesIO()
-    with style():
+    with style(), _silent_layout():
         figure.savefig(buffer, format="jpeg", dpi=dpi, pil_kwargs={"quality": 85, "optimize": True})
     return buffer.getvalue()
+
+
+@contextmanager
+def _silent_layout() -> Iterator[None]:
+    """Names so long that they leave an axis no room make an ugly figure, and are no news for the terminal."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "constrained_layout not applied", UserWarning)
+        yield
 
 
 def data_uri(media_type: str, data: bytes) -> str:

@@ -1,6 +1,6 @@
-"""Columns of many small tables, joined as the tables come: each figure is copied once, into its place.
+"""Columns of many small tables, joined block by block: each figure is copied into its place as it comes.
 
-Joining in Arrow and turning the whole into pandas holds everything twice and copies it twice.
+Joining all of them in Arrow and turning the whole into pandas would hold everything twice.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from edgebench.store.parquet import COLUMN_TYPES
 class Column(Protocol):
     """One column, of as many rows as were taken in so far."""
 
-    def take(self, parts: Sequence[pa.Array | int]) -> None:
-        """Append arrays; a number stands for so many rows of a table that has no such column."""
+    def take(self, part: pa.ChunkedArray) -> None:
+        """Append the rows of a block."""
 
     def done(self) -> Any:
         """The values, as a column of a frame; nothing can be taken in afterwards."""
@@ -37,22 +37,22 @@ class Columns:
     def __init__(self, names: Sequence[str]) -> None:
         self._rows = 0
         self._columns: dict[str, Column] = {name: _column(COLUMN_TYPES[name]) for name in names}
+        self._types: dict[str, pa.DataType] = {name: COLUMN_TYPES[name] for name in names}
 
     def take(self, tables: Sequence[pa.Table]) -> None:
         """Append the rows of some tables; a column's type is the same in all that have it."""
-        for table in tables:
-            for field in table.schema:
-                if field.name not in self._columns:
-                    self._columns[field.name] = column = _column(field.type)
-                    if self._rows:
-                        column.take([self._rows])
+        if not tables:
+            return
+        block = pa.concat_tables(tables, promote_options="default").unify_dictionaries()
+        for field in block.schema:
+            if field.name not in self._columns:
+                self._types[field.name] = field.type
+                self._columns[field.name] = column = _column(field.type)
+                column.take(_absent(self._rows, field.type))
         for name, column in self._columns.items():
-            parts: list[pa.Array | int] = []
-            for table in tables:
-                at = table.schema.get_field_index(name)
-                parts += [table.num_rows] if at < 0 else table.column(at).chunks
-            column.take(parts)
-        self._rows += sum(table.num_rows for table in tables)
+            there = name in block.schema.names
+            column.take(block[name] if there else _absent(block.num_rows, self._types[name]))
+        self._rows += block.num_rows
 
     def done(self) -> dict[str, Any]:
         """The columns by name; each gives its memory away, so once only."""
@@ -64,25 +64,16 @@ class _Numbers:
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._values: NDArray[Any] = np.empty(0, dtype)
-        self._missing: list[tuple[int, NDArray[np.bool_] | int]] = []  # where, and which or how many
+        self._missing: list[tuple[int, NDArray[np.bool_]]] = []  # from which row on, and which
 
-    def take(self, parts: Sequence[pa.Array | int]) -> None:
+    def take(self, part: pa.ChunkedArray) -> None:
         at = len(self._values)
         # In place: the system moves the pages of a large array, and copies nothing.
-        self._values.resize(at + sum(map(_length, parts)), refcheck=False)
-        for part in parts:
-            end = at + _length(part)
-            if isinstance(part, int):
-                self._absent(at, part)
-            elif part.null_count:
-                self._values[at:end] = pc.fill_null(part, 0).to_numpy()
-                self._absent(at, part.is_null().to_numpy(zero_copy_only=False))
-            else:
-                self._values[at:end] = part.to_numpy()
-            at = end
-
-    def _absent(self, at: int, which: NDArray[np.bool_] | int) -> None:
-        self._missing.append((at, which))
+        self._values.resize(at + len(part), refcheck=False)
+        if part.null_count:
+            self._missing.append((at, part.is_null().to_numpy()))
+            part = pc.fill_null(part, 0)
+        self._values[at:] = part.to_numpy()
 
     def done(self) -> Any:
         values = self._values
@@ -90,13 +81,9 @@ class _Numbers:
             return values
         missing = np.zeros(len(values), dtype=np.bool_)
         for at, which in self._missing:
-            missing[at : at + (which if isinstance(which, int) else len(which))] = (
-                True if isinstance(which, int) else which
-            )
+            missing[at : at + len(which)] = which
         if values.dtype.kind == "f":
             values[missing] = np.nan
-            return values
-        if not missing.any():
             return values
         return pd.arrays.IntegerArray(values.astype(np.int64, copy=False), missing)
 
@@ -108,17 +95,12 @@ class _Words:
         self._codes = _Numbers(np.dtype(np.int32))
         self._known: dict[str, int] = {}
 
-    def take(self, parts: Sequence[pa.Array | int]) -> None:
-        found: list[pa.Array | int] = []
-        for part in parts:
-            if isinstance(part, int):
-                found.append(pa.array(np.full(part, -1, np.int32)))
-                continue
-            own = np.array([self._code(word) for word in part.dictionary.to_pylist()], np.int32)
-            codes = pc.fill_null(part.indices, -1).to_numpy()
-            # The last place of the numbers stands for a missing text, whose code is -1.
-            found.append(pa.array(np.append(own, np.int32(-1))[codes]))
-        self._codes.take(found)
+    def take(self, part: pa.ChunkedArray) -> None:
+        words = part.combine_chunks() if part.num_chunks != 1 else part.chunk(0)
+        # The last place is that of a missing text.
+        own = [self._code(word) for word in words.dictionary.to_pylist()] + [-1]
+        codes = np.array(own, np.int32)[pc.fill_null(words.indices, -1).to_numpy()]
+        self._codes.take(pa.chunked_array([codes]))
 
     def _code(self, word: str | None) -> int:
         return -1 if word is None else self._known.setdefault(word, len(self._known))
@@ -135,8 +117,8 @@ class _Others:
         self._kind = kind
         self._chunks: list[pa.Array] = []
 
-    def take(self, parts: Sequence[pa.Array | int]) -> None:
-        self._chunks += [pa.nulls(part, self._kind) if isinstance(part, int) else part for part in parts]
+    def take(self, part: pa.ChunkedArray) -> None:
+        self._chunks += part.chunks
 
     def done(self) -> Any:
         return pa.chunked_array(self._chunks, type=self._kind).to_pandas()
@@ -150,5 +132,5 @@ def _column(kind: pa.DataType) -> Column:
     return _Others(kind)
 
 
-def _length(part: pa.Array | int) -> int:
-    return part if isinstance(part, int) else len(part)
+def _absent(rows: int, kind: pa.DataType) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.nulls(rows, kind)])

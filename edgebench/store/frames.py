@@ -28,7 +28,7 @@ MAX_ROWS = 50_000_000
 MAX_BYTES = 2**30
 """A larger file was not written by a session."""
 
-_READERS = 4
+_READERS = 3
 _BLOCK = 256  # files that are held in Arrow at a time
 
 

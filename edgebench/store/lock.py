@@ -11,6 +11,7 @@ import filelock
 
 from edgebench.errors import StoredResultError
 from edgebench.store.layout import HOLDER_FILE, LOCK_FILE, regular_file
+from edgebench.store.writing import replace_file
 
 _MAX_NOTE_BYTES = 4096
 
@@ -21,12 +22,13 @@ class WriterLock:
     The system gives it back when its process dies, however it dies, so there is nothing to clean up.
 
     Raises:
-        StoredResultError: another writer has it.
+        StoredResultError: another writer has it, or what lies in its place is no file of this folder.
         OSError: the folder cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        regular_file(folder / LOCK_FILE, folder)
         # Not thread-local: the thread that closes need not be the one that opened.
         self._lock = filelock.FileLock(folder / LOCK_FILE, thread_local=False)
         try:
@@ -39,7 +41,8 @@ class WriterLock:
             ) from error
         try:
             note = {"pid": os.getpid(), "host": socket.gethostname()}
-            (folder / HOLDER_FILE).write_text(json.dumps(note))
+            # Put in its place, not written through whatever lies there: a link may lead anywhere.
+            replace_file(folder / HOLDER_FILE, json.dumps(note).encode())
         except BaseException:
             self._lock.release()
             raise

@@ -102,8 +102,8 @@ def read_bounded(path: Path, root: Path) -> bytes | None:
         raise _damaged(path, f"it has {size} bytes, more than the {MAX_JSON_BYTES} that are read")
     try:
         with path.open("rb") as file:
-            # It may have grown since it was looked at.
-            return file.read(MAX_JSON_BYTES)
+            # No more than was looked at: it may have grown since, and a buffer for the most takes time.
+            return file.read(size)
     except OSError as error:
         raise StoredResultError(
             f"{path} cannot be read", why=error.strerror or str(error), fix="check its permissions"

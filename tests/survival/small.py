@@ -1,4 +1,4 @@
-"""A small experiment through the real agent, on a toy whose worker notes down what it has finished."""
+"""A small experiment through the real agent, on a device whose worker notes down what it has finished."""
 
 from __future__ import annotations
 
@@ -25,6 +25,23 @@ from edgebench.plan.build import Built, build
 from edgebench.plan.config import resolve
 
 CLASSES = ("water", "ice")
+SCENARIO = """
+schema_version = 1
+name = "small"
+scene = { rows = 1, columns = 2 }
+images = { n = 4 }
+
+[default]
+image_s = 0.2
+sessions = { sd_percent = 2 }
+passes = { sd_percent = 1, correlation = 0.3 }
+memory = { after_load_bytes = 1000000, peak_bytes = 2000000 }
+
+[variants."mobilenet_v1-0.25-fp32"]
+
+[variants."mobilenet_v1-0.25-int8"]
+image_s = 0.1
+"""
 NOTES = """
 
 _load = load
@@ -32,8 +49,11 @@ _load = load
 
 def load(path, options):
     model = _load(path, options)
+    closed = getattr(model, "close", None)
 
     def close():
+        if closed:
+            closed()
         # In one write, before the harness hears of the end: what the device has finished.
         line = "{} {}\\n".format(os.path.basename(path)[:64], os.environ["EDGEBENCH_SESSION"])
         notes = os.open(NOTES_PATH, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -51,43 +71,57 @@ class Small:
 
     Args:
         folder: for results, the pictures and the notes; `environment` sets a cache and a board there.
+        device: `toy`, or `replay`, whose sessions are the same on every run.
         extra: Python that is put behind the runner's own.
     """
 
     folder: Path
+    device: str = "toy"
     sessions: int = 3
     precisions: Sequence[str] = ("fp32", "int8")
     extra: str = ""
     observer: Observer = field(default_factory=SilentObserver)
     cache: Cache = field(init=False)
     backend: Backend = field(init=False)
+    _built: Built | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.cache = Cache()
-        self.backend = _noting(self.folder, self.extra, self.cache, self.precisions)
         if not (self.folder / "scene.png").exists():
             _pictures(self.folder)
+        (self.folder / "scenario.toml").write_text(SCENARIO)
+        self.backend = _noting(self)
+
+    def prepare(self) -> None:
+        """Make the plan and the artifacts here, before anything is forked."""
+        _, built = self.built(None)
+        requests = [trial.request for trial in built.plan.trials]
+        self.backend.prepare(requests, self.cache, lambda text: None)
 
     @property
     def results(self) -> Path:
         return self.folder / "results"
 
     def built(self, name: str | None) -> tuple[Any, Built]:
-        flags = {
-            "device": ["toy"],
+        flags: dict[str, Any] = {
+            "device": [self.device],
             "depth": [0.25],
             "precision": list(self.precisions),
-            "scene": self.folder / "scene.png",
-            "images": self.folder / "images",
             "sessions": self.sessions,
             "passes": 2,
             "telemetry": False,
             "output_dir": self.results,
             "name": name,
         }
+        if self.device == "replay":
+            flags["set"] = [f"source={self.folder / 'scenario.toml'}"]
+        else:
+            flags |= {"scene": self.folder / "scene.png", "images": self.folder / "images"}
         resolved = resolve(flags)
-        made = build(resolved.config, self.cache, lambda text: None)
-        return resolved, Built(made.plan, made.targets, {**made.backends, "toy": self.backend})
+        if self._built is None:  # the same for every name
+            made = build(resolved.config, self.cache, lambda text: None)
+            self._built = Built(made.plan, made.targets, {**made.backends, self.device: self.backend})
+        return resolved, self._built
 
     def run(self, name: str | None, *, resume: bool) -> Outcome:
         """What `edgebench run --name NAME [--resume]` does, without the printing."""
@@ -124,24 +158,25 @@ def environment(folder: Path) -> dict[str, str]:
     return {BOARD_DIR: str(folder / "board"), "EDGEBENCH_CACHE_DIR": str(folder / "cache")}
 
 
-def _noting(folder: Path, extra: str, cache: Cache, precisions: Sequence[str]) -> Backend:
-    """The toy with a runner that writes a line to `folder/notes` as each session of its ends.
+def _noting(small: Small) -> Backend:
+    """The device with a runner that writes a line to `folder/notes` as each session of its ends.
 
-    Its artifacts are made here, once for all the processes that are forked from this one.
+    Its artifacts are made once for all the processes that are forked from this one.
     """
-    plain = registry.backend("toy")
-    source = plain.runner_files()[0].read_text() + NOTES + extra
+    plain, folder = registry.backend(small.device), small.folder
+    source = plain.runner_files()[0].read_text() + NOTES + small.extra
     runner = folder / "runner.py"
     runner.write_text(source.replace("NOTES_PATH", json.dumps(str(folder / "notes"))))
-    requests = [PrepareRequest(Variant(0.25, precision), 1, {}) for precision in precisions]
-    outcomes = plain.prepare(requests, cache, lambda text: None)
-    made = {request.variant: outcome for request, outcome in zip(requests, outcomes, strict=True)}
+    made: dict[Variant, Any] = {}
 
     class Noting(type(plain)):  # type: ignore[misc]  # the class that its entry point gives
         def runner_files(self) -> tuple[Path, ...]:
             return (runner,)
 
         def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Any]:
+            missing = [request for request in requests if request.variant not in made]
+            outcomes = super().prepare(missing, cache, progress)
+            made.update(zip((request.variant for request in missing), outcomes, strict=True))
             return [made[request.variant] for request in requests]
 
     noting = Noting()

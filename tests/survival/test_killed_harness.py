@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 KILLS = 50
-SEEDS = (5, 6)  # side by side, each in a process of its own
+DEVICES = {"replay": 5, "toy": 6}  # and the seed of each; side by side, in processes of their own
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="adopting orphans takes Linux")
 
@@ -34,13 +34,15 @@ def report_of(process: subprocess.Popen[str]) -> dict[str, Any]:
 def reports(tmp_path_factory) -> list[dict[str, Any]]:
     """Of two random series and of every step: side by side, because they wait more than they work."""
     folder = tmp_path_factory.mktemp
-    started = [start("random", folder("random"), str(seed), str(KILLS)) for seed in SEEDS]
+    started = [
+        start("random", folder(device), device, str(seed), str(KILLS)) for device, seed in DEVICES.items()
+    ]
     started.append(start("steps", folder("steps")))
     return [report_of(process) for process in started]
 
 
 def test_a_hundred_kills_lose_nothing_and_measure_nothing_twice(reports):
-    assert sum(report["kills"] for report in reports[:-1]) == KILLS * len(SEEDS)
+    assert sum(report["kills"] for report in reports[:-1]) == KILLS * len(DEVICES)
     for report in reports[:-1]:
         assert report["problems"] == [], report["stderr"]
         assert report["sessions"] == 6 * report["experiments"]

@@ -3,7 +3,7 @@
 `python -m tests.survival.torture HOW FOLDER ...` prints what happened as one JSON document; whatever was
 lost, doubled or left unreadable is a line of its `problems`. HOW is one of
 
-    random FOLDER SEED KILLS             kill -9 at random moments, with the real agent
+    random FOLDER DEVICE SEED KILLS      kill -9 at random moments, with the real agent
     steps FOLDER                         kill -9 before each change to the disk; the device answers at once
     refused FOLDER WHERE ERRNO [once]    each change under FOLDER/WHERE in turn fails, and what comes after it
 """
@@ -70,6 +70,7 @@ class Torture:
         self.report = Report()
         self._kept: dict[str, str] = {}
         self._noted: Counter[tuple[str, int]] = Counter()
+        self._played: dict[str, list[tuple[str, str, bytes]]] = {}
 
     def at_random(self, seed: int, kills: int) -> Report:
         """So many kills; a first run is not killed and says how long a whole one takes."""
@@ -206,6 +207,8 @@ class Torture:
             records, warnings = read_sessions(folder, trial.key)
             if warnings or [one.n for one in records] != list(range(self._small.sessions)):
                 self._problem(name, f"{trial.key} has {[one.n for one in records]} {warnings}")
+            if self._small.device == "replay":
+                self._same(name, trial.key)
             if sum("images" in one.predicted for one in records) != 1:
                 self._problem(name, f"{trial.key} has not predicted the images once")
             if not (folder / "trials" / trial.key / "trial.json").exists():
@@ -219,6 +222,15 @@ class Torture:
         self.report.experiments += 1
         (self._small.folder / "notes").unlink(missing_ok=True)
         self._kept, self._noted = {}, Counter()
+
+    def _same(self, name: str, key: str) -> None:
+        """What is played again is the same, bit for bit, however often the harness was killed."""
+        figures = [
+            (path.parent.name, path.name, path.read_bytes())
+            for path in sorted((self._small.results / name).glob(f"trials/{key}/sessions/*/*.parquet"))
+        ]
+        if self._played.setdefault(key, figures) != figures:
+            self._problem(name, f"{key} has other figures than the run that was not killed")
 
     def _problem(self, name: str, text: str) -> None:
         self.report.problems.append(f"{name}, after {self.report.kills} kills: {text}")
@@ -238,8 +250,10 @@ def _readable(folder: Path) -> None:
     assert len(judged.summaries) == len(results.experiment.trials)
 
 
-def _quick(folder: Path) -> Quick:
-    return Quick(folder, sessions=2, precisions=("int8",))
+def _quick(folder: Path, sessions: int) -> Quick:
+    quick = Quick(folder, sessions=sessions, precisions=("int8",))
+    quick.prepare()
+    return quick
 
 
 def main(arguments: list[str]) -> int:
@@ -249,12 +263,15 @@ def main(arguments: list[str]) -> int:
     how, folder, words = arguments[0], Path(arguments[1]), arguments[2:]
     os.environ.update(environment(folder))
     if how == "random":
-        report = Torture(Small(folder), reports=True).at_random(*map(int, words))
+        device, *numbers = words
+        small = Small(folder, device=device)
+        small.prepare()
+        report = Torture(small, reports=True).at_random(*map(int, numbers))
     elif how == "steps":
-        report = Torture(_quick(folder), reports=False).at_every_step()
+        report = Torture(_quick(folder, 2), reports=False).at_every_step()
     else:
         where, code, *once = words
-        torture = Torture(_quick(folder), reports=False)
+        torture = Torture(_quick(folder, 1), reports=False)
         report = torture.refused_at_every_step(folder / where, getattr(errno, code), once=bool(once))
     print(json.dumps(asdict(report)))
     return 0
