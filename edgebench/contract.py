@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from edgebench.errors import UnsupportedError
 from edgebench.models.artifact import Artifact
@@ -62,6 +62,14 @@ class BackendOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _hyphens(cls, given: Any) -> Any:
+        """`allow-cpu` is `allow_cpu`: people write either."""
+        if not isinstance(given, Mapping):
+            return given
+        return {str(name).replace("-", "_"): value for name, value in given.items()}
+
 
 @dataclass(frozen=True)
 class PrepareRequest:
@@ -90,6 +98,7 @@ class Backend(ABC):
     name: ClassVar[str]
     description: ClassVar[str]  # one line
     precisions: ClassVar[tuple[str, ...]]
+    precision_reasons: ClassVar[Mapping[str, str]] = {}  # why it takes others not, where that is worth a word
     options_model: ClassVar[type[BackendOptions]]
     for_tests: ClassVar[bool] = False  # usable by name, not listed by `edgebench devices`
     takes_host: ClassVar[bool] = False  # whether its device can be reached by SSH
@@ -115,7 +124,7 @@ class Backend(ABC):
 
     @abstractmethod
     def runner_files(self) -> tuple[Path, ...]:
-        """The files that travel to the board; the first is the runner."""
+        """What travels to the board: the runner, then the files that it takes in (see runner_contract.py)."""
 
     def offers(self, options: Mapping[str, Json]) -> tuple[Variant, ...] | None:
         """The only variants that there are under these options; None: every depth at each precision."""

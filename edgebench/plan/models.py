@@ -104,7 +104,9 @@ def variants_of(chosen: Chosen, backend: Backend, precisions: Sequence[str] = ()
             raise UsageError(f"there is no precision {precision}", fix=f"known: {', '.join(PRECISIONS)}")
         if precision not in backend.precisions and precision != _ONLY_FOUND:
             raise UsageError(
-                f"{backend.name} does not take {precision}", fix=f"it takes {', '.join(backend.precisions)}"
+                f"{backend.name} does not take {precision}",
+                why=backend.precision_reasons.get(precision, ""),
+                fix=f"it takes {', '.join(backend.precisions)}",
             )
     taken = tuple(dict.fromkeys(precisions))
     if not taken:

@@ -113,7 +113,7 @@ def _split_setting(setting: str) -> tuple[str, str]:
     name, equals, value = setting.partition("=")
     if not equals or not name.strip():
         raise UsageError(f"--set {setting!r} is not key=value", fix="write it like --set threads=2")
-    return name.strip(), value.strip()
+    return name.strip().replace("-", "_"), value.strip()
 
 
 def _refuse_unknown_settings(pairs: Mapping[str, str], backends: Mapping[str, Backend]) -> None:
