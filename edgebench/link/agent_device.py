@@ -101,9 +101,7 @@ class AgentDevice:
             raise lost_before(str(error)) from error
         except EdgeBenchError as error:
             raise lost_before(": ".join(part for part in (error.what, error.why) if part)) from error
-        return AgentSession(
-            connection, self._placer, artifact, settings, self._runner_files[0], self._timeouts
-        )
+        return AgentSession(connection, self._placer, artifact, settings, self._runner_files, self._timeouts)
 
     def clean(self) -> Cleaned:
         """Remove everything that EdgeBench keeps on the board, and end the agent.

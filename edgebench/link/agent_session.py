@@ -64,7 +64,7 @@ class AgentSession:
     Args:
         connection, placer: of the device.
         artifact, settings: what is measured, and how.
-        runner: the runner's file.
+        runner_files: the runner's file, and those that it takes in.
         timeouts: for each stage.
     """
 
@@ -74,14 +74,14 @@ class AgentSession:
         placer: Placer,
         artifact: Artifact,
         settings: SessionSettings,
-        runner: Path,
+        runner_files: tuple[Path, ...],
         timeouts: Timeouts,
     ) -> None:
         self._connection = connection
         self._placer = placer
         self._artifact = artifact
         self._settings = settings
-        self._runner = runner
+        self._runner_files = runner_files
         self._timeouts = timeouts
         self._probes = SessionProbes(settings.meters, settings.monitors)
         self._stages: tuple[str, ...] = ()
@@ -133,13 +133,15 @@ class AgentSession:
 
     def _load(self) -> None:
         with self._told("start"):
-            runner = self._placer.place(self._runner)
+            runner, *others = [self._placer.place(file) for file in self._runner_files]
+            names = _modules_of(self._runner_files)
             artifact = self._placer.place(self._artifact.path, self._artifact.sha256)
         frame = self._call(
             "load",
             "load",
             self._timeouts.load,
             runner=runner,
+            beside=dict(zip(names, others, strict=True)),
             artifact=artifact,
             options={**self._settings.options, **_told_shapes(self._artifact)},
             input=self._artifact.input.model_dump(),
@@ -395,6 +397,12 @@ class AgentSession:
             raise from_link(error, stage) from None
         except ProtocolError as error:
             raise from_protocol(error, stage, self._stderr_tail) from None
+
+
+def _modules_of(runner_files: tuple[Path, ...]) -> list[str]:
+    """What the runner calls the files behind it: those of its own folder are of its package, others above."""
+    folder = runner_files[0].parent
+    return [file.stem if file.parent != folder else f"device.{file.stem}" for file in runner_files[1:]]
 
 
 def _warnings_in(runtime: dict[str, Json]) -> list[str]:
