@@ -1,8 +1,8 @@
 """A stand-in for Google's `edgetpu_compiler` 16.0: its command line, its words, its log and its file.
 
 What it writes holds the custom operation `edgetpu-custom-op` in place of what is "mapped", with the model's
-own inputs and outputs; nothing in it can be run. `install` puts it into a folder for the PATH; `BEHAVIOURS`
-are what it can be told to do with the models that it is given.
+own inputs and outputs; no runtime can run it, but the stand-in for pycoral finds the model within. `install`
+puts it into a folder for the PATH; `BEHAVIOURS` are what it can be told to do with what it is given.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 VERSION = "16.0.384591198"
 CUSTOM_OP = "edgetpu-custom-op"
+MARK = b"stand-in for an executable of the Edge TPU:"  # then the length, 8 bytes, and the model itself
 MAPPED = "Mapped to Edge TPU"
 SECOND_GRAPH = "More than one subgraph is not supported"
 UNSPECIFIED = "Operation is otherwise supported, but not mapped due to some unspecified limitation"
@@ -34,9 +37,9 @@ BEHAVIOURS = {
 
 _ON_CHIP_BYTES = int(7.5 * 1024 * 1024)
 _NOT_ALL = (
-    "Model successfully compiled but not all operations are supported by the Edge TPU. A percentage of the "
-    "model will instead run on the CPU, which is slower. If possible, consider updating your model to use only "
-    "operations supported by the Edge TPU. For details, visit g.co/coral/model-reqs."
+    "Model successfully compiled but not all operations are supported by the Edge TPU. A percentage of "
+    "the model will instead run on the CPU, which is slower. If possible, consider updating your model to "
+    "use only operations supported by the Edge TPU. For details, visit g.co/coral/model-reqs."
 )
 
 
@@ -85,7 +88,8 @@ def compiled(content: bytes, left: int = 0) -> tuple[bytes, list[tuple[str, str]
         given = {tensor for operator in graph.operators[:cut] for tensor in operator.outputs}
         made.inputs = list(graph.inputs)
         made.outputs = sorted(given & (after | set(graph.outputs)))
-        made.customOptions = list(b"stand-in for an executable of the Edge TPU")
+        within = MARK + len(content).to_bytes(8, "little") + content
+        made.customOptions = np.frombuffer(within, np.uint8)
         graph.operators = [made, *graph.operators[cut:]]
         _keep_what_is_used(schema, model)
     model.signatureDefs = None
@@ -157,14 +161,13 @@ def _compile(source: Path, folder: Path, behaviour: str, version: str, shown: bo
     log.write_text(f"Edge TPU Compiler version {version}\nInput: {source}\nOutput: {result}\n\n{table}")
     mapped = sum(status == MAPPED for _, status in told)
     used = min(len(content), _ON_CHIP_BYTES) if mapped else 0
+    streamed = len(content) - used if mapped else 0
     print("\nModel compiled successfully in 63 ms.\n")
     print(f"Input model: {source}\nInput size: {_size(len(content))}")
     print(f"Output model: {result}\nOutput size: {_size(len(made))}")
     print(f"On-chip memory used for caching model parameters: {_size(used)}")
     print(f"On-chip memory remaining for caching model parameters: {_size(_ON_CHIP_BYTES - used)}")
-    print(
-        f"Off-chip memory used for streaming uncached model parameters: {_size(len(content) - used if mapped else 0)}"
-    )
+    print(f"Off-chip memory used for streaming uncached model parameters: {_size(streamed)}")
     print(f"Number of Edge TPU subgraphs: {int(mapped > 0)}\nTotal number of operations: {len(told)}")
     print(f"Operation log: {log}\n")
     if mapped < len(told):

@@ -1,12 +1,15 @@
 """Two packages named `pycoral`: one with the names of Google's, and one of another's that must not be taken.
 
 Google's is stood for by what it offers (pycoral 2.0.0: `pycoral.utils.edgetpu`); the one on the package index
-is a program about something else altogether.
+is a program about something else altogether. The stand-in plays the Edge TPU on the processor: of a file that
+the stand-in for the compiler wrote it runs the model within.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+
+from tests.backends.coral.edgetpu_compiler import MARK
 
 _EDGETPU = """
 import ctypes
@@ -17,6 +20,7 @@ except ImportError:
     from ai_edge_litert import interpreter as tflite
 
 _LIBRARY = "libedgetpu.so.1"
+_MARK = MARK_OF_THE_COMPILER
 _edgetpu = ctypes.CDLL(_LIBRARY)  # as Google's own extension module is linked: no library, no import
 _edgetpu.edgetpu_version.restype = ctypes.c_char_p
 
@@ -52,9 +56,14 @@ def load_edgetpu_delegate(options=None):
 
 def make_interpreter(model_path_or_content, device=None, delegate=None):
     delegates = [delegate or load_edgetpu_delegate({"device": device} if device else {})]
-    if isinstance(model_path_or_content, bytes):
-        return tflite.Interpreter(model_content=model_path_or_content, experimental_delegates=delegates)
-    return tflite.Interpreter(model_path=model_path_or_content, experimental_delegates=delegates)
+    content = model_path_or_content
+    if not isinstance(content, bytes):
+        with open(content, "rb") as file:
+            content = file.read()
+    before, mark, after = content.partition(_MARK)
+    if mark:
+        content = after[8 : 8 + int.from_bytes(after[:8], "little")]
+    return tflite.Interpreter(model_content=content, experimental_delegates=delegates)
 """
 
 
@@ -64,7 +73,7 @@ def googles(folder: Path, version: str = "2.0.0") -> Path:
     utils.mkdir(parents=True)
     (folder / "pycoral" / "__init__.py").write_text(f'__version__ = "{version}"\n')
     (utils / "__init__.py").write_text("")
-    (utils / "edgetpu.py").write_text(_EDGETPU)
+    (utils / "edgetpu.py").write_text(_EDGETPU.replace("MARK_OF_THE_COMPILER", repr(MARK)))
     return folder
 
 
