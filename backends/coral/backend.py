@@ -8,12 +8,12 @@ from pathlib import Path
 from pydantic import Field
 
 from edgebench.contract import BackendOptions, Finding, Json, PrepareRequest, Progress, Target
-from edgebench.errors import UnsupportedError
+from edgebench.errors import SessionError, UnsupportedError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 
-from . import prepare
+from . import prepare, trap
 from .checks import findings
 
 
@@ -72,6 +72,10 @@ class CoralBackend(AgentBackend):
     def check(self, target: Target) -> list[Finding]:
         """Runtime, libedgetpu, the Edge TPU with its bus and permissions, and the compiler."""
         return findings(target)
+
+    def explain(self, error: SessionError) -> SessionError | None:
+        """A worker that died by a signal in libedgetpu: what that means, and which pairs work."""
+        return trap.explain(error)
 
     def runner_files(self) -> tuple[Path, ...]:
         """The runner, what it shares with others that take .tflite files, and what it asks the board."""

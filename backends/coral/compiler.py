@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from edgebench.agent.children import signal_name
 from edgebench.errors import EdgeBenchError, UnavailableError
 
 PROGRAM = "edgetpu_compiler"
@@ -133,7 +134,7 @@ def compile_model(compiler: Compiler, model: Path, scratch: Path) -> tuple[Path,
     if code != 0 or not made.is_file():
         raise CompilerError(
             f"edgetpu_compiler does not take {model.name}",
-            why=_last(said) or f"exit code {code}, and nothing was said",
+            why=_why(said, code),
             fix="see what it says; the model has to be int8 throughout, with fixed shapes",
         )
     with suppress(OSError):
@@ -207,6 +208,12 @@ def _run(command: list[str], limit_s: float) -> tuple[str, int]:
 def _last(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     return "; ".join(lines[-4:])[:600]
+
+
+def _why(said: str, code: int) -> str:
+    """How it ended and its last words; a compiler that dies amid its work says nothing of that itself."""
+    ended = f"it died by {signal_name(-code)}" if code < 0 else f"exit code {code}"
+    return f"{ended}: {_last(said) or 'nothing was said'}"
 
 
 def command_for(models: Mapping[str, Path], folder: Path) -> str:

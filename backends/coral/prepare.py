@@ -21,7 +21,6 @@ from . import compiled, compiler
 
 KIND = "coral"
 RECIPE_VERSION = 1  # counts up when the same inputs would give another file
-FORMAT = "tflite"
 SUFFIX = "_edgetpu.tflite"
 ON_CPU = "on the CPU"
 
@@ -246,7 +245,7 @@ def _artifact(base: Artifact, path: Path, sha256: str, size_bytes: int, note: Ma
     operations = dict(note["operations"])
     return base.model_copy(
         update={
-            "format": FORMAT,
+            "format": "edgetpu" if operations["edgetpu"] else base.format,
             "path": path,
             "sha256": sha256,
             "size_bytes": size_bytes,

@@ -166,6 +166,7 @@ class _Part:
             interval_confidence=self.confidence,
             warnings=cautions(self.records, steady, observed),
             timed=timed_with(scene),
+            mark=trial.mark,
             failures=tuple(
                 _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
             ),
@@ -237,12 +238,14 @@ def _failure(record: SessionRecord) -> str:
 
 
 def _cause(record: SessionRecord) -> str:
-    """What ended a session, with the signal and the reason where they are known."""
+    """What ended a session, with the signal, the reason and the remedy where they are known."""
     failure = record.failure
     if failure is None:
         return record.status
     said = f"{failure.what}: {failure.why}" if failure.why else failure.what
-    return said if not failure.signal or failure.signal in said else f"{said} ({failure.signal})"
+    if failure.signal and failure.signal not in said:
+        said = f"{said} ({failure.signal})"
+    return f"{said}; {failure.fix}" if failure.fix else said
 
 
 def _with_agreement(

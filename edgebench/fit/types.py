@@ -170,6 +170,7 @@ class TrialSummary:
     warnings: tuple[str, ...] = field(default=())
     failures: tuple[str, ...] = field(default=())
     timed: str = ""  # what a pass is, in words
+    mark: str = ""  # what stands beside every figure, such as "on the CPU"
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -52,6 +52,13 @@ AGENT_GRACE_S = 15.0
 """How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
 
 
+Explain = Callable[[SessionError], SessionError | None]
+
+
+def unexplained(error: SessionError) -> None:
+    """There is nothing to add to it."""
+
+
 class _WorkerEnded(Exception):
     def __init__(self, end: Ended) -> None:
         super().__init__("the worker has ended")
@@ -66,6 +73,7 @@ class AgentSession:
         artifact, settings: what is measured, and how.
         runner_files: the runner's file, and those that it takes in.
         timeouts: for each stage.
+        explain: what the backend knows of a failure.
     """
 
     def __init__(
@@ -76,7 +84,9 @@ class AgentSession:
         settings: SessionSettings,
         runner_files: tuple[Path, ...],
         timeouts: Timeouts,
+        explain: Explain = unexplained,
     ) -> None:
+        self._explain = explain
         self._connection = connection
         self._placer = placer
         self._artifact = artifact
@@ -370,7 +380,8 @@ class AgentSession:
         with self._told(stage):
             frame = self._connection.wait(request, timeout_s + grace_s)
             if failure := failure_in(frame):
-                raise from_reply(*failure, stage, self._tail())
+                error = from_reply(*failure, stage, self._tail())
+                raise self._explain(error) or error
             return frame
 
     def _tail(self) -> str:
@@ -392,7 +403,8 @@ class AgentSession:
             yield
         except _WorkerEnded as ended:
             self._stderr_tail = ended.end.stderr_tail
-            raise from_end(ended.end, stage) from None
+            error = from_end(ended.end, stage)
+            raise self._explain(error) or error from None
         except LinkLost as error:
             raise from_link(error, stage) from None
         except ProtocolError as error:

@@ -106,6 +106,8 @@ class TrialRecord(_Record):
     images: ImagesRecord | None = None  # None: the experiment's, or none where `images_reason` says why
     images_reason: str = ""
     accuracy_reason: str = ""  # why accuracy means nothing for this model
+    mark: str = ""  # what stands beside every figure of it, such as "on the CPU"
+    provenance: dict[str, Any] = {}  # of the artifact: weights, recipe, tools, what a compiler said
 
 
 class ExperimentRecord(_Record):
@@ -171,6 +173,7 @@ class Failure(_Record):
 
     what: str
     why: str = ""
+    fix: str = ""  # what to do about it, where that is known
     stage: str
     signal: str | None = None
     stderr_tail: str = ""
