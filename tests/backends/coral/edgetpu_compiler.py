@@ -192,10 +192,9 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("-i", "--intermediate_tensors")
     parser.add_argument("-v", "--version", action="store_true")
     asked = parser.parse_args(rest)
-    if behaviour == "silent" and not asked.version:
-        return 0
-    print(f"Edge TPU Compiler version {version}", flush=True)
-    if asked.version:
+    if asked.version or behaviour != "silent":
+        print(f"Edge TPU Compiler version {version}", flush=True)
+    if asked.version or behaviour == "silent":
         return 0
     print(f"Started a compilation timeout timer of {asked.timeout_sec} seconds.", flush=True)
     for source in asked.models:
