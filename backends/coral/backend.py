@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -14,7 +14,7 @@ from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 
 from . import prepare, trap
-from .checks import findings
+from .checks import board_check, findings
 
 
 class CoralOptions(BackendOptions):
@@ -72,6 +72,10 @@ class CoralBackend(AgentBackend):
     def check(self, target: Target) -> list[Finding]:
         """Runtime, libedgetpu, the Edge TPU with its bus and permissions, and the compiler."""
         return findings(target)
+
+    def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
+        """The Edge TPU and libedgetpu there, and the compiler here."""
+        return board_check(facts, target)
 
     def explain(self, error: SessionError) -> SessionError | None:
         """A worker that died by a signal in libedgetpu: what that means, and which pairs work."""

@@ -34,6 +34,7 @@ READY = "edgebench: the delegate is ready"
 ROOT = "EDGEBENCH_TEST_ROOT"  # another folder than / that sysfs is found in, for tests
 ON_CPU = "the model is not compiled for the Edge TPU: every figure is the processor's, not the Edge TPU's"
 SLOW_USB = "the Edge TPU is on USB 2 ({:g} Mbit/s): about three times as slow as on USB 3"
+FRESH = "the Edge TPU had no firmware before: the cold figures carry it, and the model"
 USB3_MBPS = 5000.0
 
 
@@ -193,6 +194,8 @@ def _told(
             for one in after["usb"]
             if one["speed_mbps"] is not None and one["speed_mbps"] < USB3_MBPS
         ]
+    if before["firmware"] is False:
+        warnings.append(FRESH)
     return {
         "runs_on": "edgetpu" if compiled else "cpu",
         "python": platform.python_version(),

@@ -18,8 +18,8 @@ READY = "edgebench: the delegate is ready"
 
 PAIRS = (
     "Google's libedgetpu 16.0 works with TFLite up to about 2.11 (tflite-runtime 2.11.0 on Python 3.7 to "
-    "3.9, or Google's pycoral 2.0 with its own tflite-runtime 2.5); newer runtimes need a libedgetpu that was "
-    "built against the same TFLite"
+    "3.9, or Google's pycoral 2.0 with its own tflite-runtime 2.5); newer runtimes need a libedgetpu that "
+    "was built against the same TFLite"
 )
 ENVIRONMENT = (
     "python3.9 -m venv ~/coral && ~/coral/bin/pip install 'tflite-runtime==2.11.0' 'numpy<2'",
@@ -28,8 +28,8 @@ ENVIRONMENT = (
 """What makes the pinned environment on a board, and the option that names its Python."""
 
 HOW = (
-    f"on the board, with its Python 3.7, 3.8 or 3.9: `{ENVIRONMENT[0]}`, then add {ENVIRONMENT[1]}; or install "
-    "the libedgetpu that was built for the runtime that is there"
+    f"on the board, with its Python 3.7, 3.8 or 3.9: `{ENVIRONMENT[0]}`, then add {ENVIRONMENT[1]}; or "
+    "install the libedgetpu that was built for the runtime that is there"
 )
 
 

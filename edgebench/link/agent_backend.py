@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from edgebench.contract import Backend, Target
+from edgebench.contract import Backend, Finding, Json, Target
 from edgebench.errors import NoPermissionError, SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.base import Link
@@ -39,6 +40,10 @@ class AgentBackend(Backend):
                 device.close()
                 raise
         return device
+
+    def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
+        """What this device needs of a board beside the packages, by what the board says of itself."""
+        return []
 
     def explain(self, error: SessionError) -> SessionError | None:
         """A session's failure in words that know this device; None where there is nothing to add."""
