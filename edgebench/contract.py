@@ -55,6 +55,7 @@ class Target:
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
     host: str | None = None  # user@board[:port], reached by SSH; None: this machine
+    body: str = ""  # where mass and size are from, where they were not declared
 
 
 class BackendOptions(BaseModel):
@@ -90,6 +91,22 @@ class Finding:
     subject: str
     message: str
     fix: str = ""
+
+
+@dataclass(frozen=True)
+class Body:
+    """One thing that a target is made of, and what its maker says it weighs and measures.
+
+    Attributes:
+        title: what it is called by its maker.
+        mass_g, size_mm: None where no source was at hand.
+        source: of the figures.
+    """
+
+    title: str
+    mass_g: float | None
+    size_mm: tuple[float, float, float] | None
+    source: str
 
 
 class Backend(ABC):
@@ -129,6 +146,10 @@ class Backend(ABC):
     def offers(self, options: Mapping[str, Json]) -> tuple[Variant, ...] | None:
         """The only variants that there are under these options; None: every depth at each precision."""
         return None
+
+    def bodies(self) -> Mapping[str, Body]:
+        """The boards of this family by name, for `--board`; hosts that they are plugged into are known."""
+        return {}
 
     def pictures(self, options: Mapping[str, Json], cache: Cache) -> Pictures | None:
         """Its own scene and images, for a run on it alone that is given none; None: the shipped ones."""

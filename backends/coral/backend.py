@@ -7,13 +7,14 @@ from pathlib import Path
 
 from pydantic import Field
 
-from edgebench.contract import BackendOptions, Finding, Json, PrepareRequest, Progress, Target
+from edgebench.contract import BackendOptions, Body, Finding, Json, PrepareRequest, Progress, Target
 from edgebench.errors import SessionError, UnsupportedError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 
 from . import prepare, trap
+from .bodies import BODIES
 from .checks import board_check, findings
 
 
@@ -80,6 +81,10 @@ class CoralBackend(AgentBackend):
     def explain(self, error: SessionError) -> SessionError | None:
         """A worker that died by a signal in libedgetpu: what that means, and which pairs work."""
         return trap.explain(error)
+
+    def bodies(self) -> Mapping[str, Body]:
+        """The sticks, cards and boards with an Edge TPU."""
+        return BODIES
 
     def runner_files(self) -> tuple[Path, ...]:
         """The runner, what it shares with others that take .tflite files, and what it asks the board."""

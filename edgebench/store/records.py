@@ -84,6 +84,7 @@ class TargetRecord(_Record):
     meters: tuple[str, ...] = ()
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
+    body: str = ""  # what it is made of, and where mass and size are from
     host: str | None = None  # kept here alone: no report and no export shows it
 
 
