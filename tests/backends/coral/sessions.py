@@ -14,6 +14,7 @@ import numpy as np
 
 from edgebench import registry
 from edgebench.contract import Launch, MeasurePlan, Pass, Scores, SessionSettings
+from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink
 from edgebench.link.ssh import SshLink
@@ -56,7 +57,9 @@ def coral(cache: Cache, board: Board | None = None, python: str | None = None) -
         if board is None
         else SshLink(board.address, agent, digest, python, board.config, timeout_s=60.0)
     )
-    device = AgentDevice(link, registry.backend("coral").runner_files())
+    backend = registry.backend("coral")
+    assert isinstance(backend, AgentBackend)
+    device = AgentDevice(link, backend.runner_files(), explain=backend.explain)
     try:
         yield device
     finally:

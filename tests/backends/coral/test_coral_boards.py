@@ -58,7 +58,11 @@ def test_a_delegate_that_dies_on_the_board(board, which, agents_cache, ssh_board
         with pytest.raises(SessionError) as caught:
             take(device, int8, plan, delegate=str(libraries.library(*which)), allow_cpu=True)
         assert (caught.value.status, caught.value.stage) == ("crash", "load")
-        assert caught.value.signal == which[0].partition("=")[2]
+    assert caught.value.signal == which[0].partition("=")[2]
+    package, _, version = board.packages[0].partition("==")
+    assert f"under {package} {version}, Python {board.version}." in caught.value.why
+    assert "built against another TFLite" in caught.value.why
+    assert "pip install" in caught.value.fix
 
 
 def test_pycoral_on_the_board(agents_cache, ssh_board, libraries, compiled, int8, plan, tmp_path):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 import pytest
 
+from edgebench.contract import Launch, SessionSettings
 from edgebench.errors import SessionError
+from edgebench.testing.workers import workers
 from tests.backends.coral.delegates import (
     ABORTS,
     FAULTS,
@@ -15,7 +20,7 @@ from tests.backends.coral.delegates import (
     SONAME,
     TWO_DEVICES,
 )
-from tests.backends.coral.sessions import coral, loader, take
+from tests.backends.coral.sessions import coral, loader, options, take
 from tests.backends.coral.usb_trees import AFTER_FIRMWARE, USB_3, Tree
 
 
@@ -108,14 +113,36 @@ def test_a_library_that_is_no_delegate(device, compiled, plan, tmp_path):
 
 
 @pytest.mark.parametrize("which", [ABORTS, FAULTS, FAULTS_LATER], ids=lambda which: which[0])
-def test_a_delegate_that_dies_is_one_session_with_the_signal(device, libraries, compiled, int8, plan, which):
+def test_a_delegate_that_dies_is_one_session_and_explained(device, libraries, compiled, int8, plan, which):
     expected = which[0].partition("=")[2]
+    library = str(libraries.library(*which))
     with pytest.raises(SessionError) as caught:
-        take(device, int8, plan, delegate=str(libraries.library(*which)), allow_cpu=True)
+        take(device, int8, plan, delegate=library, allow_cpu=True)
     error = caught.value
     assert (error.status, error.signal, error.stage) == ("crash", expected, "load")
+    assert "delegate" in error.what
+    assert expected in error.why and library in error.why  # what died, under what, and what it most likely is
+    assert "ai-edge-litert" in error.why and "built against another TFLite" in error.why
+    assert "tflite-runtime==2.11.0" in error.fix and "--python" in error.fix
+    assert "loading the delegate" in error.stderr_tail
+    if which != FAULTS_LATER:  # which is reached by a model that the runtime can carry out alone
+        with pytest.raises(SessionError, match="the Edge TPU's delegate crashed"):
+            take(device, compiled, plan, delegate=library)
     # The same device goes on.
     take(device, int8, plan, allow_cpu=True)
+
+
+def test_a_crash_that_is_not_the_delegates_is_not_explained_as_such(device, libraries, int8, plan):
+    """A worker that is killed amid measuring died of something else."""
+    library = str(libraries.library(*PLAIN))
+    chosen = SessionSettings(1, options(delegate=library, allow_cpu=True), Launch())
+    with pytest.raises(SessionError) as caught, device.session(int8, chosen) as session:
+        session.golden()
+        [worker] = workers()
+        os.kill(worker, signal.SIGSEGV)
+        list(session.measure(plan))
+    assert caught.value.signal == "SIGSEGV"
+    assert "TFLite" not in caught.value.why
 
 
 def test_an_uncompiled_model_is_refused(device, libraries, int8, plan):
