@@ -217,7 +217,7 @@ def _made(
         note["compiler"] = log.as_record()
     else:
         shutil.copyfile(base.path, file)
-    said = compiled.read(file)
+    said = compiled.read(given or file)
     if not said.edgetpu and not request.options.get("allow_cpu"):
         if given is None:
             return _not_compiled(request, said)

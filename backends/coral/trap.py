@@ -23,7 +23,7 @@ PAIRS = (
 )
 ENVIRONMENT = (
     "python3.9 -m venv ~/coral && ~/coral/bin/pip install 'tflite-runtime==2.11.0' 'numpy<2'",
-    "--python ~/coral/bin/python",
+    "--python /home/USER/coral/bin/python",
 )
 """What makes the pinned environment on a board, and the option that names its Python."""
 
