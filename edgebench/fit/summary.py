@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from edgebench.fit.accuracy import Predictions, accuracy_of, agreement_of, predictions_of
-from edgebench.fit.cautions import cautions
+from edgebench.fit.cautions import cautions, said_by_sessions
 from edgebench.fit.ended import with_end
 from edgebench.fit.latency import steady_passes
 from edgebench.fit.pace import paced_of, sustained_of
@@ -165,6 +165,7 @@ class _Part:
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
             warnings=cautions(self.records, steady, observed),
+            said=said_by_sessions(self.records),
             timed=timed_with(scene),
             mark=trial.mark,
             failures=tuple(
