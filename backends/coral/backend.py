@@ -58,7 +58,8 @@ class CoralBackend(AgentBackend):
     precisions = ("int8",)
     precision_reasons = prepare.PRECISION_REASONS
     options_model = CoralOptions
-    board_packages = ("pycoral", "tflite-runtime", "ai-edge-litert")
+    # Google's pycoral brings tflite-runtime with it, and another program has its name on the package index.
+    board_packages = ("tflite-runtime", "ai-edge-litert")
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the compiled .tflite: the int8 one's inputs, and its compiler or the file given."""

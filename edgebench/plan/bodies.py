@@ -37,8 +37,8 @@ class Made:
 def made_of(names: Sequence[str], backend: Backend) -> Made:
     """The sum of some boards; UsageError for a name that neither the backend nor `HOSTS` has.
 
-    Masses are added. The size is that of a box in which the parts lie on each other, each on its largest face.
-    A figure that one part lacks is lacking for all.
+    Masses are added. The size is that of a box in which the parts lie on each other, each on its largest
+    face. A figure that one part lacks is lacking for all.
     """
     known = {**HOSTS, **backend.bodies()}
     bodies = [_known(name, known, backend) for name in names]

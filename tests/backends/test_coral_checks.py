@@ -14,11 +14,11 @@ STICK = {"id": "18d1:9302", "name": "Coral USB Accelerator", "speed_mbps": 5000.
 LIBRARY = {"libedgetpu.so.1": "/usr/lib/aarch64-linux-gnu/libedgetpu.so.1"}
 
 
-def target(python: str | None = None, host: str | None = None, **options: object) -> Target:
+def target(python: str | None = None, host: str | None = None, **options: Any) -> Target:
     return Target("coral", "coral", options, Launch(python=python), host=host)
 
 
-def by_subject(facts: dict[str, Any], **options: object) -> dict[str, Finding]:
+def by_subject(facts: dict[str, Any], **options: Any) -> dict[str, Finding]:
     found = checks.board_check(facts, target(**options))
     assert all(finding.level == "ok" or finding.fix for finding in found)
     return {finding.subject: finding for finding in found}
@@ -110,7 +110,9 @@ def runtime(monkeypatch, tmp_path):
 
     def of(**packages: str) -> Finding:
         monkeypatch.setenv("PYTHONPATH", python_with(tmp_path, **packages))
-        return next(one for one in checks.findings(target()) if one.subject == "runtime")
+        [found] = [one for one in checks.findings(target()) if one.subject == "runtime"]
+        assert isinstance(found, Finding)
+        return found
 
     return of
 

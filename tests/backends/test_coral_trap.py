@@ -1,11 +1,13 @@
 """A worker that dies by a signal in libedgetpu, in words; and what is left as it was told."""
 
+from typing import Any
+
 import pytest
 
 from edgebench import registry
 from edgebench.errors import SessionError
 
-coral = registry.backend("coral")
+coral: Any = registry.backend("coral")
 LOADING = "edgebench: loading the delegate libedgetpu.so.1 under tflite-runtime 2.14.0, Python 3.9.2"
 READY = "edgebench: the delegate is ready"
 

@@ -88,3 +88,9 @@ def test_an_open_interval_shows_the_end_that_it_has() -> None:
     assert words.span(replace(verdict, low=1.0, high=None)) == "from 1.00 s"
     assert words.span(replace(verdict, low=None, high=2.0)) == "up to 2.00 s"
     assert words.span(replace(verdict, low=None, high=None)) == words.MISSING
+
+
+def test_a_mark_stands_in_the_name_of_its_trial_alone() -> None:
+    plain, marked = samples.summary(0.25), samples.summary(0.5, mark="on the CPU")
+    names = words.labels([plain, marked])
+    assert names == {plain.key: "0.25 int8", marked.key: "0.5 int8 on the CPU"}
