@@ -23,6 +23,7 @@ Found = NamedTuple(
         ("runtime", Runtime),
         ("load_delegate", Callable[..., Any]),
         ("make", Optional[Callable[..., Any]]),  # pycoral's, which takes no number of threads
+        ("why_no_pycoral", str),
     ],
 )
 
@@ -41,9 +42,9 @@ USB3_MBPS = 5000.0
 def _find_runtime() -> Found:
     """TFLite's interpreter as tflite_runtime, or as ai_edge_litert; Google's pycoral before either."""
     found = _find_tflite()
-    pycoral = _find_pycoral()
+    pycoral, why_not = _find_pycoral()
     if pycoral is None:
-        return found
+        return found._replace(why_no_pycoral=why_not)
     version = "{} ({} {})".format(
         getattr(sys.modules["pycoral"], "__version__", "version not told"),
         found.runtime.name,
@@ -66,19 +67,23 @@ def _find_tflite() -> Found:
         from ai_edge_litert import interpreter
 
         name, version = "ai-edge-litert", str(getattr(ai_edge_litert, "__version__", "unknown"))
-    return Found(Runtime(name, version, interpreter.Interpreter, None), interpreter.load_delegate, None)
+    return Found(Runtime(name, version, interpreter.Interpreter, None), interpreter.load_delegate, None, "")
 
 
-def _find_pycoral() -> "Optional[ModuleType]":
-    """Google's: the package index has another program of that name, which has no such module."""
+def _find_pycoral() -> "Tuple[Optional[ModuleType], str]":
+    """Google's, or why not: the package index has another program of that name, without such a module."""
     spec = importlib.util.find_spec("pycoral")
     places = list(spec.submodule_search_locations or ()) if spec else []
     if not any(os.path.isfile(os.path.join(place, "utils", "edgetpu.py")) for place in places):
-        return None
-    from pycoral.utils import edgetpu
-
+        return None, "another program has the name pycoral here" if spec else "pycoral is not installed"
+    try:
+        from pycoral.utils import edgetpu
+    except (ImportError, OSError) as error:  # its extension module is linked against libedgetpu
+        return None, "pycoral cannot be imported: {}".format(error)
     module: "ModuleType" = edgetpu
-    return module if hasattr(module, "make_interpreter") else None
+    if not hasattr(module, "make_interpreter"):
+        return None, "the pycoral that is here has no make_interpreter"
+    return module, ""
 
 
 # At the top, so that the import is timed as import and not as load; a failure is load's to tell.
@@ -114,7 +119,7 @@ def made_by(found: Found, path: str, options: Dict[str, Any], root: str) -> "Uni
         )
     before = accelerators(root)
     if options["threads"] and found.make is not None:
-        found = found._replace(make=None, runtime=_find_tflite().runtime)
+        found = _find_tflite()._replace(why_no_pycoral="pycoral takes no number of threads")
     _say("{} {} under {} {}, Python {}".format(
         LOADING, options["delegate"], found.runtime.name, found.runtime.version, platform.python_version()
     ))  # fmt: skip
@@ -124,6 +129,8 @@ def made_by(found: Found, path: str, options: Dict[str, Any], root: str) -> "Uni
     model = loaded(found.runtime, interpreter, settings, options)
     _say(READY)
     settings.update(_told(interpreter, options, compiled, why_not, root, before))
+    if found.why_no_pycoral:
+        settings["absent"]["pycoral"] = found.why_no_pycoral
     return model
 
 
