@@ -150,6 +150,26 @@ def threads_of(options: Dict[str, Any]) -> int:
     return int(options["threads"]) or min(MOST_THREADS, len(os.sched_getaffinity(0)))
 
 
+def made_by_calling(runtime: Runtime, make: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """The interpreter that `make` gives.
+
+    RuntimeError, with what mends it, where the runtime was built against another numpy than there is: its
+    import works, and the first thing that it makes fails without a word about numpy (tflite-runtime 2.14.0
+    with numpy 2).
+    """
+    try:
+        return make(*given, **named)
+    except SystemError as error:
+        if np.__version__.startswith(("0.", "1.")):
+            raise
+        raise RuntimeError(
+            "{} {} makes no interpreter with numpy {}: most likely it was built against numpy 1; "
+            "pip install 'numpy<2' where it is ({})".format(
+                runtime.name, runtime.version, np.__version__, error
+            )
+        ) from error
+
+
 def loaded(
     runtime: Runtime, interpreter: Any, settings: Dict[str, Any], options: Dict[str, Any]
 ) -> "Union[Model, Tensors]":

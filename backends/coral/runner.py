@@ -11,7 +11,7 @@ import platform
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional, Tuple, Union
 
-from ..litert import Model, Runtime, Tensors, loaded, threads_of
+from ..litert import Model, Runtime, Tensors, loaded, made_by_calling, threads_of
 from .edgetpu import accelerators, build_of, library_of, tell_of
 
 if TYPE_CHECKING:
@@ -166,10 +166,10 @@ def _delegate(
 def _interpreter(found: Found, path: str, delegate: Any, threads: int) -> Tuple[Any, Optional[int]]:
     """The interpreter and its number of threads; None where pycoral makes it, which takes no number."""
     if found.make is not None and delegate is not None:
-        return found.make(path, delegate=delegate), None
+        return made_by_calling(found.runtime, found.make, path, delegate=delegate), None
     delegates = [] if delegate is None else [delegate]
-    make = found.runtime.interpreter
-    return make(model_path=path, num_threads=threads, experimental_delegates=delegates), threads
+    named = {"model_path": path, "num_threads": threads, "experimental_delegates": delegates}
+    return made_by_calling(found.runtime, found.runtime.interpreter, **named), threads
 
 
 def _told(

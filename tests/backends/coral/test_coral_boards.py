@@ -77,6 +77,31 @@ def test_pycoral_on_the_board(agents_cache, ssh_board, libraries, compiled, int8
     np.testing.assert_array_equal(played.golden, plain.golden)
 
 
+def test_the_environment_that_a_crash_advises(agents_cache, ssh_board, libraries, int8, plan):
+    """Made as the message says, it has a runtime that takes the delegate's way."""
+    pinned = ("tflite-runtime==2.11.0", "numpy<2")
+    library = str(libraries.library(*ABORTS))
+    with coral(agents_cache, ssh_board, python_for(Board("3.9", pinned, RUNTIME))) as device:
+        with pytest.raises(SessionError) as caught:
+            take(device, int8, plan, delegate=library, allow_cpu=True)
+        assert "python3.9 -m venv" in caught.value.fix
+        assert all(f"'{package}'" in caught.value.fix for package in pinned)
+        taken = take(device, int8, plan, delegate=str(libraries.library(*PLAIN)), allow_cpu=True)
+    assert taken.runtime["version"] == "2.11.0"
+
+
+def test_a_runtime_of_another_numpy_says_so(agents_cache, ssh_board, int8, plan):
+    """tflite-runtime 2.14.0 is imported with numpy 2, and then makes nothing."""
+    newer = Board("3.11", ("tflite-runtime==2.14.0", "numpy==2.2.6"), RUNTIME)
+    with (
+        coral(agents_cache, ssh_board, python_for(newer)) as device,
+        pytest.raises(SessionError) as caught,
+    ):
+        take(device, int8, plan, allow_cpu=True)
+    assert (caught.value.status, caught.value.stage) == ("load_failed", "load")
+    assert "numpy 2.2.6" in caught.value.why and "pip install 'numpy<2'" in caught.value.why
+
+
 def test_a_board_without_a_runtime_says_what_to_install(agents_cache, ssh_board, int8, plan):
     with (
         coral(agents_cache, ssh_board, python_for(TOY)) as device,

@@ -65,8 +65,9 @@ def test_another_package_named_pycoral_is_not_taken(device, int8, plan, tmp_path
     assert told["name"] == "ai-edge-litert"
 
 
-def test_googles_pycoral_without_its_library_is_passed_by(device, int8, plan, tmp_path):
+def test_googles_pycoral_without_its_library_is_passed_by_with_the_reason(device, int8, plan, tmp_path):
     """Its extension module is linked against libedgetpu: without it, the import itself fails."""
-    told = take(device, int8, plan, with_pycoral(pycorals.googles(tmp_path)), threads=0, allow_cpu=True)
-    assert told.runtime["name"] == "ai-edge-litert"
-    assert "libedgetpu.so.1" in told.runtime["absent"]["pycoral"]
+    env = with_pycoral(pycorals.googles(tmp_path))
+    told = take(device, int8, plan, env, threads=0, allow_cpu=True).runtime
+    assert told["name"] == "ai-edge-litert"
+    assert "libedgetpu.so.1" in told["absent"]["pycoral"]
