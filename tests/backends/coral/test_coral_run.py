@@ -16,6 +16,8 @@ import pytest
 from PIL import Image
 
 import edgebench
+from edgebench.fit.judgement import judge_folder
+from edgebench.report.export import export
 from tests.backends.coral import edgetpu_compiler, pycorals
 from tests.backends.coral.delegates import ABORTS, PLAIN
 from tests.backends.coral.usb_trees import AFTER_FIRMWARE, BEFORE_FIRMWARE, USB_2, USB_3, Tree
@@ -104,15 +106,6 @@ def test_usb_2_is_on_the_first_screen(equipped):
         assert (record.cold["first_inference_s"] or 0) > 0
 
 
-def test_usb_3_is_no_warning(equipped):
-    bench, tree = equipped
-    tree.stick(AFTER_FIRMWARE, USB_3)
-    done = bench.run(*SMALL, "--name", "fast")
-    assert done.returncode == 0, done.stderr
-    assert "USB 2" not in done.stdout
-    assert "USB 2" not in bench.first_screen("fast")
-
-
 def test_figures_of_the_processor_are_marked_everywhere(bench):
     done = bench.run(*SMALL, "--set", "allow-cpu=true", "--name", "cpu")
     assert done.returncode == 0, done.stderr
@@ -122,10 +115,9 @@ def test_figures_of_the_processor_are_marked_everywhere(bench):
     first = " ".join(bench.first_screen("cpu").split())
     assert "not compiled for the Edge TPU" in first
     assert "on the CPU" in (bench.folder / "results" / "cpu" / "report.html").read_text()
-    for format_ in ("md", "csv", "json"):
-        file = bench.folder / f"exported.{format_}"
-        assert bench.run("report", "cpu", "-o", str(file)).returncode == 0
-        assert "on the CPU" in file.read_text(), format_
+    judged = judge_folder(bench.folder / "results" / "cpu")
+    for form in (".md", ".csv", ".json"):
+        assert "on the CPU" in export(judged, bench.folder / f"exported{form}").read_text(), form
     [trial] = json.loads((bench.folder / "exported.json").read_text())["trials"]
     assert trial["mark"] == "on the CPU"
 
@@ -141,7 +133,7 @@ def test_without_compiler_and_artifact_it_says_what_to_do(bench):
     assert Path(written[1].lstrip("`")).is_file()
 
 
-def test_artifact_is_a_flag_of_its_own(equipped, int8, tmp_path):
+def test_artifact_is_a_flag_of_its_own_and_usb_3_no_warning(equipped, int8, tmp_path):
     bench, tree = equipped
     tree.stick(AFTER_FIRMWARE, USB_3)
     content, _ = edgetpu_compiler.compiled(int8.path.read_bytes())
@@ -152,6 +144,8 @@ def test_artifact_is_a_flag_of_its_own(equipped, int8, tmp_path):
     results = edgebench.load(bench.folder / "results" / "given")
     [record] = results.session_records(results.experiment.trials[0].key)
     assert record.runtime["runs_on"] == "edgetpu"
+    assert record.runtime["usb"][0]["speed_mbps"] == 5000.0
+    assert "USB 2" not in done.stdout + bench.first_screen("given")
     again = bench.run(*SMALL, "--artifact", "scene.png", "--name", "wrong")
     assert again.returncode in {1, 2}
     assert "scene.png" in again.stderr
