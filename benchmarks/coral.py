@@ -26,7 +26,7 @@ from tests.link.old_python import Board, python_of
 RUNTIME = Board("3.8", ("tflite-runtime==2.14.0",), "import tflite_runtime.interpreter")
 BAR = 1.03
 PASSES = 3
-ROWS = 4  # of the scene's 20: that runtime takes some 25 ms a patch, and a pass is to be over in 2 s
+ROWS = 4  # of the scene's 20: that runtime takes 10 to 25 ms a patch, and a pass is to be over in 2 s
 PATCH = 224
 
 
