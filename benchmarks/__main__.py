@@ -15,6 +15,7 @@ from rich.table import Table
 
 import edgebench
 from benchmarks import (
+    coral,
     harness,
     help_time,
     image_s,
@@ -34,6 +35,7 @@ SECTIONS = {
     "worker": worker_cost,
     "harness": harness,
     "image": image_s,
+    "coral": coral,
     "statistics": statistics,
     "records": records,
     "telemetry": telemetry,

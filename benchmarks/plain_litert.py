@@ -8,7 +8,11 @@ import sys
 import time
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter
+
+try:
+    from ai_edge_litert.interpreter import Interpreter
+except ImportError:  # its predecessor, on older Pythons
+    from tflite_runtime.interpreter import Interpreter
 
 PATCH = 224
 

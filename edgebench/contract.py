@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from edgebench.errors import UnsupportedError
 from edgebench.models.artifact import Artifact
@@ -55,12 +55,21 @@ class Target:
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
     host: str | None = None  # user@board[:port], reached by SSH; None: this machine
+    body: str = ""  # where mass and size are from, where they were not declared
 
 
 class BackendOptions(BaseModel):
     """Base of every backend's options model: `--set key=value` pairs, unknown keys refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _hyphens(cls, given: Any) -> Any:
+        """`allow-cpu` is `allow_cpu`: people write either."""
+        if not isinstance(given, Mapping):
+            return given
+        return {str(name).replace("-", "_"): value for name, value in given.items()}
 
 
 @dataclass(frozen=True)
@@ -84,12 +93,29 @@ class Finding:
     fix: str = ""
 
 
+@dataclass(frozen=True)
+class Body:
+    """One thing that a target is made of, and what its maker says it weighs and measures.
+
+    Attributes:
+        title: what it is called by its maker.
+        mass_g, size_mm: None where no source was at hand.
+        source: of the figures.
+    """
+
+    title: str
+    mass_g: float | None
+    size_mm: tuple[float, float, float] | None
+    source: str
+
+
 class Backend(ABC):
     """The host side of one device family, found by the entry-point group `edgebench.backends`."""
 
     name: ClassVar[str]
     description: ClassVar[str]  # one line
     precisions: ClassVar[tuple[str, ...]]
+    precision_reasons: ClassVar[Mapping[str, str]] = {}  # why it takes others not, where that is worth a word
     options_model: ClassVar[type[BackendOptions]]
     for_tests: ClassVar[bool] = False  # usable by name, not listed by `edgebench devices`
     takes_host: ClassVar[bool] = False  # whether its device can be reached by SSH
@@ -115,11 +141,15 @@ class Backend(ABC):
 
     @abstractmethod
     def runner_files(self) -> tuple[Path, ...]:
-        """The files that travel to the board; the first is the runner."""
+        """What travels to the board: the runner, then the files that it takes in (see runner_contract.py)."""
 
     def offers(self, options: Mapping[str, Json]) -> tuple[Variant, ...] | None:
         """The only variants that there are under these options; None: every depth at each precision."""
         return None
+
+    def bodies(self) -> Mapping[str, Body]:
+        """The boards of this family by name, for `--board`; hosts that they are plugged into are known."""
+        return {}
 
     def pictures(self, options: Mapping[str, Json], cache: Cache) -> Pictures | None:
         """Its own scene and images, for a run on it alone that is given none; None: the shipped ones."""

@@ -55,5 +55,6 @@ class CpuBackend(AgentBackend):
         return runtime_findings(target) + board_findings(board_facts())
 
     def runner_files(self) -> tuple[Path, ...]:
-        """The runner alone."""
-        return (Path(__file__).with_name("runner.py"),)
+        """The runner, and what it shares with others that take .tflite files."""
+        here = Path(__file__)
+        return here.with_name("runner.py"), here.parent.with_name("litert.py")

@@ -157,6 +157,8 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "power_mode": hardware.power_mode,
     "power_modes": hardware.power_modes,
     "usb_accelerators": hardware.usb_accelerators,
+    "pcie_accelerators": hardware.pcie_accelerators,
+    "libraries": hardware.libraries,
     "load_average": _load,
     "temperatures_c": _temperatures,
     "timer_resolution_ns": lambda root: resolution_ns(),

@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from .reading import MAX_TABLE, Absent, text
 
@@ -11,6 +11,11 @@ MAX_USB = 256
 MAX_MODES = 64
 NVPMODEL_STATUS = "var/lib/nvpmodel/status"
 NVPMODEL_MODES = "etc/nvpmodel.conf"
+
+APEX = "sys/class/apex/apex_*"
+LIBRARIES = ("libedgetpu.so.1",)
+LIBRARY_FOLDERS = ("usr/lib/*-linux-gnu*", "usr/lib", "usr/local/lib", "lib/*-linux-gnu*")
+MAX_CACHE = 1 << 23
 
 # The Coral shows another number once its firmware is loaded, and so does the stick.
 ACCELERATORS = {
@@ -85,5 +90,55 @@ def usb_accelerators(root: str) -> List[Dict[str, Any]]:
             entry["speed_mbps"] = float(text(device, "speed"))
         except (OSError, ValueError):
             pass
+        node = _usb_node(root, device)
+        if node is not None:
+            entry["writable"] = os.access(node, os.W_OK)
         found.append(entry)
+    return found
+
+
+def _usb_node(root: str, device: str) -> Optional[str]:
+    """What libusb opens for writing: /dev/bus/usb/BBB/DDD; None where it is not there."""
+    try:
+        bus, number = int(text(device, "busnum")), int(text(device, "devnum"))
+    except (OSError, ValueError):
+        return None
+    node = os.path.join(root, "dev/bus/usb/{:03d}/{:03d}".format(bus, number))
+    return node if os.path.exists(node) else None
+
+
+def pcie_accelerators(root: str) -> List[Dict[str, Any]]:
+    """Each Edge TPU on PCIe (its driver is called apex), its temperature, and whether it may be opened."""
+    found = []
+    for device in sorted(glob.glob(os.path.join(glob.escape(root), APEX)))[:MAX_USB]:
+        entry: Dict[str, Any] = {"name": os.path.basename(device), "temperature_c": None}
+        try:
+            entry["temperature_c"] = int(text(device, "temp")) / 1000
+        except (OSError, ValueError):
+            pass
+        node = os.path.join(root, "dev", entry["name"])
+        if os.path.exists(node):
+            entry["writable"] = os.access(node, os.W_OK)
+        found.append(entry)
+    return found
+
+
+def libraries(root: str) -> Dict[str, str]:
+    """Where the loader finds vendors' libraries that no Python package brings, by name."""
+    found = {}
+    try:
+        with open(os.path.join(root, "etc/ld.so.cache"), "rb") as file:
+            cache = file.read(MAX_CACHE)
+    except OSError:
+        cache = b""
+    for name in LIBRARIES:
+        listed = re.search(rb"(/[\x21-\x7e]{1,300}/" + re.escape(name).encode() + rb")\0", cache)
+        if listed:
+            found[name] = listed.group(1).decode("ascii")
+            continue
+        for folder in LIBRARY_FOLDERS:
+            there = sorted(glob.glob(os.path.join(glob.escape(root), folder, name)))
+            if there:
+                found[name] = "/" + os.path.relpath(there[0], root)
+                break
     return found

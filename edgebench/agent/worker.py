@@ -10,7 +10,7 @@ import sys
 import time
 import traceback
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from . import memory
 from .clock import monotonic_clock
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 TRACEBACK_CHARACTERS = 8000
 WARMUP_STEP = 10
 PREDICT_STEP = 256
+RUNNER = "edgebench_runner"
 
 Reply = Tuple[Message, bytes]
 
@@ -88,7 +89,7 @@ class Worker:
         from .timed import TimedLoop
 
         began = self._clock()
-        runner = _imported(request["runner"])
+        runner = _imported(request["runner"], request.get("beside") or {})
         imported = self._clock()
         own_time = hasattr(runner, "clock")
         if own_time:
@@ -248,8 +249,22 @@ OPERATIONS = {
 }
 
 
-def _imported(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("edgebench_runner", path)
+def _imported(path: str, beside: Dict[str, str]) -> ModuleType:
+    """The runner in a package as it comes from: `from .name` finds what lay beside it, `from ..name` above.
+
+    `beside` are the paths of those files by `device.name` or `name`, in the order in which they are imported.
+    """
+    for package in (RUNNER, RUNNER + ".device"):
+        made = ModuleType(package)
+        made.__path__ = []
+        sys.modules[package] = made
+    for name, file in beside.items():
+        _loaded("{}.{}".format(RUNNER, name), file)
+    return _loaded(RUNNER + ".device.runner", path)
+
+
+def _loaded(name: str, path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError("{} is not a Python file".format(path))
     module = importlib.util.module_from_spec(spec)

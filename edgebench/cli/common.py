@@ -89,6 +89,23 @@ PowerModeOption = Annotated[
         help="The board has to be in this nvpmodel mode (number or name); recorded, and never set.",
     ),
 ]
+BoardOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--board",
+        metavar="NAME",
+        help="What --device is made of, for its mass and size, such as coral-usb and raspberry-pi-4b. "
+        "Repeatable.",
+    ),
+]
+ArtifactOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--artifact",
+        metavar="FILE|DIR",
+        help="For a device with a compiler of its own: the model compiled already, or a folder of them.",
+    ),
+]
 ProfileOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edgebench.cli.common import JsonOption, complete_device, stderr, stdout
+from edgebench.cli.common import ArtifactOption, JsonOption, complete_device, stderr, stdout
 from edgebench.cli.model_options import CalibrationOption, LabelsOption, ModelOption, WidthOption
 
 app = typer.Typer(no_args_is_help=True, help="List, show, prepare and train models.")
@@ -76,6 +76,11 @@ def prepare(
     batch: Annotated[int, typer.Option("--batch", metavar="N", min=1, max=1024, help="Patches a call.")] = 1,
     calibration: CalibrationOption = None,
     labels: LabelsOption = None,
+    artifact: ArtifactOption = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An option of the device. Repeatable."),
+    ] = None,
     evaluate: Annotated[
         bool, typer.Option(help="Also measure each variant's accuracy on the 1,000 test images.")
     ] = True,
@@ -93,6 +98,7 @@ def prepare(
     from edgebench.models.cache import Cache
     from edgebench.models.listing import list_prepared
     from edgebench.plan.models import requests_for, resolve_sources
+    from edgebench.plan.targets import make_targets
     from edgebench.report.lists import print_variants
 
     backend = registry.backend(device)
@@ -106,7 +112,9 @@ def prepare(
         labels=labels,
         calibration=calibration,
     )
-    requests = requests_for(chosen, backend, precision or (), batch, cache)
+    settings = [*(set_ or ()), *([] if artifact is None else [f"artifact={artifact}"])]
+    [target] = make_targets({backend.name: backend}, settings, ())
+    requests = requests_for(chosen, backend, precision or (), batch, cache, target.options)
     made = backend.prepare(requests, cache, observer.note)
     rows = list_prepared(requests, made, cache, evaluate=evaluate, progress=observer.note)
     print_variants(stdout(), rows, as_json=json_)

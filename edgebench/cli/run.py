@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from edgebench.cli.common import (
+    ArtifactOption,
+    BoardOption,
     DeviceOption,
     HostOption,
     JsonOption,
@@ -44,6 +46,8 @@ def run(
     host: HostOption = None,
     python: PythonOption = None,
     power_mode: PowerModeOption = None,
+    board: BoardOption = None,
+    artifact: ArtifactOption = None,
     model: ModelOption = None,
     width: WidthOption = None,
     depth: Annotated[
@@ -243,6 +247,8 @@ def run(
         "host": host,
         "python": python,
         "power_mode": power_mode,
+        "board": board,
+        "artifact": artifact,
         "model": model,
         "width": width,
         "labels": labels,

@@ -48,11 +48,13 @@ def cautions(
         found.append(Caution(Flag.GOLDEN_ABSENT, count=count, of=len(ok)))
     if steady.extrapolated:
         found.append(Caution(Flag.EXTRAPOLATED, count=steady.extrapolated, of=steady.count))
+    return (*(caution.sentence() for caution in found), *said_by_sessions(records))
+
+
+def said_by_sessions(records: Sequence[SessionRecord]) -> tuple[str, ...]:
+    """What the device or its runtime had to say to a reader, and in how many sessions."""
     said = Counter(text for record in records for text in dict.fromkeys(record.warnings))
-    return (
-        *(caution.sentence() for caution in found),
-        *(f"{text} (in {count} of {len(records)} sessions)" for text, count in said.items()),
-    )
+    return tuple(f"{text} (in {count} of {len(records)} sessions)" for text, count in said.items())
 
 
 def _outliers(steady: SteadyPasses) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from edgebench.fit.accuracy import Predictions, accuracy_of, agreement_of, predictions_of
-from edgebench.fit.cautions import cautions
+from edgebench.fit.cautions import cautions, said_by_sessions
 from edgebench.fit.ended import with_end
 from edgebench.fit.latency import steady_passes
 from edgebench.fit.pace import paced_of, sustained_of
@@ -165,7 +165,9 @@ class _Part:
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
             warnings=cautions(self.records, steady, observed),
+            said=said_by_sessions(self.records),
             timed=timed_with(scene),
+            mark=trial.mark,
             failures=tuple(
                 _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
             ),
@@ -237,12 +239,14 @@ def _failure(record: SessionRecord) -> str:
 
 
 def _cause(record: SessionRecord) -> str:
-    """What ended a session, with the signal and the reason where they are known."""
+    """What ended a session, with the signal, the reason and the remedy where they are known."""
     failure = record.failure
     if failure is None:
         return record.status
     said = f"{failure.what}: {failure.why}" if failure.why else failure.what
-    return said if not failure.signal or failure.signal in said else f"{said} ({failure.signal})"
+    if failure.signal and failure.signal not in said:
+        said = f"{said} ({failure.signal})"
+    return f"{said}; {failure.fix}" if failure.fix else said
 
 
 def _with_agreement(

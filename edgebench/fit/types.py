@@ -168,8 +168,10 @@ class TrialSummary:
     ended: Ended | None = None
     interval_confidence: float = 0.95  # of Student's t for image_s and infer_s; they cover 95 % all the same
     warnings: tuple[str, ...] = field(default=())
+    said: tuple[str, ...] = ()  # those of the warnings that its device or runtime gave itself
     failures: tuple[str, ...] = field(default=())
     timed: str = ""  # what a pass is, in words
+    mark: str = ""  # what stands beside every figure, such as "on the CPU"
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from edgebench.contract import Backend, Target
-from edgebench.errors import NoPermissionError
+from edgebench.contract import Backend, Finding, Json, Target
+from edgebench.errors import NoPermissionError, SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.base import Link
 from edgebench.link.local import LocalLink
@@ -31,7 +32,7 @@ class AgentBackend(Backend):
                 another power mode than the target asks for.
             UsageError: the target asks for a power mode that the board does not have.
         """
-        device = AgentDevice(open_link(target), self.runner_files())
+        device = AgentDevice(open_link(target), self.runner_files(), explain=self.explain)
         if target.power_mode is not None:
             try:
                 require_power_mode(device.describe(), target)
@@ -39,6 +40,14 @@ class AgentBackend(Backend):
                 device.close()
                 raise
         return device
+
+    def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
+        """What this device needs of a board beside the packages, by what the board says of itself."""
+        return []
+
+    def explain(self, error: SessionError) -> SessionError | None:
+        """A session's failure in words that know this device; None where there is nothing to add."""
+        return None
 
 
 def open_link(target: Target) -> Link:

@@ -11,7 +11,7 @@ from edgebench.agent import frames
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.contract import Json, SessionSettings
 from edgebench.errors import EdgeBenchError, UnavailableError
-from edgebench.link.agent_session import AgentSession
+from edgebench.link.agent_session import AgentSession, Explain, unexplained
 from edgebench.link.base import Link
 from edgebench.link.board_lock import take_lock
 from edgebench.link.cleaning import Cleaned, clean_board
@@ -33,6 +33,7 @@ class AgentDevice:
         link: the way there.
         runner_files: what travels to the board; the first is the runner.
         timeouts: for each stage; from the environment when not given.
+        explain: what the backend knows of a session's failure.
         locks: whether the board is kept from other harnesses until `close`; only looking needs no lock.
 
     Raises:
@@ -49,7 +50,9 @@ class AgentDevice:
         timeouts: Timeouts | None = None,
         *,
         locks: bool = True,
+        explain: Explain = unexplained,
     ) -> None:
+        self._explain = explain
         self._link = link
         self._locks = locks
         self._runner_files = runner_files
@@ -102,7 +105,7 @@ class AgentDevice:
         except EdgeBenchError as error:
             raise lost_before(": ".join(part for part in (error.what, error.why) if part)) from error
         return AgentSession(
-            connection, self._placer, artifact, settings, self._runner_files[0], self._timeouts
+            connection, self._placer, artifact, settings, self._runner_files, self._timeouts, self._explain
         )
 
     def clean(self) -> Cleaned:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -52,6 +52,13 @@ AGENT_GRACE_S = 15.0
 """How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
 
 
+Explain = Callable[[SessionError], SessionError | None]
+
+
+def unexplained(error: SessionError) -> None:
+    """There is nothing to add to it."""
+
+
 class _WorkerEnded(Exception):
     def __init__(self, end: Ended) -> None:
         super().__init__("the worker has ended")
@@ -64,8 +71,9 @@ class AgentSession:
     Args:
         connection, placer: of the device.
         artifact, settings: what is measured, and how.
-        runner: the runner's file.
+        runner_files: the runner's file, and those that it takes in.
         timeouts: for each stage.
+        explain: what the backend knows of a failure.
     """
 
     def __init__(
@@ -74,14 +82,16 @@ class AgentSession:
         placer: Placer,
         artifact: Artifact,
         settings: SessionSettings,
-        runner: Path,
+        runner_files: tuple[Path, ...],
         timeouts: Timeouts,
+        explain: Explain = unexplained,
     ) -> None:
+        self._explain = explain
         self._connection = connection
         self._placer = placer
         self._artifact = artifact
         self._settings = settings
-        self._runner = runner
+        self._runner_files = runner_files
         self._timeouts = timeouts
         self._probes = SessionProbes(settings.meters, settings.monitors)
         self._stages: tuple[str, ...] = ()
@@ -133,13 +143,15 @@ class AgentSession:
 
     def _load(self) -> None:
         with self._told("start"):
-            runner = self._placer.place(self._runner)
+            runner, *others = [self._placer.place(file) for file in self._runner_files]
+            names = _modules_of(self._runner_files)
             artifact = self._placer.place(self._artifact.path, self._artifact.sha256)
         frame = self._call(
             "load",
             "load",
             self._timeouts.load,
             runner=runner,
+            beside=dict(zip(names, others, strict=True)),
             artifact=artifact,
             options={**self._settings.options, **_told_shapes(self._artifact)},
             input=self._artifact.input.model_dump(),
@@ -368,7 +380,8 @@ class AgentSession:
         with self._told(stage):
             frame = self._connection.wait(request, timeout_s + grace_s)
             if failure := failure_in(frame):
-                raise from_reply(*failure, stage, self._tail())
+                error = from_reply(*failure, stage, self._tail())
+                raise self._explain(error) or error
             return frame
 
     def _tail(self) -> str:
@@ -390,11 +403,18 @@ class AgentSession:
             yield
         except _WorkerEnded as ended:
             self._stderr_tail = ended.end.stderr_tail
-            raise from_end(ended.end, stage) from None
+            error = from_end(ended.end, stage)
+            raise self._explain(error) or error from None
         except LinkLost as error:
             raise from_link(error, stage) from None
         except ProtocolError as error:
             raise from_protocol(error, stage, self._stderr_tail) from None
+
+
+def _modules_of(runner_files: tuple[Path, ...]) -> list[str]:
+    """What the runner calls the files behind it: those of its own folder are of its package, others above."""
+    folder = runner_files[0].parent
+    return [file.stem if file.parent != folder else f"device.{file.stem}" for file in runner_files[1:]]
 
 
 def _warnings_in(runtime: dict[str, Json]) -> list[str]:

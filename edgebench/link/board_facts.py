@@ -35,6 +35,15 @@ class UsbAccelerator(BaseModel):
     id: Text
     name: Text
     speed_mbps: FiniteFloat | None = None
+    writable: bool | None = None
+
+
+class PcieAccelerator(BaseModel):
+    """A known accelerator on the board's PCIe."""
+
+    name: Text
+    temperature_c: FiniteFloat | None = None
+    writable: bool | None = None
 
 
 class BoardFacts(BaseModel):
@@ -66,6 +75,8 @@ class BoardFacts(BaseModel):
         dict[Annotated[str, Field(pattern=r"^[0-9]{1,4}$")], Text] | None, Field(max_length=64), Unless
     ] = None
     usb_accelerators: Annotated[list[UsbAccelerator] | None, Field(max_length=64), Unless] = None
+    pcie_accelerators: Annotated[list[PcieAccelerator] | None, Field(max_length=64), Unless] = None
+    libraries: Annotated[dict[Text, Text] | None, Field(max_length=64), Unless] = None
     load_average: Annotated[list[FiniteFloat] | None, Field(min_length=1, max_length=3), Unless] = None
     temperatures_c: Annotated[dict[Text, FiniteFloat] | None, Field(max_length=64), Unless] = None
     timer_resolution_ns: Annotated[FiniteFloat | None, Unless] = None

@@ -98,7 +98,7 @@ def missing_findings(facts: Mapping[str, Json], runtimes: Sequence[str], target:
     if runtimes:
         findings.append(_package(known.packages or {}, runtimes, python))
     findings.append(_disk(known.disk_available_bytes))
-    findings += [_accelerator(one) for one in known.usb_accelerators or ()]
+    findings += [accelerator_finding(one) for one in known.usb_accelerators or ()]
     if target.power_mode is not None:
         findings.append(_power_mode(facts, target))
     return findings
@@ -138,7 +138,8 @@ def _disk(available: int | None) -> Finding:
     return Finding("ok", "disk", text)
 
 
-def _accelerator(one: UsbAccelerator) -> Finding:
+def accelerator_finding(one: UsbAccelerator) -> Finding:
+    """How fast an accelerator's bus is."""
     if one.speed_mbps is None:
         return Finding("warning", "usb", f"{one.name}: bus speed unknown", "see `lsusb -t` on the board")
     text = f"{one.name} at {one.speed_mbps:g} Mbit/s"

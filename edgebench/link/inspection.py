@@ -30,7 +30,8 @@ def inspect_target(target: Target, backend: Backend) -> Inspection:
     except EdgeBenchError as error:
         message = error.what + (f" ({error.why})" if error.why else "")
         return Inspection(None, (Finding("error", "connection", message, error.fix),))
-    findings = missing_findings(facts, backend.board_packages, target) + board_findings(facts)
+    findings = missing_findings(facts, backend.board_packages, target)
+    findings += backend.board_check(facts, target) + board_findings(facts)
     return Inspection(facts, tuple(findings))
 
 

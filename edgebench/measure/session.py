@@ -166,6 +166,7 @@ def _failure(error: SessionError) -> tuple[SessionStatus, Failure]:
     failure = Failure(
         what=error.what,
         why=error.why,
+        fix=error.fix,
         stage=error.stage,
         signal=error.signal,
         stderr_tail=error.stderr_tail,

@@ -44,15 +44,17 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
         name: registry.backend(name)
         for name in dict.fromkeys((*config.device, *(one.device for one in declared)))
     }
+    settings = config.set if config.artifact is None else (*config.set, f"artifact={config.artifact}")
     targets = make_targets(
         backends,
-        config.set,
+        settings,
         config.meter,
         devices=config.device,
         declared=declared,
         host=config.host,
         python=config.python,
         power_mode=config.power_mode,
+        boards=config.board,
     )
     for meter in dict.fromkeys(meter for target in targets for meter in target.meters):
         registry.probe_module(meter.partition(":")[0])

@@ -45,6 +45,7 @@ _LISTS = (
     "model",
     "width",
     "input_shape",
+    "board",
 )
 
 _WHAT = ("device", "target")
@@ -61,6 +62,8 @@ class RunConfig(BaseModel):
     host: str | None = None
     python: str | None = None
     power_mode: str | None = None
+    board: tuple[str, ...] = ()  # what the devices are made of, by their backend's names
+    artifact: Path | None = None  # a file that is compiled already, or a folder of them
     model: tuple[str, ...] = ()
     width: tuple[float, ...] = ()
     labels: Path | None = None

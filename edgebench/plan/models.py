@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from edgebench.contract import Backend, ImageSet, PrepareRequest, Progress, Scene
+from edgebench.contract import Backend, ImageSet, Json, PrepareRequest, Progress, Scene
 from edgebench.data.calibration import load_calibration
 from edgebench.data.images import cut
 from edgebench.data.labels import read_labels
@@ -104,7 +104,9 @@ def variants_of(chosen: Chosen, backend: Backend, precisions: Sequence[str] = ()
             raise UsageError(f"there is no precision {precision}", fix=f"known: {', '.join(PRECISIONS)}")
         if precision not in backend.precisions and precision != _ONLY_FOUND:
             raise UsageError(
-                f"{backend.name} does not take {precision}", fix=f"it takes {', '.join(backend.precisions)}"
+                f"{backend.name} does not take {precision}",
+                why=backend.precision_reasons.get(precision, ""),
+                fix=f"it takes {', '.join(backend.precisions)}",
             )
     taken = tuple(dict.fromkeys(precisions))
     if not taken:
@@ -133,12 +135,17 @@ def with_golden(chosen: Chosen, cache: Cache, images: ImageSet | None, scene: Sc
 
 
 def requests_for(
-    chosen: Sequence[Chosen], backend: Backend, precisions: Sequence[str], batch: int, cache: Cache
+    chosen: Sequence[Chosen],
+    backend: Backend,
+    precisions: Sequence[str],
+    batch: int,
+    cache: Cache,
+    options: Mapping[str, Json] | None = None,
 ) -> tuple[PrepareRequest, ...]:
-    """What a backend is asked to prepare without a run: with its default options and the shipped scene."""
-    options = backend.options_model().model_dump(mode="json")
+    """What a backend is asked to prepare without a run: with the shipped scene, and its default options."""
+    taken = backend.options_model().model_dump(mode="json") if options is None else options
     return tuple(
-        PrepareRequest(variant, batch, options, source=one.source)
+        PrepareRequest(variant, batch, taken, source=one.source)
         for one in (with_golden(each, cache, None, None) for each in chosen)
         for variant in variants_of(one, backend, precisions)
     )

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from edgebench.contract import Backend, Launch, Target
 from edgebench.errors import UsageError
 from edgebench.link.address import check_address
+from edgebench.plan.bodies import made_of
 from edgebench.plan.targets_file import DeclaredTarget
 
 
@@ -23,6 +24,7 @@ def make_targets(
     host: str | None = None,
     python: str | None = None,
     power_mode: str | None = None,
+    boards: Sequence[str] = (),
 ) -> tuple[Target, ...]:
     """One target a device, then the declared ones.
 
@@ -35,6 +37,7 @@ def make_targets(
         host: where the targets of `devices` are; None for this machine.
         python: of the targets of `devices`.
         power_mode: of every target; a declared target keeps its own where this is None.
+        boards: what the targets of `devices` are made of, by their backend's names.
 
     Raises:
         UsageError: a setting without "=", one that no backend knows, a value that does not fit, a name
@@ -44,6 +47,11 @@ def make_targets(
     _refuse_unknown_settings(pairs, backends)
     names = tuple(backends if devices is None else dict.fromkeys(devices))
     _refuse_flags_without_device(names, declared, host=host, python=python)
+    if boards and not names:
+        raise UsageError(
+            "--board belongs to --device, and there is none",
+            fix="a --target takes its board from the targets file: board = ['NAME']",
+        )
     if host is not None:
         check_address(host)
     targets = [
@@ -55,6 +63,7 @@ def make_targets(
             power_mode=power_mode,
             meters=tuple(meters),
             host=host,
+            **_body(boards, backends[name], None, None),
         )
         for name in names
     ]
@@ -88,10 +97,26 @@ def _from_file(
         launch=Launch(one.python, dict(one.launch.env), one.launch.prefix, one.launch.affinity),
         power_mode=power_mode or one.power_mode,
         meters=tuple(meters) or one.meters,
-        mass_g=one.mass_g,
-        size_mm=one.size_mm,
         host=one.host,
+        **_body(one.board, backend, one.mass_g, one.size_mm),
     )
+
+
+def _body(
+    boards: Sequence[str],
+    backend: Backend,
+    mass_g: float | None,
+    size_mm: tuple[float, float, float] | None,
+) -> dict[str, Any]:
+    """Mass and size as they were declared, else those of the boards, with where they are from."""
+    if not boards:
+        return {"mass_g": mass_g, "size_mm": size_mm}
+    made = made_of(boards, backend)
+    return {
+        "mass_g": made.mass_g if mass_g is None else mass_g,
+        "size_mm": made.size_mm if size_mm is None else size_mm,
+        "body": made.said,
+    }
 
 
 def _refuse_flags_without_device(
@@ -113,7 +138,7 @@ def _split_setting(setting: str) -> tuple[str, str]:
     name, equals, value = setting.partition("=")
     if not equals or not name.strip():
         raise UsageError(f"--set {setting!r} is not key=value", fix="write it like --set threads=2")
-    return name.strip(), value.strip()
+    return name.strip().replace("-", "_"), value.strip()
 
 
 def _refuse_unknown_settings(pairs: Mapping[str, str], backends: Mapping[str, Backend]) -> None:

@@ -11,7 +11,8 @@ One table a board::
     options = { threads = 2 }       # what --set takes
     power_mode = "MAXN"
     meters = ["rapl"]
-    mass_g = 138.0
+    board = ["raspberry-pi-4b"]     # mass and size from their makers, where they are known
+    mass_g = 138.0                  # in place of the boards'
     size_mm = [100.0, 80.0, 29.0]
 """
 
@@ -64,6 +65,9 @@ class DeclaredTarget(BaseModel):
         Word | None, BeforeValidator(lambda mode: str(mode) if type(mode) is int else mode)
     ] = None
     meters: tuple[Word, ...] = ()
+    board: Annotated[
+        tuple[Word, ...], BeforeValidator(lambda names: [names] if isinstance(names, str) else names)
+    ] = ()
     mass_g: Positive | None = None
     size_mm: tuple[Positive, Positive, Positive] | None = None
 
@@ -192,6 +196,7 @@ _FIXES = {
     "host": "write it like host = 'user@board' or 'user@board:2222'",
     "launch": "write it like launch = { env = { NAME = 'value' }, prefix = ['nice'], affinity = [0, 1] }",
     "meters": "write them like meters = ['rapl']",
+    "board": "write the names like board = ['raspberry-pi-4b']",
     "mass_g": "write grams, such as mass_g = 138.0",
     "size_mm": "write three lengths in millimetres, such as size_mm = [100.0, 80.0, 29.0]",
 }

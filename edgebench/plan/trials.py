@@ -105,7 +105,9 @@ def choose_variants(
     refused = [precision for precision in precisions if precision not in backend.precisions]
     if refused:
         raise UsageError(
-            f"{backend.name} does not take {refused[0]}", fix=f"it takes {', '.join(backend.precisions)}"
+            f"{backend.name} does not take {refused[0]}",
+            why=backend.precision_reasons.get(refused[0], ""),
+            fix=f"it takes {', '.join(backend.precisions)}",
         )
     return tuple(
         Variant(depth, precision)

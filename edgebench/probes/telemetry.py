@@ -4,7 +4,8 @@ A monitor and no meter: it says nothing about power. It runs at a low rate in a 
 that it opens once. Sources, each absent with its reason where a board has none:
 
 - cpufreq: `cpufreq/policy*/scaling_cur_freq` in kHz, the fastest and the slowest policy;
-- thermal zones: `thermal_zone*/{type,temp}` in thousandths of a degree Celsius;
+- thermal zones: `thermal_zone*/{type,temp}` in thousandths of a degree Celsius; Edge TPUs on PCIe likewise,
+  `class/apex/apex_*/temp`;
 - throttling: the Raspberry Pi firmware's bits, from sysfs or `vcgencmd get_throttled` (bit 0 under-voltage,
   1 clock capped, 2 throttled, 3 soft temperature limit, 16 to 19 the same since the board started); the x86
   counters `thermal_throttle/*_throttle_count`; the state of cooling devices that slow a processor;
@@ -37,6 +38,7 @@ MAX_STAT = 1 << 18  # of /proc/stat, whose lines of cores come first
 VCGENCMD_S = 10.0  # a process a sample would cost more than all the rest
 NAN = float("nan")
 
+APEX = "sys/class/apex/apex_*"
 CPU = "sys/devices/system/cpu"
 FIRMWARE = "sys/devices/platform/soc/soc:firmware/get_throttled"
 # Fans and the like are cooling devices too, and slow nothing down.
@@ -184,6 +186,13 @@ def _temperatures(root: str, worker: Optional[int]) -> Source:
             continue
         name = "temperature.{}-{}".format(_numbered(zone), kind)
         channels.append(Channel(name, "temperature", "C"))
+        files.append(file)
+    for card in sorted(glob.glob(os.path.join(root, APEX)), key=_numbered)[:MAX_FILES]:
+        try:
+            [file] = _held([os.path.join(card, "temp")])
+        except (OSError, Absent):
+            continue
+        channels.append(Channel("temperature.{}".format(os.path.basename(card)), "temperature", "C"))
         files.append(file)
     if not files:
         raise Absent("{} has no zone that can be read".format(folder))

@@ -71,6 +71,7 @@ def _trial(summary: TrialSummary) -> dict[str, Any]:
         "warnings": summary.warnings,
         "failures": summary.failures,
         "timed": summary.timed,
+        "mark": summary.mark,
         "reasons": reasons(summary),
     }
 

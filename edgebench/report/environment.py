@@ -16,6 +16,7 @@ from edgebench.store.load import Results
 from edgebench.store.records import ExperimentRecord
 
 _MAX_ROWS = 80
+_OF_COMPILERS = ("compiler", "operations")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ def environment(results: Results) -> list[Facts]:
             for name, values in facts.items()
         ]
         groups.append(Facts(f"Target {words.plain(target.name, 80)}", tuple(rows[: 2 * _MAX_ROWS])))
+    groups.append(Facts("Compiled models", tuple(_compiled(record))[:_MAX_ROWS]))
     checks = tuple(
         (
             words.plain(f"{finding.get('level', '')}: {finding.get('subject', '')}", 120),
@@ -60,6 +62,13 @@ def environment(results: Results) -> list[Facts]:
     if checks:
         groups.append(Facts("Checks before the start", checks))
     return [group for group in groups if group.rows]
+
+
+def _compiled(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
+    """What a device's own compiler said of each model; nothing for models that none was needed for."""
+    for trial in record.trials:
+        said = {name: trial.provenance[name] for name in _OF_COMPILERS if name in trial.provenance}
+        yield from flat(said, f"{trial.target} {trial.variant}")
 
 
 def golden(results: Results, names: Mapping[str, str]) -> Table:
@@ -114,9 +123,17 @@ def _flat(value: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[s
         elif isinstance(item, int) and str(key).endswith("_bytes"):
             yield name, words.size(item)
         elif isinstance(item, list | tuple):
-            yield name, ", ".join(words.plain(part, 80) for part in item[:20]) or "none"
+            between = "; " if any(isinstance(part, Mapping) for part in item) else ", "
+            yield name, between.join(_part(part) for part in item[:20]) or "none"
         else:
             yield name, words.plain(item, 300)
+
+
+def _part(part: object) -> str:
+    """One item of a list; one with fields as `name value` pairs."""
+    if not isinstance(part, Mapping):
+        return words.plain(part, 80)
+    return words.plain(", ".join(f"{name} {value}" for name, value in part.items()), 160)
 
 
 def _several(values: Sequence[str]) -> str:

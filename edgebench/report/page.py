@@ -30,6 +30,7 @@ def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequenc
         "words": WORDS,
         "cards": _cards(results, summaries, verdicts),
         "failures": _failures(summaries, names),
+        "said": _shared_notes([(text, names[one.key]) for one in summaries for text in one.said]),
         "glance": tables.glance(summaries, verdicts),
         "verdict_tables": tables.verdict_tables(summaries, verdicts),
         "image_s": tables.latency(summaries, "image_s"),

@@ -45,6 +45,7 @@ def _row(one: TrialSummary, stages: Sequence[str]) -> dict[str, Any]:
         "precision": one.precision,
         "batch": one.batch,
         "timed": one.timed,
+        "mark": one.mark,
         "status": one.status,
         "reason": one.reason,
     }

@@ -120,7 +120,10 @@ def agreement(figure: Agreement | None) -> str:
 
 
 def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
-    """A short name for every trial's key: `0.25 int8`, with family or batch added where they differ."""
+    """A short name for every trial's key: `0.25 int8`, with family or batch added where they differ.
+
+    What has to stand beside every figure of a trial ends its name: `0.25 int8 on the CPU`.
+    """
     families = {_family(summary) for summary in summaries}
     batches = {summary.batch for summary in summaries}
     names: dict[str, str] = {}
@@ -132,6 +135,8 @@ def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
             parts.insert(0, plain(_family(summary), 40))
         if len(batches) > 1:
             parts.append(f"b{summary.batch}")
+        if summary.mark:
+            parts.append(plain(summary.mark, 40))
         names[summary.key] = " ".join(parts)
     seen: dict[tuple[str, str], list[TrialSummary]] = {}
     for summary in summaries:

@@ -22,7 +22,7 @@ _LONGEST = 255
 # What the hardware and its system say of themselves: a board called `nano` must not lose its model's name.
 _OF_HARDWARE = frozenset(
     {"board", "soc", "cpu", "os", "kernel", "machine", "l4t", "governor", "power_mode", "power_modes"}
-    | {"packages", "usb_accelerators", "temperatures_c", "platform", "python"}
+    | {"packages", "usb_accelerators", "pcie_accelerators", "temperatures_c", "platform", "python"}
 )
 
 _ANY_HOME = re.compile(r"/(?:home|Users)/[^/\s'\":,;]+")

@@ -24,7 +24,7 @@ def session_written(record: SessionRecord, apart: Apart) -> SessionRecord:
     """A session's record whose messages, facts and reasons name no host and no user."""
     failure = record.failure
     if failure is not None:
-        update = {name: apart.text(getattr(failure, name)) for name in ("what", "why", "stderr_tail")}
+        update = {name: apart.text(getattr(failure, name)) for name in ("what", "why", "fix", "stderr_tail")}
         failure = failure.model_copy(update=update)
     return record.model_copy(
         update={
@@ -48,7 +48,11 @@ def _told(record: ExperimentRecord, apart: Apart) -> dict[str, Any]:
         # The key was hashed from the inputs as they were; here their paths name nobody.
         "trials": tuple(
             trial.model_copy(
-                update={"reason": apart.text(trial.reason), "inputs": apart.paths(dict(trial.inputs))}
+                update={
+                    "reason": apart.text(trial.reason),
+                    "inputs": apart.paths(dict(trial.inputs)),
+                    "provenance": apart.paths(dict(trial.provenance)),
+                }
             )
             for trial in record.trials
         ),

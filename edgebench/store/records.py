@@ -86,6 +86,7 @@ class TargetRecord(_Record):
     meters: tuple[str, ...] = ()
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
+    body: str = ""  # what it is made of, and where mass and size are from
     host: str | None = None  # kept here alone: no report and no export shows it
 
 
@@ -108,6 +109,8 @@ class TrialRecord(_Record):
     images: ImagesRecord | None = None  # None: the experiment's, or none where `images_reason` says why
     images_reason: str = ""
     accuracy_reason: str = ""  # why accuracy means nothing for this model
+    mark: str = ""  # what stands beside every figure of it, such as "on the CPU"
+    provenance: dict[str, Any] = {}  # of the artifact: weights, recipe, tools, what a compiler said
 
 
 class ExperimentRecord(_Record):
@@ -173,6 +176,7 @@ class Failure(_Record):
 
     what: str
     why: str = ""
+    fix: str = ""  # what to do about it, where that is known
     stage: str
     signal: str | None = None
     stderr_tail: str = ""

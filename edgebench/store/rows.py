@@ -104,6 +104,6 @@ _NESTED: dict[str, dict[str, Callable[[Sequence[Any]], pd.Series]]] = {
         "n": _ints,
         "reference": _texts,
     },
-    "failure": {"what": _texts, "why": _texts, "stage": _texts, "signal": _texts},
+    "failure": {"what": _texts, "why": _texts, "fix": _texts, "stage": _texts, "signal": _texts},
 }
 """The parts of a session's record that may be absent, and their fields as columns."""

@@ -69,10 +69,12 @@ class AgentContract:
         """The standard library, numpy and the declared runtime: nothing else is on the board."""
         kit = edgebench_backend
         files = kit.agent_backend().runner_files()
-        allowed = {"numpy"} | kit.runtime_modules() | {file.stem for file in files}
+        allowed = {"numpy"} | kit.runtime_modules()
+        folder = files[0].parent
+        beside = frozenset(("." if file.parent == folder else "..") + file.stem for file in files[1:])
         with problems() as found:
             for file in files:
-                for foreign in foreign_imports(file, allowed):
+                for foreign in foreign_imports(file, allowed, beside):
                     found.add(
                         foreign,
                         "do without it, or declare the runtime's distribution in board_packages "

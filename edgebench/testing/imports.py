@@ -47,11 +47,12 @@ class _Imports(ast.NodeVisitor):
         self.found += [(node.lineno, alias.name.partition(".")[0]) for alias in node.names]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        self.found.append((node.lineno, "." if node.level else str(node.module).partition(".")[0]))
+        module = str(node.module or "").partition(".")[0]
+        self.found.append((node.lineno, "." * node.level + module))
 
 
 def imports_of(file: Path) -> list[tuple[int, str]]:
-    """Line and top-level module of every import; "." for a relative one.
+    """Line and top-level module of every import, a relative one with its dots.
 
     SyntaxError when it is no Python.
     """
@@ -60,12 +61,22 @@ def imports_of(file: Path) -> list[tuple[int, str]]:
     return visitor.found
 
 
-def foreign_imports(file: Path, allowed: set[str]) -> list[str]:
-    """The imports that a board cannot serve, in words; `allowed` beside the standard library."""
+def foreign_imports(file: Path, allowed: set[str], beside: frozenset[str] = frozenset()) -> list[str]:
+    """The imports that a board cannot serve, in words.
+
+    Args:
+        file: what travels to the board.
+        allowed: modules beside the standard library.
+        beside: the files that travel with the runner, as it takes them in: `.name` or `..name`.
+    """
     said = []
     for line, module in imports_of(file):
-        if module == ".":
-            said.append(f"{file.name} line {line}: a relative import: the file lies alone on the board")
+        if module.startswith("."):
+            if module not in beside:
+                said.append(
+                    f"{file.name} line {line}: a relative import: the file lies alone on the board, "
+                    "but for what runner_files() names behind the runner"
+                )
         elif module in NEWER_THAN_OLDEST:
             said.append(f"{file.name} line {line}: {module} is not in Python 3.6")
         elif module not in allowed and module not in sys.stdlib_module_names:

@@ -21,7 +21,7 @@ class BackendSubject:
         backend: its name under the entry points, or the backend itself before it is registered.
         options: as `--set` takes them, validated by the backend's options model.
         variants: names; none for the smallest of what it takes at each of its precisions.
-        batch: patches in a batch, where batches are tried.
+        batch: patches in a batch, where batches are tried; 1 for a device that takes none.
         deciding: options that decide the artifact, each with another value than the one it has.
         runtime_modules: what its runner imports beside the standard library and numpy.
         pass_limit_s: after how long a pass over twelve patches counts as hung.

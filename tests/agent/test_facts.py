@@ -141,6 +141,51 @@ def test_a_plain_x86_machine(tmp_path):
     ]
 
 
+def test_edge_tpus_on_pcie_and_the_library_that_drives_them(tmp_path):
+    tree = planted(
+        tmp_path,
+        {
+            "sys/class/apex/apex_0/temp": "47800\n",
+            "sys/class/apex/apex_1/temp": "hot\n",
+            "dev/apex_0": "",
+            "usr/lib/aarch64-linux-gnu/libedgetpu.so.1": "",
+        },
+    )
+    facts = board_facts(str(tree))
+    first, second = facts["pcie_accelerators"]
+    assert first == {"name": "apex_0", "temperature_c": 47.8, "writable": True}
+    assert second == {"name": "apex_1", "temperature_c": None}
+    assert facts["libraries"] == {"libedgetpu.so.1": "/usr/lib/aarch64-linux-gnu/libedgetpu.so.1"}
+
+
+def test_a_library_by_the_loaders_cache(tmp_path):
+    planted(
+        tmp_path, {"etc/ld.so.cache": "glibc-ld.so.cache1.1\0libedgetpu.so.1\0/opt/tpu/libedgetpu.so.1\0more"}
+    )
+    assert board_facts(str(tmp_path))["libraries"] == {"libedgetpu.so.1": "/opt/tpu/libedgetpu.so.1"}
+
+
+def test_whether_a_stick_may_be_opened(tmp_path):
+    stick = "sys/bus/usb/devices/2-1/"
+    node = tmp_path / "dev/bus/usb/002/004"
+    planted(
+        tmp_path,
+        {
+            stick + "idVendor": "18d1\n",
+            stick + "idProduct": "9302\n",
+            stick + "speed": "5000\n",
+            stick + "busnum": "2\n",
+            stick + "devnum": "4\n",
+        },
+    )
+    [found] = board_facts(str(tmp_path))["usb_accelerators"]
+    assert "writable" not in found
+    planted(tmp_path, {"dev/bus/usb/002/004": ""})
+    assert node.exists()
+    [found] = board_facts(str(tmp_path))["usb_accelerators"]
+    assert found["writable"] is True
+
+
 def test_an_empty_tree_gives_reasons_and_no_figure(tmp_path):
     facts = board_facts(str(tmp_path))
     names = ("board", "soc", "cpu", "memory_bytes", "os", "governor", "clock_now_mhz", "temperatures_c")

@@ -1,6 +1,7 @@
 """The processor's runner against made runtimes: which one it finds, and what it refuses."""
 
 import importlib
+import os
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -79,7 +80,7 @@ def test_the_input_is_the_runtimes_own_memory_and_so_is_the_score():
 
 def test_without_a_number_there_is_a_thread_a_core_and_at_most_four(monkeypatch):
     for cores, threads in ((2, 2), (16, 4)):
-        monkeypatch.setattr(runner.os, "sched_getaffinity", lambda pid, cores=cores: set(range(cores)))
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: set(range(cores)))
         made = model(options={**OPTIONS, "threads": 0})
         assert made._interpreter.arguments["num_threads"] == threads
         assert made.describe()["threads"] == threads

@@ -22,7 +22,8 @@ def old():
 
 def device_side_files():
     agent = sorted(Path(edgebench.agent.__file__).parent.glob("*.py"))
-    runners = [registry.backend(name).runner_files()[0] for name in registry.names("edgebench.backends")]
+    names = registry.names("edgebench.backends")
+    runners = sorted({file for name in names for file in registry.backend(name).runner_files()})
     probes = [Path(str(registry.probe_module(name).__file__)) for name in registry.names("edgebench.probes")]
     return agent + runners + probes
 

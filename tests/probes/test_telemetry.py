@@ -103,6 +103,13 @@ def test_a_jetson_with_two_clusters_and_a_fan(tmp_path):
     assert "vcgencmd" in absent["throttle flags"]
 
 
+def test_an_edge_tpu_on_pcie_has_a_temperature(tmp_path):
+    apex = "sys/class/apex/apex_0/temp"
+    values, _ = sample(write(tmp_path, {**PI, apex: "47800\n"}))
+    assert values["temperature.apex_0"] == 47.8
+    assert values["temperature.0-cpu-thermal"] == 61.835
+
+
 def test_x86_counts_its_throttle_events(tmp_path):
     values, absent = sample(write(tmp_path, X86))
     assert values["throttle_count"] == 17.0

@@ -7,6 +7,7 @@ import pytest
 
 from edgebench.fit.judgement import Judged
 from edgebench.report.environment import command_line, environment, flat
+from edgebench.store.load import Results
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,9 @@ def test_ordinary_commands_are_quoted_as_usual() -> None:
 def test_facts_are_flat_readable_and_bounded() -> None:
     facts = dict(flat({"memory_bytes": 24_000_000_000, "a": {"b": [1, 2]}, "c": None, "d": True, "e": []}))
     assert facts == {"memory_bytes": "24.0 GB", "a.b": "1, 2", "c": "not known", "d": "yes", "e": "none"}
+    assert dict(flat({"usb": [{"id": "18d1:9302", "speed_mbps": 480.0}, {"id": "x"}]})) == {
+        "usb": "id 18d1:9302, speed_mbps 480.0; id x"
+    }
     many = list(flat({str(number): number for number in range(1000)}))
     assert len(many) == 81
     nested: dict[str, object] = {}
@@ -48,3 +52,30 @@ def test_host_target_and_settings_are_there(whole: Judged) -> None:
     assert groups["Target cpu"]["runtime.runtime"] == "ai-edge-litert"
     assert groups["Target cpu"]["device.governor"] == "not known"
     assert groups["Experiment"]["sessions"] == "3 (flag)"
+
+
+def test_what_a_compiler_said_is_there_and_nothing_where_there_was_none(whole: Judged) -> None:
+    assert "Compiled models" not in {facts.title for facts in environment(whole.results)}
+    experiment = whole.results.experiment
+    first = experiment.trials[0].model_copy(
+        update={
+            "provenance": {
+                "recipe": 1,
+                "operations": {"edgetpu": 1, "cpu": {"SOFTMAX": 1}},
+                "compiler": {"off_chip_used_bytes": 2_000_000, "table": [{"name": "SOFTMAX", "count": 1}]},
+            }
+        }
+    )
+    changed = experiment.model_copy(update={"trials": (first, *experiment.trials[1:])})
+    [said] = [
+        dict(facts.rows)
+        for facts in environment(Results(whole.results.path, changed))
+        if facts.title == "Compiled models"
+    ]
+    name = f"{first.target} {first.variant}"
+    assert said == {
+        f"{name}.compiler.off_chip_used_bytes": "2.00 MB",
+        f"{name}.compiler.table": "name SOFTMAX, count 1",
+        f"{name}.operations.edgetpu": "1",
+        f"{name}.operations.cpu.SOFTMAX": "1",
+    }

@@ -106,3 +106,9 @@ def test_a_model_without_depth_is_called_by_its_name() -> None:
     assert words.labels(own[:1]) == {"0": "my-net-1a2b3c4d int8"}
     assert words.depth(None) == words.MISSING
     assert words.families(own) == "my-net-1a2b3c4d, two-0a0b0c0d"
+
+
+def test_a_mark_stands_in_the_name_of_its_trial_alone() -> None:
+    plain, marked = samples.summary(0.25), samples.summary(0.5, mark="on the CPU")
+    names = words.labels([plain, marked])
+    assert names == {plain.key: "0.25 int8", marked.key: "0.5 int8 on the CPU"}

@@ -9,6 +9,12 @@ from edgebench.testing import BackendContract, ProbeContract
 
 # What the contract has to know of one of them, beside its name.
 BACKENDS: dict[str, dict[str, Any]] = {
+    # No Edge TPU and no compiler here: what is not compiled, on the processor.
+    "coral": {
+        "options": {"allow_cpu": True, "threads": 1},
+        "batch": 1,
+        "runtime_modules": ["pycoral"],
+    },
     "replay": {"options": {"source": "steady"}, "pass_limit_s": 1.0},
     "toy": {"pass_limit_s": 1.0},
 }

@@ -1,0 +1,93 @@
+"""Google's Edge TPU: a compiled .tflite on a USB Accelerator, a card, or a Dev Board with Linux."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import Field
+
+from edgebench.contract import BackendOptions, Body, Finding, Json, PrepareRequest, Progress, Target
+from edgebench.errors import SessionError, UnsupportedError
+from edgebench.link.agent_backend import AgentBackend
+from edgebench.models.artifact import Artifact
+from edgebench.models.cache import Cache
+
+from . import prepare, trap
+from .bodies import BODIES
+from .checks import board_check, findings
+
+
+class CoralOptions(BackendOptions):
+    """`--set` of the Edge TPU."""
+
+    edgetpu: str = Field(
+        default="",
+        pattern=r"^((usb|pci)?(:[0-9]{1,2})?)$",
+        description="which Edge TPU: usb, pci, usb:0, pci:0 or :0; any unless said",
+    )
+    delegate: str = Field(
+        default="libedgetpu.so.1",
+        min_length=1,
+        max_length=4096,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        description="libedgetpu on the board, as a path or as the loader finds it",
+    )
+    threads: int = Field(
+        default=0,
+        ge=0,
+        le=1024,
+        description="for what stays on the processor; 0: one a core that it may use, at most 4",
+    )
+    allow_cpu: bool = Field(
+        default=False, description="take a model that is not compiled, on the processor and marked so"
+    )
+    artifact: str = Field(
+        default="",
+        max_length=4096,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        description="a compiled model, or a folder of them as edgetpu_compiler names them (--artifact)",
+    )
+
+
+class CoralBackend(AgentBackend):
+    """Takes int8 at a batch of 1."""
+
+    name = "coral"
+    description = "Google's Edge TPU (USB, M.2, PCIe, Dev Boards), by TFLite and libedgetpu"
+    precisions = ("int8",)
+    precision_reasons = prepare.PRECISION_REASONS
+    options_model = CoralOptions
+    # Google's pycoral brings tflite-runtime with it, and another program has its name on the package index.
+    board_packages = ("tflite-runtime", "ai-edge-litert")
+
+    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
+        """What decides the compiled .tflite: the int8 one's inputs, and its compiler or the file given."""
+        return prepare.prepare_inputs(request)
+
+    def prepare(
+        self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress
+    ) -> list[Artifact | UnsupportedError]:
+        """Convert to int8, then compile with edgetpu_compiler, or take the files that were given."""
+        return prepare.prepare(requests, cache, progress)
+
+    def check(self, target: Target) -> list[Finding]:
+        """Runtime, libedgetpu, the Edge TPU with its bus and permissions, and the compiler."""
+        return findings(target)
+
+    def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
+        """The Edge TPU and libedgetpu there, and the compiler here."""
+        return board_check(facts, target)
+
+    def explain(self, error: SessionError) -> SessionError | None:
+        """A worker that died by a signal in libedgetpu: what that means, and which pairs work."""
+        return trap.explain(error)
+
+    def bodies(self) -> Mapping[str, Body]:
+        """The sticks, cards and boards with an Edge TPU."""
+        return BODIES
+
+    def runner_files(self) -> tuple[Path, ...]:
+        """The runner, what it shares with others that take .tflite files, and what it asks the board."""
+        here = Path(__file__)
+        return here.with_name("runner.py"), here.parent.with_name("litert.py"), here.with_name("edgetpu.py")

@@ -1,0 +1,158 @@
+"""What `doctor` says of the Edge TPU: runtime, libedgetpu, bus, permissions, compiler."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from edgebench.agent.facts import board_facts
+from edgebench.contract import Finding, Json, Target
+from edgebench.errors import EdgeBenchError
+from edgebench.link.board_facts import BoardFacts
+from edgebench.link.board_findings import accelerator_finding, board_findings
+
+from . import compiler
+from .trap import ENVIRONMENT, PAIRS
+
+ASK_S = 60.0
+DELEGATE = "libedgetpu.so.1"
+USB_IDS = ("1a6e:089a", "18d1:9302")
+BOOT_ID = USB_IDS[0]
+PACKAGE = (
+    "install Google's package libedgetpu1-std (or -max) of its Coral apt repository, see the backend's README"
+)
+UDEV = (
+    "install libedgetpu1-std, which brings the udev rule, `sudo usermod -aG plugdev $USER`, log in again and "
+    "plug the stick in again"
+)
+# Google's pycoral is known by its module: another program of that name is on the package index.
+_ASK = """
+import importlib.util, json, os
+spec = importlib.util.find_spec("pycoral")
+places = list(spec.submodule_search_locations or ()) if spec else []
+google = any(os.path.isfile(os.path.join(place, "utils", "edgetpu.py")) for place in places)
+try:
+    import tflite_runtime as found
+    name = "tflite-runtime"
+except ImportError:
+    import ai_edge_litert as found
+    name = "ai-edge-litert"
+print(json.dumps([name, str(getattr(found, "__version__", "unknown")), google, bool(spec)]))
+"""
+
+
+def findings(target: Target) -> list[Finding]:
+    """Of this machine, with the target's Python."""
+    facts = board_facts()
+    found = [_runtime(target.launch.python or sys.executable)]
+    found += [
+        accelerator_finding(one) for one in BoardFacts.of(facts).usb_accelerators or () if one.id in USB_IDS
+    ]
+    return found + board_check(facts, target) + [_converter()] + board_findings(facts)
+
+
+def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
+    """The Edge TPU and libedgetpu by a board's facts, and the compiler on this machine."""
+    # On the processor all of this may be missing, and the figures say so.
+    grave: Literal["warning", "error"] = "warning" if target.options.get("allow_cpu") else "error"
+    known = BoardFacts.of(facts)
+    return [_library(known, target, grave), *_edgetpu(known, grave), _compiler(target)]
+
+
+def _runtime(python: str) -> Finding:
+    """Asked in a process of its own: it never lives in the harness's."""
+    try:
+        asked = subprocess.run(
+            [python, "-c", _ASK], capture_output=True, text=True, timeout=ASK_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("error", "runtime", f"{python} cannot be run: {error}", "name another Python")
+    try:
+        name, version, google, other = json.loads(asked.stdout.strip().splitlines()[-1])
+    except (IndexError, TypeError, ValueError):
+        last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
+        message = f"neither tflite_runtime nor ai_edge_litert is found by {python}: {last}"
+        return Finding("error", "runtime", message, f"{ENVIRONMENT[0]}, then {ENVIRONMENT[1]}")
+    if other and not google:
+        message = f"{name} {version}; the pycoral that is there is another program, and is passed by"
+        return Finding("warning", "runtime", message, f"{python} -m pip uninstall pycoral")
+    text = f"pycoral, with {name} {version}" if google else f"{name} {version}"
+    return Finding("ok", "runtime", f"{text} (whether it fits libedgetpu: {PAIRS})")
+
+
+def _library(known: BoardFacts, target: Target, grave: Literal["warning", "error"]) -> Finding:
+    wanted = str(target.options.get("delegate") or DELEGATE)
+    if "/" in wanted:
+        if target.host is not None or Path(wanted).is_file():
+            there = "is looked for there when a session starts" if target.host is not None else "is there"
+            return Finding("ok", "libedgetpu", f"{wanted} {there}")
+        return Finding(grave, "libedgetpu", f"there is no file {wanted}", "name another --set delegate=PATH")
+    found = (known.libraries or {}).get(wanted)
+    if found:
+        return Finding("ok", "libedgetpu", found)
+    if wanted != DELEGATE:
+        message = f"whether the loader finds {wanted} shows when a session starts"
+        return Finding("warning", "libedgetpu", message, "name it by its path: --set delegate=PATH")
+    message = f"the loader finds no {wanted}"
+    return Finding(grave, "libedgetpu", message, f"{PACKAGE}; or name one: --set delegate=PATH")
+
+
+def _edgetpu(known: BoardFacts, grave: Literal["warning", "error"]) -> list[Finding]:
+    sticks = [one for one in known.usb_accelerators or () if one.id in USB_IDS]
+    cards = list(known.pcie_accelerators or ())
+    if not sticks and not cards:
+        message = "none is seen, neither on USB (1a6e:089a, 18d1:9302) nor on PCIe (/sys/class/apex)"
+        fix = "plug the stick in where this runs, or load the drivers of the card: gasket and apex"
+        return [Finding(grave, "edge tpu", message, fix)]
+    found = []
+    for stick in sticks:
+        state = (
+            "before its firmware, which the first session loads"
+            if stick.id == BOOT_ID
+            else "with its firmware"
+        )
+        if stick.writable is False:
+            message = f"a stick on USB ({state}) that this user may not open"
+            found.append(Finding("error", "edge tpu", message, UDEV))
+        else:
+            found.append(Finding("ok", "edge tpu", f"a stick on USB, {state}"))
+    for card in cards:
+        warmth = "" if card.temperature_c is None else f", {card.temperature_c:.0f} °C"
+        if card.writable is False:
+            fix = "add the user to the group apex: `sudo usermod -aG apex $USER`, and log in again"
+            found.append(
+                Finding("error", "edge tpu", f"{card.name} on PCIe, which this user may not open", fix)
+            )
+        else:
+            found.append(Finding("ok", "edge tpu", f"{card.name} on PCIe{warmth}"))
+    return found
+
+
+def _compiler(target: Target) -> Finding:
+    """Of this machine: preparation is the host's."""
+    if given := target.options.get("artifact"):
+        return Finding("ok", "compiler", f"not needed: the compiled model is given ({Path(str(given)).name})")
+    try:
+        found = compiler.find()
+    except EdgeBenchError as error:
+        return Finding("warning", "compiler", f"{error.what}: {error.why}", error.fix)
+    if found is not None:
+        return Finding("ok", "compiler", f"{compiler.PROGRAM} {found.version}")
+    return Finding(
+        "warning",
+        "compiler",
+        f"{compiler.PROGRAM} is not on PATH: models that are not compiled cannot be",
+        "install it from Google's Coral apt repository (x86-64 Linux), or give compiled models: --artifact",
+    )
+
+
+def _converter() -> Finding:
+    if find_spec("tensorflow") is not None:
+        return Finding("ok", "tensorflow", "is installed (makes the int8 models)")
+    message = "is not installed: int8 models that are not cached cannot be made"
+    return Finding("warning", "tensorflow", message, "pip install 'edgebench[prepare]'")

@@ -1,0 +1,76 @@
+"""Whether a .tflite file is compiled for the Edge TPU, what stays on the processor, and whether it fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgebench.errors import InputError
+from edgebench.models.inspect import ModelFacts, TensorFacts, inspect_model
+
+CUSTOM_OP = "custom:edgetpu-custom-op"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What the flatbuffer of a .tflite file says.
+
+    Attributes:
+        edgetpu: how many parts of the graph are on the Edge TPU; 0 for a model that is not compiled.
+        cpu: the operations that stay on the processor, and how many of each.
+        facts: everything else that is known of the file.
+    """
+
+    edgetpu: int
+    cpu: Mapping[str, int]
+    facts: ModelFacts
+
+    def as_record(self) -> dict[str, object]:
+        """Plain data for what an artifact says of its making."""
+        return {"edgetpu": self.edgetpu, "cpu": dict(self.cpu)}
+
+
+def read(path: Path) -> Compiled:
+    """Read a .tflite file's flatbuffer, in a process of its own.
+
+    InputError for one that is none or is damaged; UnavailableError where its reader is not installed.
+    """
+    facts = inspect_model(path)
+    cpu = {name: count for name, count in facts.operations.items() if name != CUSTOM_OP}
+    return Compiled(facts.operations.get(CUSTOM_OP, 0), cpu, facts)
+
+
+def require_fit(given: Compiled, base: Compiled, path: Path, variant: str) -> None:
+    """InputError where a file has other inputs or outputs than the model that it should be compiled of."""
+    sides = (
+        ("input", given.facts.inputs, base.facts.inputs),
+        ("output", given.facts.outputs, base.facts.outputs),
+    )
+    for what, have, due in sides:
+        if len(have) != len(due) or not all(
+            _alike(one, other) for one, other in zip(have, due, strict=False)
+        ):
+            raise InputError(
+                f"{path} is not compiled of {variant}",
+                why=f"its {what} is {_told(have)}, and {variant} has {_told(due)}",
+                fix="compile the file that `edgebench models prepare --device coral` names, or ask for the "
+                "model that this one was compiled of (--model, --depth)",
+            )
+
+
+def _alike(one: TensorFacts, other: TensorFacts) -> bool:
+    if (one.dtype, one.shape, one.zero_point) != (other.dtype, other.shape, other.zero_point):
+        return False
+    if one.scale is None or other.scale is None:
+        return one.scale == other.scale
+    return math.isclose(one.scale, other.scale, rel_tol=1e-4)
+
+
+def _told(tensors: tuple[TensorFacts, ...]) -> str:
+    return ", ".join(
+        f"{one.dtype} {list(one.shape)}"
+        + ("" if one.scale is None else f" with scale {one.scale:.6g} and zero point {one.zero_point}")
+        for one in tensors[:4]
+    )

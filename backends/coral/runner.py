@@ -1,0 +1,236 @@
+"""The Edge TPU by libedgetpu (device side, Python 3.6 syntax): a compiled .tflite in, scores out.
+
+Google's pycoral where it is there, else tflite_runtime, else ai_edge_litert, each with libedgetpu as its
+delegate. What the compiler left out stays on the processor, within the same call.
+"""
+
+import importlib.util
+import mmap
+import os
+import platform
+import sys
+from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional, Tuple, Union
+
+from ..litert import Model, Runtime, Tensors, loaded, made_by_calling, threads_of
+from .edgetpu import accelerators, build_of, library_of, tell_of
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+Found = NamedTuple(
+    "Found",
+    [
+        ("runtime", Runtime),
+        ("load_delegate", Callable[..., Any]),
+        ("make", Optional[Callable[..., Any]]),  # pycoral's, which takes no number of threads
+        ("why_no_pycoral", str),
+    ],
+)
+
+DELEGATE = "libedgetpu.so.1"
+CUSTOM_OP = b"edgetpu-custom-op"
+# The host reads these lines off the stderr of a worker that died between them.
+LOADING = "edgebench: loading the delegate"
+READY = "edgebench: the delegate is ready"
+ROOT = "EDGEBENCH_TEST_ROOT"  # another folder than / that sysfs is found in, for tests
+ON_CPU = "the model is not compiled for the Edge TPU: every figure is the processor's, not the Edge TPU's"
+SLOW_USB = "the Edge TPU is on USB 2 ({:g} Mbit/s): about three times as slow as on USB 3"
+FRESH = "the Edge TPU had no firmware before: the cold figures carry it, and the model"
+USB3_MBPS = 5000.0
+
+
+def _find_runtime() -> Found:
+    """TFLite's interpreter as tflite_runtime, or as ai_edge_litert; Google's pycoral before either."""
+    found = _find_tflite()
+    pycoral, why_not = _find_pycoral()
+    if pycoral is None:
+        return found._replace(why_no_pycoral=why_not)
+    version = "{} ({} {})".format(
+        getattr(sys.modules["pycoral"], "__version__", "version not told"),
+        found.runtime.name,
+        found.runtime.version,
+    )
+    return found._replace(
+        runtime=found.runtime._replace(name="pycoral", version=version),
+        make=pycoral.make_interpreter,  # type: ignore[attr-defined,unused-ignore]
+    )
+
+
+def _find_tflite() -> Found:
+    try:
+        import tflite_runtime
+        from tflite_runtime import interpreter
+
+        name, version = "tflite-runtime", str(tflite_runtime.__version__)
+    except ImportError:
+        import ai_edge_litert
+        from ai_edge_litert import interpreter
+
+        name, version = "ai-edge-litert", str(getattr(ai_edge_litert, "__version__", "unknown"))
+    return Found(Runtime(name, version, interpreter.Interpreter, None), interpreter.load_delegate, None, "")
+
+
+def _find_pycoral() -> "Tuple[Optional[ModuleType], str]":
+    """Google's, or why not: the package index has another program of that name, without such a module."""
+    spec = importlib.util.find_spec("pycoral")
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    if not any(os.path.isfile(os.path.join(place, "utils", "edgetpu.py")) for place in places):
+        return None, "another program has the name pycoral here" if spec else "pycoral is not installed"
+    try:
+        from pycoral.utils import edgetpu
+    except (ImportError, OSError) as error:  # its extension module is linked against libedgetpu
+        return None, "pycoral cannot be imported: {}".format(error)
+    module: "ModuleType" = edgetpu
+    if not hasattr(module, "make_interpreter"):
+        return None, "the pycoral that is here has no make_interpreter"
+    return module, ""
+
+
+# At the top, so that the import is timed as import and not as load; a failure is load's to tell.
+_RUNTIME: Optional[Found] = None
+_WHY_NONE = ""
+try:
+    _RUNTIME = _find_runtime()
+except ImportError as missing:
+    _WHY_NONE = str(missing)
+
+
+def load(path: str, options: Dict[str, Any]) -> "Union[Model, Tensors]":
+    """Read a compiled .tflite file; one that is not compiled with `allow_cpu` alone.
+
+    `options` are edgetpu, delegate, threads, allow_cpu, and perhaps `input_shapes`.
+    """
+    if _RUNTIME is None:
+        raise ImportError(
+            "no TFLite runtime here ({}): pip install tflite-runtime, or Google's pycoral".format(_WHY_NONE)
+        )
+    return made_by(_RUNTIME, path, options, os.environ.get(ROOT, "/"))
+
+
+def made_by(found: Found, path: str, options: Dict[str, Any], root: str) -> "Union[Model, Tensors]":
+    """The model in one runtime; `root` is the folder that sysfs is found in."""
+    compiled = is_compiled(path)
+    if not compiled and not options["allow_cpu"]:
+        raise ValueError(
+            "the model is not compiled for the Edge TPU: it has no operation {}; compile it with "
+            "edgetpu_compiler, or take it on the processor with --set allow-cpu=true".format(
+                CUSTOM_OP.decode()
+            )
+        )
+    before = accelerators(root)
+    if options["threads"] and found.make is not None:
+        found = _find_tflite()._replace(why_no_pycoral="pycoral takes no number of threads")
+    _say("{} {} under {} {}, Python {}".format(
+        LOADING, options["delegate"], found.runtime.name, found.runtime.version, platform.python_version()
+    ))  # fmt: skip
+    delegate, why_not = _delegate(found, options, compiled, before)
+    interpreter, threads = _interpreter(found, path, delegate, threads_of(options))
+    settings: Dict[str, Any] = {"threads": threads}
+    model = loaded(found.runtime, interpreter, settings, options)
+    _say(READY)
+    settings.update(_told(interpreter, options, compiled, why_not, root, before))
+    if found.why_no_pycoral:
+        settings["absent"]["pycoral"] = found.why_no_pycoral
+    return model
+
+
+def _say(line: str) -> None:
+    # Flushed: a worker that dies by a signal flushes nothing any more.
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+def is_compiled(path: str) -> bool:
+    """Whether the file names the operation that the Edge TPU's compiler puts in."""
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(CUSTOM_OP) >= 0
+
+
+def _delegate(
+    found: Found, options: Dict[str, Any], compiled: bool, before: Dict[str, Any]
+) -> Tuple[Any, str]:
+    """The delegate, or None and why there is none: only for a model that has no need of it."""
+    which = {"device": options["edgetpu"]} if options["edgetpu"] else {}
+    try:
+        return found.load_delegate(options["delegate"], which), ""
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = "{} cannot be loaded{}: {}".format(
+            options["delegate"], " for {}".format(options["edgetpu"]) if options["edgetpu"] else "", error
+        )
+        # One that was named is meant: nothing goes on quietly without it.
+        if compiled or options["delegate"] != DELEGATE:
+            raise RuntimeError("{}; {}".format(reason, tell_of(before))) from error
+        return None, reason
+
+
+def _interpreter(found: Found, path: str, delegate: Any, threads: int) -> Tuple[Any, Optional[int]]:
+    """The interpreter and its number of threads; None where pycoral makes it, which takes no number."""
+    if found.make is not None and delegate is not None:
+        return made_by_calling(found.runtime, found.make, path, delegate=delegate), None
+    delegates = [] if delegate is None else [delegate]
+    named = {"model_path": path, "num_threads": threads, "experimental_delegates": delegates}
+    return made_by_calling(found.runtime, found.runtime.interpreter, **named), threads
+
+
+def _told(
+    interpreter: Any,
+    options: Dict[str, Any],
+    compiled: bool,
+    why_not: str,
+    root: str,
+    before: Dict[str, Any],
+) -> Dict[str, Any]:
+    """What goes into every record beside the runtime's name and version."""
+    absent: Dict[str, str] = {}
+    after = accelerators(root)
+    path, version, devices = (None, None, None)  # type: Tuple[Any, Any, Any]
+    build = None
+    if why_not:
+        absent["delegate"] = why_not
+    else:
+        library = library_of(options["delegate"])
+        path, version, devices = library.path, library.version, library.devices
+        build, absent["delegate_clock"] = build_of(root, path)
+        absent["delegate_version"], absent["edgetpu_devices"] = library.why_no_version, library.why_no_devices
+    operations, absent["operations"] = _operations(interpreter)
+    absent.update(after["absent"])
+    warnings = [] if compiled else [ON_CPU]
+    if compiled:
+        warnings += [
+            SLOW_USB.format(one["speed_mbps"])
+            for one in after["usb"]
+            if one["speed_mbps"] is not None and one["speed_mbps"] < USB3_MBPS
+        ]
+    if before["firmware"] is False:
+        warnings.append(FRESH)
+    return {
+        "runs_on": "edgetpu" if compiled else "cpu",
+        "python": platform.python_version(),
+        "edgetpu": options["edgetpu"] or "any",
+        "edgetpu_devices": devices,
+        "delegate": None if why_not else options["delegate"],
+        "delegate_path": path,
+        "delegate_version": version,
+        "delegate_clock": build,
+        "operations": operations,
+        "usb": after["usb"],
+        "firmware_before": before["firmware"],
+        "pcie": after["pcie"],
+        "absent": {name: reason for name, reason in absent.items() if reason},
+        "warnings": warnings,
+    }
+
+
+def _operations(interpreter: Any) -> "Tuple[Optional[Dict[str, int]], str]":
+    """Nodes that the runtime carries out, by name: one `edgetpu-custom-op` is a part on the Edge TPU."""
+    ask = getattr(interpreter, "_get_ops_details", None)
+    if ask is None:
+        return None, "the runtime does not list them"
+    try:
+        names = [str(one["op_name"]) for one in ask()]
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        return None, "the runtime does not list them: {}".format(error)
+    counted: Dict[str, int] = {}
+    for name in names:
+        counted[name] = counted.get(name, 0) + 1
+    return counted, ""

@@ -1,0 +1,88 @@
+"""What targets are made of: mass and size of boards, from their makers, and of a stick with its host."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from edgebench.contract import Backend, Body
+from edgebench.errors import UsageError
+
+Size = tuple[float, float, float]
+
+_PI_SIZE: Size = (85.0, 56.0, 17.0)
+_PI = "mechanical drawing of its maker; the height is that of the USB and Ethernet sockets"
+
+HOSTS: Mapping[str, Body] = {
+    "raspberry-pi-3b": Body("Raspberry Pi 3 Model B", None, _PI_SIZE, _PI),
+    "raspberry-pi-3b-plus": Body("Raspberry Pi 3 Model B+", None, _PI_SIZE, _PI),
+    "raspberry-pi-4b": Body(
+        "Raspberry Pi 4 Model B", 46.0, _PI_SIZE, f"{_PI}; mass as weighed by G. Halfacree, Medium, June 2019"
+    ),
+    "raspberry-pi-5": Body("Raspberry Pi 5", None, _PI_SIZE, _PI),
+}
+"""Hosts that sticks and cards are plugged into, without case, cooler and power supply."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """Of a target: the figures that all its parts have, and in words what they are made up of."""
+
+    mass_g: float | None
+    size_mm: Size | None
+    said: str
+
+
+def made_of(names: Sequence[str], backend: Backend) -> Made:
+    """The sum of some boards; UsageError for a name that neither the backend nor `HOSTS` has.
+
+    Masses are added. The size is that of a box in which the parts lie on each other, each on its largest
+    face. A figure that one part lacks is lacking for all.
+    """
+    known = {**HOSTS, **backend.bodies()}
+    bodies = [_known(name, known, backend) for name in names]
+    masses = [body.mass_g for body in bodies]
+    sizes = [body.size_mm for body in bodies]
+    said = " + ".join(_told(body) for body in bodies)
+    lacking = [body.title for body in bodies if body.mass_g is None]
+    if lacking:
+        said += f"; no mass: no source gives that of {', '.join(lacking)} (mass_g in the targets file)"
+    unsized = [body.title for body in bodies if body.size_mm is None]
+    if unsized:
+        said += f"; no size: no source gives that of {', '.join(unsized)} (size_mm in the targets file)"
+    elif len(bodies) > 1:
+        said += "; the size is of the parts lying on each other"
+    return Made(
+        sum(one for one in masses if one is not None) if not lacking else None,
+        _stacked([one for one in sizes if one is not None]) if not unsized else None,
+        said,
+    )
+
+
+def _known(name: str, known: Mapping[str, Body], backend: Backend) -> Body:
+    if name in known:
+        return known[name]
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise UsageError(
+        f"there is no board {name!r} for {backend.name}",
+        fix=f"{hint}known: {', '.join(sorted(known))}; or write mass_g and size_mm into the targets file",
+    )
+
+
+def _told(body: Body) -> str:
+    mass = "mass not known" if body.mass_g is None else f"{body.mass_g:g} g"
+    size = (
+        "size not known" if body.size_mm is None else " x ".join(f"{side:g}" for side in body.size_mm) + " mm"
+    )
+    return f"{body.title} ({mass}, {size}: {body.source})"
+
+
+def _stacked(sizes: Sequence[Size]) -> Size:
+    turned = [sorted(size, reverse=True) for size in sizes]
+    return (
+        max(size[0] for size in turned),
+        max(size[1] for size in turned),
+        sum(size[2] for size in turned),
+    )

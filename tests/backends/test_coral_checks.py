@@ -1,0 +1,142 @@
+"""What doctor says of an Edge TPU, by boards' facts that were made up, and of this machine."""
+
+import importlib
+from typing import Any
+
+import pytest
+
+from edgebench import registry
+from edgebench.contract import Finding, Launch, Target
+
+checks: Any = importlib.import_module(registry.backend("coral").__module__.rpartition(".")[0] + ".checks")
+
+STICK = {"id": "18d1:9302", "name": "Coral USB Accelerator", "speed_mbps": 5000.0, "writable": True}
+LIBRARY = {"libedgetpu.so.1": "/usr/lib/aarch64-linux-gnu/libedgetpu.so.1"}
+
+
+def target(python: str | None = None, host: str | None = None, **options: Any) -> Target:
+    return Target("coral", "coral", options, Launch(python=python), host=host)
+
+
+def by_subject(facts: dict[str, Any], **options: Any) -> dict[str, Finding]:
+    found = checks.board_check(facts, target(**options))
+    assert all(finding.level == "ok" or finding.fix for finding in found)
+    return {finding.subject: finding for finding in found}
+
+
+@pytest.fixture(autouse=True)
+def no_compiler(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_a_board_with_all_that_it_needs():
+    found = by_subject({"usb_accelerators": [STICK], "libraries": LIBRARY})
+    assert [found[name].level for name in ("libedgetpu", "edge tpu")] == ["ok", "ok"]
+    assert found["libedgetpu"].message == LIBRARY["libedgetpu.so.1"]
+    assert "with its firmware" in found["edge tpu"].message
+
+
+def test_a_board_with_nothing():
+    found = by_subject({})
+    assert (found["libedgetpu"].level, found["edge tpu"].level) == ("error", "error")
+    assert "libedgetpu1-std" in found["libedgetpu"].fix
+    assert "gasket" in found["edge tpu"].fix
+
+
+def test_on_the_processor_nothing_of_it_is_needed():
+    found = by_subject({}, allow_cpu=True)
+    assert {finding.level for finding in found.values()} == {"warning"}
+
+
+def test_a_stick_without_its_firmware_says_who_loads_it():
+    found = by_subject({"usb_accelerators": [{**STICK, "id": "1a6e:089a"}]})
+    assert found["edge tpu"].level == "ok"
+    assert "before its firmware" in found["edge tpu"].message
+
+
+def test_another_accelerator_is_no_edge_tpu():
+    found = by_subject({"usb_accelerators": [{**STICK, "id": "03e7:2485", "name": "Neural Compute Stick 2"}]})
+    assert found["edge tpu"].level == "error"
+
+
+def test_permissions_are_told_with_their_group():
+    found = by_subject({"usb_accelerators": [{**STICK, "writable": False}]})
+    assert found["edge tpu"].level == "error"
+    assert "plugdev" in found["edge tpu"].fix and "udev" in found["edge tpu"].fix
+    found = by_subject({"pcie_accelerators": [{"name": "apex_0", "temperature_c": 48.0, "writable": False}]})
+    assert found["edge tpu"].level == "error"
+    assert "group apex" in found["edge tpu"].fix
+
+
+def test_a_card_tells_its_temperature():
+    found = by_subject({"pcie_accelerators": [{"name": "apex_0", "temperature_c": 47.8}]})
+    assert found["edge tpu"] == Finding("ok", "edge tpu", "apex_0 on PCIe, 48 °C")
+
+
+def test_facts_that_are_none_are_as_none(monkeypatch):
+    found = by_subject({"usb_accelerators": "many", "pcie_accelerators": [3], "libraries": ["x"]})
+    assert (found["libedgetpu"].level, found["edge tpu"].level) == ("error", "error")
+
+
+def test_a_delegate_that_was_named_by_its_path(tmp_path):
+    library = tmp_path / "libedgetpu.so.1"
+    assert by_subject({}, delegate=str(library))["libedgetpu"].level == "error"
+    library.touch()
+    assert by_subject({}, delegate=str(library))["libedgetpu"].level == "ok"
+    there = checks.board_check({}, target(host="user@board", delegate="/opt/libedgetpu.so.1"))
+    assert "when a session starts" in next(one.message for one in there if one.subject == "libedgetpu")
+
+
+def test_another_name_of_the_delegate_is_the_loaders_to_find():
+    assert by_subject({"libraries": LIBRARY}, delegate="libother.so")["libedgetpu"].level == "warning"
+
+
+def test_a_given_artifact_needs_no_compiler():
+    assert by_subject({}, artifact="/somewhere/m_edgetpu.tflite")["compiler"].level == "ok"
+    assert by_subject({})["compiler"].level == "warning"
+
+
+def python_with(folder, **packages):
+    """A folder for PYTHONPATH that has these packages, by name with their `__init__`."""
+    for name, text in packages.items():
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").write_text(text)
+    return str(folder)
+
+
+@pytest.fixture
+def runtime(monkeypatch, tmp_path):
+    """The finding on the runtime, with these packages before all others."""
+
+    def of(**packages: str) -> Finding:
+        monkeypatch.setenv("PYTHONPATH", python_with(tmp_path, **packages))
+        [found] = [one for one in checks.findings(target()) if one.subject == "runtime"]
+        assert isinstance(found, Finding)
+        return found
+
+    return of
+
+
+def test_the_runtime_is_found_where_the_worker_runs(runtime):
+    found = runtime(tflite_runtime="__version__ = '2.11.0'")
+    assert found.level == "ok"
+    assert found.message.startswith("tflite-runtime 2.11.0")
+
+
+def test_the_other_program_named_pycoral_is_no_runtime(runtime):
+    found = runtime(tflite_runtime="__version__ = '2.11.0'", pycoral="raise SystemExit('not to be imported')")
+    assert found.level == "warning"
+    assert "another program" in found.message
+    assert "uninstall pycoral" in found.fix
+
+
+def test_no_runtime_at_all(runtime):
+    gone = "raise ImportError('gone')"
+    found = runtime(tflite_runtime=gone, ai_edge_litert=gone)
+    assert found.level == "error"
+    assert "tflite-runtime==2.11.0" in found.fix
+
+
+def test_a_python_that_is_not_there():
+    found = checks.findings(target(python="/no/such/python"))
+    assert next(one for one in found if one.subject == "runtime").level == "error"
