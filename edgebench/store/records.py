@@ -34,7 +34,7 @@ SessionStatus = Literal[
     "interrupted",
 ]
 RunEnd = Literal["complete", "time", "interrupted"]
-Ns = Annotated[int, Field(ge=-(2**61), le=2**61)]
+Ns = Annotated[int, Field(gt=-(2**62), lt=2**62)]
 """A moment in ns; the difference of two is still a whole number of 64 bits."""
 
 

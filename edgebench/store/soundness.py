@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from edgebench.store.parquet import TABLE_COLUMNS
 
-MOST_NS = 2**61
-"""Seventy years: the difference of two such moments is still a whole number of 64 bits."""
+MOST_NS = 2**62 - 1
+"""146 years: the difference of two such moments is still a whole number of 64 bits."""
 
 MAY_BE_MISSING = frozenset({"infer_ns", "value"})
 """Of the columns that every table has; a stage's may be missing, too."""

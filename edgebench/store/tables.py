@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from edgebench.contract import Channel, Pass, ProbeChunk, ProbeInfo, Scores
 from edgebench.errors import SessionError
@@ -18,6 +18,7 @@ from edgebench.store.records import (
     PREDICTION_COLUMNS,
     PROBE_COLUMNS,
 )
+from edgebench.store.soundness import MOST_NS
 
 INFER = "infer"
 """The stage whose intervals make `infer_s`."""
@@ -92,7 +93,7 @@ def probe_rows(chunks: Iterable[ProbeChunk], infos: Sequence[ProbeInfo]) -> pd.D
         probe = f"{kind}:{address}"
         for name, values in chunk.values.items():
             channel = channels.get((probe, name))
-            if channel is None or len(values) != len(chunk.stamps_ns):
+            if channel is None or len(values) != len(chunk.stamps_ns) or not _can_be(chunk.stamps_ns):
                 raise SessionError(
                     f"the probe {chunk.probe} sent samples that do not fit its channel {name!r}",
                     status="protocol_error",
@@ -158,6 +159,8 @@ def _check(one: Pass, stages: tuple[str, ...]) -> None:
         why = f"stamps of shape {one.stamps_ns.shape} for {len(stages)} stages"
     elif one.end_ns < one.start_ns or (one.stamps_ns[:, :, 1] < one.stamps_ns[:, :, 0]).any():
         why = "something ended before it started"
+    elif not _can_be([one.start_ns, one.end_ns]) or not _can_be(one.stamps_ns):
+        why = "its stamps are beyond all clocks"
     elif one.batch < 1 or (one.scores is not None and len(one.stamps_ns) != -(-len(one.scores) // one.batch)):
         why = f"{len(one.stamps_ns)} batches of {one.batch}"
     if why:
@@ -167,6 +170,12 @@ def _check(one: Pass, stages: tuple[str, ...]) -> None:
             stage="measure",
             why=why,
         )
+
+
+def _can_be(stamps_ns: ArrayLike) -> bool:
+    """Whether what is written can be read again."""
+    stamps = np.asarray(stamps_ns, dtype=np.int64)
+    return not stamps.size or bool(stamps.min() >= -MOST_NS and stamps.max() <= MOST_NS)
 
 
 def _covered(one: Pass, scene_patches: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

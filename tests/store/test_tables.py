@@ -118,6 +118,7 @@ def backwards() -> np.ndarray:
         {"end_ns": 999},
         {"stamps_ns": np.zeros((3, 2, 2), np.int64)},
         {"stamps_ns": backwards()},
+        {"end_ns": 2**62},
         {"batch": 4},
         {"batch": 0},
     ],
@@ -151,6 +152,7 @@ def test_samples_become_one_row_a_channel():
         ProbeChunk("fake:1", np.array([1]), {"vdd": np.array([1.0])}),
         ProbeChunk("fake:0", np.array([1]), {"other": np.array([1.0])}),
         ProbeChunk("fake:0", np.array([1, 2]), {"vdd": np.array([1.0])}),
+        ProbeChunk("fake:0", np.array([-(2**63)]), {"vdd": np.array([1.0])}),
     ],
 )
 def test_samples_that_were_not_announced_are_refused(chunk):

@@ -1,0 +1,116 @@
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import edgebench
+from edgebench.errors import StoredResultError
+from edgebench.store import frames
+from edgebench.store.columns import Columns
+from edgebench.store.experiment import ExperimentStore
+from edgebench.store.records import SessionTables
+from edgebench.store.soundness import MOST_NS, first_fault
+from tests.made import QUARTER, key_of, made_experiment
+
+WORD = pa.dictionary(pa.int32(), pa.string())
+
+
+def words(*values: str | None) -> pa.Array:
+    return pa.array(values, pa.string()).cast(WORD)
+
+
+def table(**columns: pa.Array) -> pa.Table:
+    return pa.table(columns)
+
+
+FIRST = table(a=pa.array([1, 2], pa.int32()), w=words("x", "y"), v=pa.array([0.5, None], pa.float64()))
+SECOND = table(
+    a=pa.array([3], pa.int32()), w=words("z"), v=pa.array([1.5], pa.float64()), late=pa.array([2**53 + 1])
+)
+THIRD = table(a=pa.array([4, 5], pa.int32()), w=words("y", None), late=pa.array([7, None], pa.int64()))
+
+
+@pytest.mark.parametrize(
+    "blocks", [[[FIRST, SECOND, THIRD]], [[FIRST], [SECOND, THIRD]], [[FIRST], [SECOND], [THIRD]]]
+)
+def test_however_the_tables_come_the_columns_are_the_same(blocks):
+    columns = Columns([])
+    for block in blocks:
+        columns.take(block)
+    columns.take([])
+    frame = pd.DataFrame(columns.done())
+    assert frame["a"].tolist() == [1, 2, 3, 4, 5] and frame["a"].dtype == np.int32
+    assert frame["w"].cat.categories.tolist() == ["x", "y", "z"]
+    assert frame["w"].cat.codes.tolist() == [0, 1, 2, 1, -1]
+    assert frame["v"].fillna(-1).tolist() == [0.5, -1, 1.5, -1, -1]
+    assert frame["late"].isna().tolist() == [True, True, False, False, True]
+    assert frame["late"].dropna().tolist() == [2**53 + 1, 7]  # whole, though some are missing
+
+
+def test_columns_that_are_always_there_are_there_without_rows():
+    frame = pd.DataFrame(Columns(["worker", "phase", "value", "scores"]).done())
+    assert list(frame.columns) == ["worker", "phase", "value", "scores"]
+    assert frame["worker"].dtype == np.int16 and frame["value"].dtype == np.float64
+    assert isinstance(frame["phase"].dtype, pd.CategoricalDtype)
+
+
+def test_many_files_are_joined_as_few_are(tmp_path, monkeypatch):
+    path = made_experiment(tmp_path, sessions=3, power=True)
+    tables = ("passes", "batches", "probes", "predictions")
+    together = {name: getattr(edgebench.load(path), name) for name in tables}
+    monkeypatch.setattr(frames, "_BLOCK", 2)
+    for name, expected in together.items():
+        found = getattr(edgebench.load(path), name)
+        for column in expected:
+            if column == "scores":
+                assert all(np.array_equal(a, b) for a, b in zip(found[column], expected[column], strict=True))
+            else:
+                pd.testing.assert_series_equal(found[column], expected[column])
+
+
+PASSES = {"pass": [0, 1], "start_ns": [0, 10], "image_ns": [5, 5], "infer_ns": [4, 4], "load_ns": [1, 1]}
+
+
+def faulty(**changes: object) -> tuple[int, str] | None:
+    columns = {name: np.array(values) for name, values in PASSES.items()} | {
+        "phase": pd.Categorical(["a", "b"])
+    }
+    return first_fault("passes", {**columns, **changes})
+
+
+def test_sound_rows_have_no_fault():
+    assert faulty() is None
+    assert faulty(lateness_ns=np.array([-5, 3])) is None  # done in time
+    assert faulty(infer_ns=pd.array([1, None], "Int64")) is None
+    assert faulty(load_ns=pd.array([1, None], "Int64")) is None
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "row", "word"),
+    [
+        ("image_ns", np.array([5, -1]), 1, "image_ns"),
+        ("load_ns", np.array([-1, 5]), 0, "load_ns"),
+        ("infer_ns", pd.array([None, -3], "Int64"), 1, "infer_ns"),
+        ("start_ns", np.array([0, MOST_NS + 1]), 1, "start_ns"),
+        ("start_ns", pd.array([0, None], "Int64"), 1, "gaps"),
+        ("pass", np.array([-1, 0]), 0, "pass"),
+        ("phase", pd.Categorical(["a", None]), 1, "gaps"),
+    ],
+)
+def test_a_row_that_cannot_be_is_found(column, values, row, word):
+    fault = faulty(**{column: values})
+    assert fault is not None
+    assert fault[0] == row and word in fault[1]
+
+
+def test_the_file_of_a_row_that_cannot_be_is_named(tmp_path):
+    path = made_experiment(tmp_path, sessions=2, variants=QUARTER[:1])
+    key = key_of(QUARTER[0])
+    results = edgebench.load(path)
+    frame = results.passes[results.passes["session"] == 0].drop(columns=["trial", "session"])
+    record = results.session_records(key)[0].model_copy(update={"n": 2})
+    with ExperimentStore.open(path) as store:
+        store.write_session(record, SessionTables(passes=frame.assign(image_ns=-frame["image_ns"])))
+    with pytest.raises(StoredResultError, match=r"sessions/002/passes\.parquet") as caught:
+        _ = edgebench.load(path).passes
+    assert "image_ns" in caught.value.why
