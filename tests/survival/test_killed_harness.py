@@ -58,7 +58,7 @@ def test_killed_before_every_change_to_the_disk(reports):
     """The same without luck, on a device that answers at once: every window is hit, and hit once."""
     report = reports[-1]
     assert report["problems"] == [], report["stderr"]
-    assert report["kills"] >= 50
+    assert report["kills"] >= 40
     assert report["experiments"] == report["kills"] + 1
     # Some kills met a session that was measured and not yet on disk, some a half-written file.
     assert report["in_hand"] >= 5

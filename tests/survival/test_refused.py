@@ -10,9 +10,9 @@ from tests.survival.test_killed_harness import report_of, start
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="adopting orphans takes Linux")
 
 CASES = {
-    "full": ("results", "ENOSPC"),
-    "failing": ("results", "EIO", "once"),
-    "full cache": ("cache", "ENOSPC"),
+    "full": ("results", "ENOSPC", "1"),
+    "failing": ("results", "EIO", "3"),
+    "full cache": ("cache", "ENOSPC", "1"),
 }
 
 

@@ -5,7 +5,7 @@ lost, doubled or left unreadable is a line of its `problems`. HOW is one of
 
     random FOLDER DEVICE SEED KILLS      kill -9 at random moments, with the real agent
     steps FOLDER                         kill -9 before each change to the disk; the device answers at once
-    refused FOLDER WHERE ERRNO [once]    each change under FOLDER/WHERE in turn fails, and what comes after it
+    refused FOLDER WHERE ERRNO EVERY     each change under FOLDER/WHERE in turn fails, and what comes after it
 """
 
 from __future__ import annotations
@@ -98,11 +98,14 @@ class Torture:
             self._finished(name)
         raise AssertionError("a small experiment of a thousand steps")
 
-    def refused_at_every_step(self, folder: Path, code: int, *, once: bool = False) -> Report:
-        """Each change under `folder` in turn is refused with an errno, and all after it unless `once`."""
-        for step in range(1000):
+    def refused_at_every_step(self, folder: Path, code: int, *, every: int) -> Report:
+        """Each change under `folder` in turn is refused with an errno, and all after it.
+
+        With `every` above 1 it is each so many, and that one alone: a disk that fails and recovers.
+        """
+        for step in range(0, 1000, every):
             name = f"r{step}"
-            refuse = partial(refused_from, folder, step, code, once=once)
+            refuse = partial(refused_from, folder, step, code, once=every > 1)
             ended = self._attempt(name, before=refuse)
             self._finished(name)
             if ended.status == 0:
@@ -250,8 +253,8 @@ def _readable(folder: Path) -> None:
     assert len(judged.summaries) == len(results.experiment.trials)
 
 
-def _quick(folder: Path, sessions: int) -> Quick:
-    quick = Quick(folder, sessions=sessions, precisions=("int8",))
+def _quick(folder: Path) -> Quick:
+    quick = Quick(folder, sessions=1, precisions=("int8",))
     quick.prepare()
     return quick
 
@@ -268,11 +271,11 @@ def main(arguments: list[str]) -> int:
         small.prepare()
         report = Torture(small, reports=True).at_random(*map(int, numbers))
     elif how == "steps":
-        report = Torture(_quick(folder, 2), reports=False).at_every_step()
+        report = Torture(_quick(folder), reports=False).at_every_step()
     else:
-        where, code, *once = words
-        torture = Torture(_quick(folder, 1), reports=False)
-        report = torture.refused_at_every_step(folder / where, getattr(errno, code), once=bool(once))
+        where, code, every = words
+        torture = Torture(_quick(folder), reports=False)
+        report = torture.refused_at_every_step(folder / where, getattr(errno, code), every=int(every))
     print(json.dumps(asdict(report)))
     return 0
 
