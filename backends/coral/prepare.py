@@ -187,12 +187,12 @@ def _require_a_way(
     for at, request in without.items():
         files[request.variant.name] = folder / f"{request.variant.name}.tflite"
         write_atomically(files[request.variant.name], bases[at].path.read_bytes())
-    first = next(iter(files))
+    results = ", ".join(f"{name}{SUFFIX}" for name in files)
     raise UnavailableError(
         f"{', '.join(files)} {'is' if len(files) == 1 else 'are'} not compiled for the Edge TPU",
         why=f"{compiler.PROGRAM} is not on PATH here; the int8 files are written to {folder}",
         fix=f"on x86-64 Linux with Google's compiler: `{compiler.command_for(files, folder)}`; copy "
-        f"{first}{SUFFIX} to {folder} where that is another machine, and add --artifact {folder} "
+        f"{results} to {folder} where that is another machine, and add --artifact {folder} "
         "(or measure on the processor, marked so: --set allow-cpu=true)",
     )
 
