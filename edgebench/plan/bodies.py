@@ -15,7 +15,7 @@ _PI_SIZE: Size = (85.0, 56.0, 17.0)
 _PI = "mechanical drawing of its maker; the height is that of the USB and Ethernet sockets"
 
 HOSTS: Mapping[str, Body] = {
-    "raspberry-pi-3b": Body("Raspberry Pi 3 Model B", None, _PI_SIZE, _PI),
+    "raspberry-pi-3b": Body("Raspberry Pi 3 Model B", 45.0, _PI_SIZE, f"{_PI}; mass by Wikidata, Q25519213"),
     "raspberry-pi-3b-plus": Body("Raspberry Pi 3 Model B+", None, _PI_SIZE, _PI),
     "raspberry-pi-4b": Body(
         "Raspberry Pi 4 Model B", 46.0, _PI_SIZE, f"{_PI}; mass as weighed by G. Halfacree, Medium, June 2019"
