@@ -280,7 +280,7 @@ def _trial_record(trial: PlannedTrial, made: Artifact | UnsupportedError, plan: 
             "images_reason": "" if images else trial.given.images_reason or "no images were given (--images)",
         }
     if isinstance(made, UnsupportedError):
-        return TrialRecord(**common, status="unsupported", reason=str(made))
+        return TrialRecord(**common, status="unsupported", reason="; ".join(str(made).splitlines()))
     return TrialRecord(
         **common,
         class_names=made.class_names,

@@ -58,7 +58,7 @@ def list_prepared(
     rows = []
     for request, outcome in zip(requests, made, strict=True):
         if isinstance(outcome, UnsupportedError):
-            rows.append(_row(request, None, None, " ".join(str(outcome).splitlines())))
+            rows.append(_row(request, None, None, "; ".join(str(outcome).splitlines())))
         else:
             found = _evaluation(outcome, cache, siblings) if _can_be_evaluated(outcome) else None
             rows.append(_row(request, outcome, found, ""))
