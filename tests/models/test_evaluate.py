@@ -86,4 +86,4 @@ def test_what_was_prepared_is_listed_with_what_was_not(
     assert rows[0]["evaluation"]["agree_k"] == evaluated["int8"].agree_k
     assert rows[0]["artifact"]["path"] == str(prepared_quarter["int8"].path)
     assert rows[1]["artifact"] is None
-    assert rows[1]["reason"] == "no because"
+    assert rows[1]["reason"] == "no; because"
