@@ -3,6 +3,7 @@
 import contextlib
 import getpass
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -117,9 +118,7 @@ class Board:
 
 def make_board(folder: Path, *settings: str) -> Board:
     """Keys, configurations and a free port; not started."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     board = Board(folder, port, settings)
     for name in ("host_key", "user_key"):
         make_key(folder / name)
@@ -159,6 +158,15 @@ def make_board(folder: Path, *settings: str) -> Board:
         + "\n"
     )
     return board
+
+
+def free_port() -> int:
+    """Below the ports of outgoing connections: none of those may take it while the board is down."""
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 100):
+        with contextlib.suppress(OSError), socket.socket() as free:
+            free.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("there is no free port")
 
 
 def make_key(path: Path) -> Path:
