@@ -26,7 +26,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/vermin --quiet --violations --target=3.6- --no-tips --eval-annotations \
-		edgebench/agent edgebench/probes/rapl.py edgebench/probes/replay.py edgebench/probes/telemetry.py $(wildcard backends/*/runner.py) backends/litert.py backends/coral/edgetpu.py \
+		edgebench/agent edgebench/probes/rapl.py edgebench/probes/replay.py edgebench/probes/telemetry.py $(wildcard backends/*/runner.py) backends/litert.py backends/coral/edgetpu.py $(wildcard backends/replay/play_*.py) \
 		$(wildcard examples/*/src/*/runner.py examples/*/src/*/meter.py)
 
 types: $(STAMP)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
 from edgebench.contract import Finding, Target
+from edgebench.installed import version_of
 
 ASK_S = 60.0
 ASK_RUNTIME = "import ai_edge_litert.interpreter"
@@ -15,7 +15,7 @@ ASK_RUNTIME = "import ai_edge_litert.interpreter"
 def runtime_findings(target: Target) -> list[Finding]:
     """Whether LiteRT is installed where the worker runs, and TensorFlow, which prepares, here."""
     findings = [_litert(target.launch.python)]
-    if found := _version("tensorflow"):
+    if found := version_of("tensorflow"):
         findings.append(Finding("ok", "tensorflow", f"{found} (prepares artifacts)"))
     else:
         fix = "pip install 'edgebench[prepare]'"
@@ -27,7 +27,7 @@ def runtime_findings(target: Target) -> list[Finding]:
 def _litert(python: str | None) -> Finding:
     fix = "pip install 'edgebench[cpu]'"
     if python in (None, sys.executable):
-        if found := _version("ai-edge-litert"):
+        if found := version_of("ai-edge-litert"):
             return Finding("ok", "ai-edge-litert", found)
         return Finding("error", "ai-edge-litert", "is not installed: nothing can be measured", fix)
     assert python is not None
@@ -40,10 +40,3 @@ def _litert(python: str | None) -> Finding:
         return Finding("ok", "ai-edge-litert", f"found by {python}")
     last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
     return Finding("error", "ai-edge-litert", f"not found by {python}: {last}", f"{python} -m {fix}")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
 from edgebench.contract import Finding, Target
+from edgebench.installed import version_of
 
 ASK_S = 60.0
 ASK_RUNTIME = (
@@ -22,12 +22,12 @@ def runtime_findings(target: Target) -> list[Finding]:
     """Whether the runtime and the provider are there where the worker runs, and what prepares, here."""
     provider = str(target.options.get("provider", DEFAULT_PROVIDER))
     findings = _runtime(target.launch.python or sys.executable, provider)
-    absent = [name for name in PREPARES if _version(name) is None]
+    absent = [name for name in PREPARES if version_of(name) is None]
     if absent:
         message = f"{', '.join(absent)} not installed: artifacts that are not cached cannot be prepared"
         findings.append(Finding("warning", "preparing", message, "pip install 'edgebench[prepare,onnx]'"))
     else:
-        versions = ", ".join(f"{name} {_version(name)}" for name in PREPARES)
+        versions = ", ".join(f"{name} {version_of(name)}" for name in PREPARES)
         findings.append(Finding("ok", "preparing", versions))
     return findings
 
@@ -52,10 +52,3 @@ def _runtime(python: str, provider: str) -> list[Finding]:
     message = f"{provider} is not in this build, which has {', '.join(names)}"
     fix = "name one of these (--set provider=NAME), or install a build with it, such as onnxruntime-gpu"
     return [*findings, Finding("error", "provider", message, fix)]
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

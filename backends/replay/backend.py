@@ -118,5 +118,6 @@ class ReplayBackend(AgentBackend):
         ]
 
     def runner_files(self) -> tuple[Path, ...]:
-        """The runner alone."""
-        return (Path(__file__).with_name("runner.py"),)
+        """The runner, and what it takes in: each behind those that it needs."""
+        names = ("runner", "play_base", "play_samples", "play_recorded", "play_drawn")
+        return tuple(Path(__file__).with_name(f"{name}.py") for name in names)

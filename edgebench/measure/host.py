@@ -5,22 +5,18 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import psutil
+
+from edgebench.installed import versions_of
 
 _PACKAGES = ("ai-edge-litert", "onnxruntime", "tensorflow", "openvino", "numpy", "scipy", "pyarrow", "pandas")
 
 
 def host_facts() -> dict[str, Any]:
     """Operating system, processor, memory, load and versions; no host or user name."""
-    packages = {}
-    for name in _PACKAGES:
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            continue
+    packages = {name: found for name, found in versions_of(_PACKAGES).items() if found is not None}
     frequency = psutil.cpu_freq()
     return {
         "system": platform.system(),

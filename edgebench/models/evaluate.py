@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from edgebench.contract import ImageSet, Progress
 from edgebench.data.draws import SHIPPED_COUNTS, shipped_draws
 from edgebench.data.shipped import images_identity, shipped_images
 from edgebench.errors import UnavailableError
+from edgebench.installed import version_of
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache, canonical_hash
 from edgebench.models.keep import making
@@ -122,24 +122,17 @@ def _key(artifact: Artifact) -> str:
 
 def _runtime(format: str) -> str:
     package, _, how = RUNTIMES[format]
-    return f"{package} {_version(package)}, {how}, 1 thread"
+    return f"{package} {version_of(package)}, {how}, 1 thread"
 
 
 def _require_runtime(artifact: Artifact) -> None:
     package, extra, _ = RUNTIMES[artifact.format]
-    if _version(package) is None:
+    if version_of(package) is None:
         raise UnavailableError(
             f"{artifact.variant} cannot be evaluated",
             why=f"{package} is not installed",
             fix=f"pip install 'edgebench[{extra}]'",
         )
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _predicted(artifact: Artifact, cache: Cache) -> list[int] | None:

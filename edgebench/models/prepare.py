@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from edgebench.data.draws import SHIPPED_COUNTS
 from edgebench.data.landcover import CLASS_NAMES
 from edgebench.data.shipped import images_identity, shipped_images
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
+from edgebench.installed import versions_of
 from edgebench.models import families, own_prepare
 from edgebench.models.artifact import Artifact, Golden, InputSpec
 from edgebench.models.cache import Cache, canonical_hash
@@ -135,13 +135,7 @@ def _golden(request: PrepareRequest, cache: Cache) -> Kept:
 
 def tool_versions() -> dict[str, str | None]:
     """The versions of the packages that make an artifact, None where one is not installed."""
-    found: dict[str, str | None] = {}
-    for tool in TOOLS:
-        try:
-            found[tool] = version(tool)
-        except PackageNotFoundError:
-            found[tool] = None
-    return found
+    return versions_of(TOOLS)
 
 
 def _stored(request: PrepareRequest, cache: Cache) -> Artifact | UnsupportedError | None:

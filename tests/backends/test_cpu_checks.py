@@ -5,7 +5,7 @@ import sys
 from importlib.metadata import PackageNotFoundError
 from typing import Any
 
-from edgebench import registry
+from edgebench import installed, registry
 from edgebench.contract import Launch, Target
 
 # By its entry point, as the harness finds it: no checker follows the folder that it is installed from.
@@ -18,7 +18,7 @@ def test_packages_that_are_missing(monkeypatch):
     def missing(package):
         raise PackageNotFoundError(package)
 
-    monkeypatch.setattr(checks, "version", missing)
+    monkeypatch.setattr(installed, "version", missing)
     findings = {finding.subject: finding for finding in checks.runtime_findings(TARGET)}
     assert findings["ai-edge-litert"].level == "error"
     assert "edgebench[cpu]" in findings["ai-edge-litert"].fix

@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 from pydantic import ValidationError
 
-from edgebench import registry
+from edgebench import installed, registry
 from edgebench.contract import ImageSet, Launch, MeasurePlan, PrepareRequest, Scene, SessionSettings, Target
 from edgebench.errors import SessionError, UnsupportedError
 from edgebench.link.agent_device import AgentDevice
@@ -159,7 +159,7 @@ def test_doctor_names_what_is_missing(monkeypatch, tmp_path):
     def missing(package):
         raise PackageNotFoundError(package)
 
-    monkeypatch.setattr(checks, "version", missing)
+    monkeypatch.setattr(installed, "version", missing)
     assert subjects()["preparing"].level == "warning"
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')

@@ -12,6 +12,7 @@ import onnx
 import pytest
 from onnx import helper
 
+from edgebench import installed
 from edgebench.contract import PrepareRequest
 from edgebench.data.landcover import CLASS_NAMES
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
@@ -318,7 +319,7 @@ def test_inputs_are_plain_and_tell_artifacts_apart(colours: ModelSource, monkeyp
     # How int8 is written decides nothing of fp32.
     assert prepare_inputs(*order_for("fp32", int8="qoperator")) == prepare_inputs(*order_for("fp32"))
     before = canonical_hash(prepare_inputs(*order_for("int8")))
-    monkeypatch.setattr(prepare, "version", lambda _: "0.0.1")
+    monkeypatch.setattr(installed, "version", lambda _: "0.0.1")
     assert canonical_hash(prepare_inputs(*order_for("int8"))) != before
 
 
@@ -339,7 +340,7 @@ def test_what_is_not_installed_is_named(
             raise PackageNotFoundError(package)
         return "1"
 
-    monkeypatch.setattr(prepare, "version", missing)
+    monkeypatch.setattr(installed, "version", missing)
     with pytest.raises(UnavailableError) as caught:
         prepare_onnx([order_for("fp32")], Cache(tmp_path), lambda _: None)
     assert "tensorflow, tf2onnx are not installed" in caught.value.why

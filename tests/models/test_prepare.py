@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgebench import installed
 from edgebench.contract import PrepareRequest
 from edgebench.data.landcover import CLASS_NAMES
 from edgebench.data.shipped import shipped_images
@@ -162,7 +163,7 @@ def test_inputs_are_quick_plain_and_tell_artifacts_apart(monkeypatch: pytest.Mon
     }
     assert len(keys) == 18
     before = canonical_hash(prepare_inputs(request_for("int8")))
-    monkeypatch.setattr(prepare, "version", lambda _: "0.0.1")
+    monkeypatch.setattr(installed, "version", lambda _: "0.0.1")
     assert canonical_hash(prepare_inputs(request_for("int8"))) != before
 
 

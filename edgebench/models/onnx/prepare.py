@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 
 from edgebench.contract import PrepareRequest, Progress
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
+from edgebench.installed import versions_of
 from edgebench.models.artifact import Artifact, Golden, InputSpec
 from edgebench.models.cache import Cache, canonical_hash
 from edgebench.models.keep import Kept, find, keep, making
@@ -58,7 +58,7 @@ def prepare_inputs(request: PrepareRequest, form: OnnxForm) -> dict[str, Any]:
         "step": precision,
         "recipe": RECIPE_VERSION,
         "from": base,
-        "tools": _tools(_STEP_TOOLS),
+        "tools": versions_of(_STEP_TOOLS),
     }
     if precision == "fp16":
         return derived
@@ -130,23 +130,13 @@ def _base_inputs(request: PrepareRequest, form: OnnxForm, subject: Subject) -> d
         "batch": request.batch,
         "layout": _layout(form, subject),
         "golden": subject.golden.identity,
-        "tools": _tools(TOOLS if subject.ours else _STEP_TOOLS),
+        "tools": versions_of(TOOLS if subject.ours else _STEP_TOOLS),
         **({"opset": OPSET} if subject.ours else {}),
     }
 
 
 def _layout(form: OnnxForm, subject: Subject) -> str | None:
     return None if subject.spec is None else form.layout or subject.spec.layout
-
-
-def _tools(names: Sequence[str]) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    for name in names:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
 
 
 def _stored(order: Order, cache: Cache) -> Artifact | UnsupportedError | None:
@@ -233,7 +223,7 @@ def _require_tools(groups: Sequence[_Group]) -> None:
     for group in groups:
         if group.have is None and subject_of(group.first.request).ours:
             wanted |= set(TOOLS)
-    found = _tools(TOOLS)
+    found = versions_of(TOOLS)
     if absent := [name for name in TOOLS if name in wanted and found[name] is None]:
         raise UnavailableError(
             f"{groups[0].first.request.variant.name} cannot be converted",
