@@ -174,7 +174,7 @@ def run(
         typer.Option(
             "--sustained",
             metavar="MIN",
-            help="Steady passes for MIN minutes a session, not a number of them",
+            help="Steady passes for MIN minutes a session, in place of --passes",
             rich_help_panel=_HOW_LONG,
         ),
     ] = None,
@@ -188,7 +188,13 @@ def run(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="3 sessions of 3 passes.", rich_help_panel=_HOW_LONG)
+        bool,
+        typer.Option(
+            "--quick",
+            help="--sessions 3 --passes 3, where these flags, --target-ci, --decide and --sustained leave "
+            "them open",
+            rich_help_panel=_HOW_LONG,
+        ),
     ] = False,
     output_dir: OutputDirOption = None,
     name: Annotated[

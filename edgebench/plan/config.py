@@ -25,6 +25,7 @@ from edgebench.errors import UsageError
 from edgebench.plan.amounts import duration_s, share
 
 PROJECT_FILE = "edgebench.toml"
+QUICK = "--quick"
 QUICK_SESSIONS = 3
 QUICK_PASSES = 3
 MIN_SESSIONS = 3
@@ -48,7 +49,10 @@ _LISTS = (
     "board",
 )
 
-_WHAT = ("device", "target")
+_HOW_MANY_PASSES = frozenset({"passes", "sustained"})
+_ONE_SOURCE = (frozenset({"device", "target"}), _HOW_MANY_PASSES)
+"""Settings that say one thing together, so that the first source with any of them says it alone:
+`--target nano` does not add to the project's devices, `--passes 5` ends a project's `sustained`."""
 
 
 class RunConfig(BaseModel):
@@ -172,29 +176,26 @@ def resolve(
 ) -> Resolved:
     """The configuration from all sources, the first that names a setting wins; UsageError if it is bad.
 
-    A flag that is None or an empty list was not given. `quick` replaces the defaults of sessions and
-    passes, and yields to whatever names them. Where a rule ends the trials (target_ci, decide) the default
-    of sessions is the most that it may take.
+    A flag that is None or an empty list was not given. `quick` stands for flags of sessions and passes: it
+    yields to those flags themselves, and beats the environment and the files. Where a rule ends the trials
+    (target_ci, decide) the default of sessions is the most that it may take.
     """
-    given = {name: value for name, value in flags.items() if value is not None and value != []}
+    typed = {name: value for name, value in flags.items() if value is not None and value != []}
     layers: list[tuple[str, Mapping[str, Any]]] = [
-        ("flag", given),
+        ("flag", typed),
+        (QUICK, _of_quick(typed) if quick else {}),
         ("environment", _from_environment(env or {})),
         (f"project file {PROJECT_FILE}", project or {}),
         ("user file", user or {}),
     ]
-    if quick:
-        layers.append(("--quick", {"sessions": QUICK_SESSIONS, "passes": QUICK_PASSES}))
     values: dict[str, Any] = {}
     origins = dict.fromkeys(RunConfig.model_fields, "default")
     for origin, layer in layers:
-        # What is measured is said by one source: `--target nano` does not add to the project's devices.
-        said = any(name in values for name in _WHAT)
+        _require_known(layer, origin)
+        _refuse_passes_and_sustained(layer, origin)
+        settled = {name for group in _ONE_SOURCE if not group.isdisjoint(values) for name in group}
         for name, value in layer.items():
-            if name not in RunConfig.model_fields:
-                known = ", ".join(RunConfig.model_fields)
-                raise UsageError(f"the {origin} sets {name!r}, which is no setting", fix=f"known: {known}")
-            if name not in values and not (said and name in _WHAT):
+            if name not in values and name not in settled:
                 values[name] = value
                 origins[name] = origin
     try:
@@ -209,12 +210,38 @@ def resolve(
         ) from error
     if config.adaptive:
         config = _with_most_sessions(config, origins)
+    if config.sustained is not None:
+        origins["passes"] = "not used with sustained"
     return Resolved(config, origins)
+
+
+def _of_quick(typed: Mapping[str, Any]) -> dict[str, int]:
+    """What --quick sets beside these flags; a rule among them decides the number of sessions."""
+    passes = {"passes": QUICK_PASSES}
+    ruled = "target_ci" in typed or bool(typed.get("decide"))
+    return passes if ruled else {"sessions": QUICK_SESSIONS, **passes}
+
+
+def _require_known(layer: Mapping[str, Any], origin: str) -> None:
+    for name in layer:
+        if name not in RunConfig.model_fields:
+            known = ", ".join(RunConfig.model_fields)
+            raise UsageError(f"the {origin} sets {name!r}, which is no setting", fix=f"known: {known}")
+
+
+def _refuse_passes_and_sustained(layer: Mapping[str, Any], origin: str) -> None:
+    if layer.keys() >= _HOW_MANY_PASSES:
+        raise UsageError(
+            "passes and sustained exclude each other",
+            why=f"both came from the {origin}; passes is a number of steady passes, sustained goes on for "
+            "some minutes, however many passes that takes",
+            fix="leave one of them out",
+        )
 
 
 def _with_most_sessions(config: RunConfig, origins: dict[str, str]) -> RunConfig:
     """The configuration of a run whose trials a rule ends; UsageError for fewer than an interval takes."""
-    if origins["sessions"] in ("default", "--quick"):
+    if origins["sessions"] == "default":
         rule = "target-ci" if config.target_ci is not None else "decide"
         origins["sessions"] = f"default with {rule}"
         return config.model_copy(update={"sessions": MOST_SESSIONS})

@@ -29,10 +29,55 @@ def test_lists_from_the_environment_are_split_at_commas():
     assert config.depth == (0.25, 1.0)
 
 
-def test_quick_changes_only_defaults():
-    assert (resolve({}, quick=True).config.sessions, resolve({}, quick=True).config.passes) == (3, 3)
-    config = resolve({"passes": 20}, quick=True).config
-    assert (config.sessions, config.passes) == (3, 20)
+def test_quick_is_a_flag_that_yields_to_flags_of_sessions_and_passes_alone():
+    quick = resolve(
+        {}, quick=True, env={"EDGEBENCH_SESSIONS": "8"}, project={"passes": 20}, user={"sessions": 9}
+    )
+    assert (quick.config.sessions, quick.config.passes) == (3, 3)
+    assert (quick.origins["sessions"], quick.origins["passes"]) == ("--quick", "--quick")
+    typed = resolve({"passes": 20}, quick=True, env={"EDGEBENCH_SESSIONS": "8"})
+    assert (typed.config.sessions, typed.config.passes) == (3, 20)
+    assert (typed.origins["sessions"], typed.origins["passes"]) == ("--quick", "flag")
+
+
+def test_quick_leaves_the_sessions_to_a_rule_that_is_a_flag_and_limits_that_of_a_file():
+    typed = resolve({"target_ci": "1%"}, quick=True, env={"EDGEBENCH_SESSIONS": "8"})
+    assert (typed.config.sessions, typed.config.passes) == (8, 3)
+    undecided = resolve({"decide": False}, quick=True, env={"EDGEBENCH_SESSIONS": "8"})
+    assert undecided.config.sessions == 3
+    filed = resolve({}, quick=True, project={"target_ci": "1%"})
+    assert (filed.config.sessions, filed.origins["sessions"]) == (3, "--quick")
+
+
+@pytest.mark.parametrize(
+    ("flags", "quick", "project", "expected"),
+    [
+        ({"sustained": 30}, False, {"passes": 20}, (10, 30)),
+        ({"sustained": 30}, True, {"passes": 20}, (10, 30)),
+        ({"passes": 20}, False, {"sustained": 30}, (20, None)),
+        ({}, True, {"sustained": 30}, (3, None)),
+    ],
+)
+def test_passes_and_sustained_are_said_by_the_first_source_with_either(flags, quick, project, expected):
+    resolved = resolve(flags, quick=quick, project=project)
+    assert (resolved.config.passes, resolved.config.sustained) == expected
+    unused = resolved.origins["passes"] == "not used with sustained"
+    assert unused == (resolved.config.sustained is not None)
+
+
+@pytest.mark.parametrize(
+    ("sources", "origin"),
+    [
+        ({"flags": {"passes": 5, "sustained": 30}}, "flag"),
+        ({"flags": {}, "env": {"EDGEBENCH_PASSES": "5", "EDGEBENCH_SUSTAINED": "30"}}, "environment"),
+        ({"flags": {}, "project": {"passes": 5, "sustained": 30}}, "project file"),
+    ],
+)
+def test_one_source_says_either_passes_or_sustained(sources, origin):
+    with pytest.raises(UsageError, match="passes and sustained exclude each other") as caught:
+        resolve(**sources)
+    assert origin in caught.value.why
+    assert caught.value.fix
 
 
 @pytest.mark.parametrize(

@@ -55,10 +55,11 @@ class Place:
         )
 
     def toy(self, *words: str) -> list[str]:
-        """A run that takes about a second a session."""
+        """A run that takes about a second a session, or as long as `--sustained` says."""
+        passes = [] if "--sustained" in words else ["--passes", "2"]
         return [
             "run", "--device", "toy", "--scene", "scene.png", "--images", "images",
-            "--sessions", "3", "--passes", "2", *words,
+            "--sessions", "3", *passes, *words,
         ]  # fmt: skip
 
 
