@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,7 +137,7 @@ class FakeSession:
     def golden(self) -> Scores:
         return self.device.golden_scores
 
-    def measure(self, plan: MeasurePlan) -> Iterator[Pass]:
+    def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         for index in range(plan.passes + 1):
             if index == 2 and self.fate == "crash":
                 raise SessionError("died", status="crash", stage="measure", signal="SIGABRT", stderr_tail="x")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -204,7 +204,7 @@ class AgentSession:
         frame = self._call("golden", "golden", self._timeouts.golden, path=path)
         return self._scores(frame, "golden", len(golden.scores))
 
-    def measure(self, plan: MeasurePlan) -> Iterator[Pass]:
+    def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         """The first pass, the warm-up's batches as one Pass, then the steady passes.
 
         A first KeyboardInterrupt lets the pass in hand come to its end, gives it, and is then raised; a
@@ -266,7 +266,7 @@ class AgentSession:
             window = checked(Idle, frame.message)
         self._windows["idle"] = (window.start_ns, window.end_ns)
 
-    def _passes(self, plan: MeasurePlan) -> Iterator[Pass]:
+    def _passes(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         first, interrupt = self._one_pass(0, "first", plan)
         self._cold["first_pass_s"] = first.image_ns / 1e9
         yield first
@@ -353,7 +353,7 @@ class AgentSession:
         """For how long the device waits before the next pass is due; nobody waits for a runner's own time."""
         if schedule is None or self._own_time:
             return 0.0
-        return schedule.wait_s(self._clock.device_now_ns())
+        return schedule.wait_s(self._clock.device_ns())
 
     def _scores(self, frame: Frame, stage: str, patches: int) -> Scores:
         with self._told(stage):

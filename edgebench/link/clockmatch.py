@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from edgebench.contract import ClockMatch, Json
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Clock, checked
-from edgebench.stats.clock import RoundTrip, fit_clocks
+from edgebench.stats.clock import MAX_DRIFT, RoundTrip, fit_clocks
 
 ROUND_TRIPS = 8
 """At an edge."""
@@ -34,15 +35,9 @@ class SessionClock:
         """Round trips while the device does nothing else; never during a pass."""
         self._ask(BETWEEN_TRIPS, timeout_s)
 
-    def device_now_ns(self) -> int:
-        """What the device's clock says now, as far as the latest round trip tells."""
-        latest = self._trips[-1]
-        middle = (latest.sent_ns + latest.received_ns) // 2
-        return time.monotonic_ns() + latest.device_ns - middle
-
     def device_ns(self) -> int:
-        """What the device's clock says now, by the round trips of the session's start."""
-        return time.monotonic_ns() + self._edges["start"].offset_ns
+        """What the device's clock says now: the latest round trips, carried on by the drift since the first."""
+        return device_at(time.monotonic_ns(), self._trips[:ROUND_TRIPS], self._trips[-BETWEEN_TRIPS:])
 
     def facts(self) -> dict[str, Json]:
         """`start` and `end` where they were reached, and `fit`, the line through all trips."""
@@ -63,12 +58,39 @@ class SessionClock:
         return made
 
 
-def match(trips: list[RoundTrip]) -> ClockMatch:
+def match(trips: Sequence[RoundTrip]) -> ClockMatch:
     """Offset in ns from the quickest of one or more round trips; the bound is half its duration.
 
     The device read its clock somewhere between sending and receiving, so the offset against the middle
     is wrong by half the round trip at most.
     """
-    best = min(trips, key=lambda trip: trip.received_ns - trip.sent_ns)
-    middle = (best.sent_ns + best.received_ns) // 2
-    return ClockMatch(best.device_ns - middle, (best.received_ns - best.sent_ns + 1) // 2)
+    best = _quickest(trips)
+    return ClockMatch(best.device_ns - _middle_ns(best), _bound_ns(best))
+
+
+def device_at(host_ns: int, first: Sequence[RoundTrip], latest: Sequence[RoundTrip]) -> int:
+    """The device's clock at a moment of the host's, in ns, from a session's first and latest round trips.
+
+    The drift between them is carried on beyond the latest, where it is more than the round trips' own
+    uncertainty; a smaller one is taken as none, because noise over a short span would be carried on as well.
+    """
+    early, late = _quickest(first), _quickest(latest)
+    span_ns = _middle_ns(late) - _middle_ns(early)
+    offset_ns = late.device_ns - _middle_ns(late)
+    gained_ns = offset_ns - (early.device_ns - _middle_ns(early))
+    since_ns = host_ns - _middle_ns(late)
+    if span_ns > 0 and abs(gained_ns) > _bound_ns(early) + _bound_ns(late):
+        offset_ns += round(min(MAX_DRIFT, max(-MAX_DRIFT, gained_ns / span_ns)) * since_ns)
+    return host_ns + offset_ns
+
+
+def _quickest(trips: Sequence[RoundTrip]) -> RoundTrip:
+    return min(trips, key=lambda trip: trip.received_ns - trip.sent_ns)
+
+
+def _middle_ns(trip: RoundTrip) -> int:
+    return (trip.sent_ns + trip.received_ns) // 2
+
+
+def _bound_ns(trip: RoundTrip) -> int:
+    return (trip.received_ns - trip.sent_ns + 1) // 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -141,13 +141,16 @@ def _drive(session: Session, job: Job, got: _Gathered) -> None:
     scores = session.golden()
     got.check = golden.compare(scores, job.artifact.golden, job.settings.options)
     golden.require(got.check)
-    for one in session.measure(job.plan):
-        if one.due_ns is not None and got.passes:
-            # The pause before a paced pass is the schedule's, not the harness's.
-            got.device_s += max(0, one.due_ns - got.passes[-1].end_ns) / 1e9
-        got.passes.append(one)
-        got.chunks += session.probe_chunks()
-        got.device_s += one.image_ns / 1e9
+    # Ctrl-C between two passes leaves the generator suspended: unless it is closed here, the facts are asked
+    # for before the clock's last edge is taken and the probes have given their last samples.
+    with closing(session.measure(job.plan)) as passes:
+        for one in passes:
+            if one.due_ns is not None and got.passes:
+                # The pause before a paced pass is the schedule's, not the harness's.
+                got.device_s += max(0, one.due_ns - got.passes[-1].end_ns) / 1e9
+            got.passes.append(one)
+            got.chunks += session.probe_chunks()
+            got.device_s += one.image_ns / 1e9
     if job.images is not None:
         with _timed(got):
             got.image_scores = session.predict(job.images)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edgebench.agent import clock
-from edgebench.link.clockmatch import BETWEEN_TRIPS, ROUND_TRIPS, SessionClock, match
+from edgebench.link.clockmatch import BETWEEN_TRIPS, ROUND_TRIPS, SessionClock, device_at, match
 from edgebench.stats.clock import ClockFit, RoundTrip
 from tests.link.old_python import python36
 
@@ -47,6 +47,24 @@ def test_the_edges_match_within_their_bound(device):
 def test_the_quickest_trip_of_an_edge_counts():
     found = match([RoundTrip(0, 5_000, 4_000), RoundTrip(10_000, 13_000, 10_101)])
     assert (found.offset_ns, found.bound_ns) == (2_950, 51)
+
+
+@pytest.mark.parametrize("drift_ppm", [400, -400])
+def test_a_drift_is_carried_on_beyond_the_latest_round_trip(drift_ppm):
+    def trip(host_ns, way_ns=50_000):
+        drifted_ns = host_ns + 7_000 + host_ns * drift_ppm // 1_000_000
+        return RoundTrip(host_ns - way_ns, drifted_ns, host_ns + way_ns)
+
+    first, latest = [trip(0), trip(10**6)], [trip(10**11, 90_000), trip(10**11 + 10**6)]
+    then_ns = 15 * 10**11  # a session whose passes are all late takes no further round trips
+    true_ns = trip(then_ns).device_ns
+    assert abs(device_at(then_ns, first, latest) - true_ns) < 10_000
+    assert abs(match(latest).offset_ns + then_ns - true_ns) > 500_000_000
+
+
+def test_a_drift_within_the_round_trips_own_uncertainty_is_none():
+    first, latest = [RoundTrip(0, 5_000, 10_000)], [RoundTrip(20_000, 26_000, 30_000)]
+    assert device_at(10**9, first, latest) == 10**9 + 1_000
 
 
 def test_without_a_round_trip_there_is_no_fit(device):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -49,7 +49,7 @@ class QuickSession:
     def golden(self) -> Scores:
         return np.array(self.artifact.golden.scores, np.float32)
 
-    def measure(self, plan: MeasurePlan) -> Iterator[Pass]:
+    def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         for index in range(plan.passes + 1):
             yield made_pass(index, plan.scene.patches, "steady" if index else "first")
 

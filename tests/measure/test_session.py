@@ -1,0 +1,58 @@
+"""One session as it is recorded: whatever ends it, what was measured is kept."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgebench.contract import Launch, MeasurePlan, ProbeChunk, SessionSettings
+from edgebench.measure.session import Job, measure_session
+from tests.fakes import FakeDevice, FakeSession, made_artifact, made_scene
+
+POWER = {"name": "power", "quantity": "power", "unit": "W"}
+METER = {"kind": "m", "address": "", "rate_hz": 1.0, "resolution": "", "scope": "board", "channels": [POWER]}
+
+
+def made_job(passes=5, images=None):
+    plan = MeasurePlan(made_scene(), passes)
+    return Job("k" * 16, 0, 0, made_artifact(), SessionSettings(1, {}, Launch()), plan, images)
+
+
+@dataclass
+class Metered(FakeSession):
+    """Takes the clock's last edge and its last samples where its measuring ends, as the agent's does."""
+
+    ended: bool = False
+    asked: int = 0
+
+    def measure(self, plan):
+        try:
+            yield from super().measure(plan)
+        finally:
+            self.ended = True
+
+    def probe_chunks(self):
+        self.asked += 1
+        if self.asked == 2:
+            raise KeyboardInterrupt
+        stamps = np.array([self.asked], np.int64)
+        if self.asked == 1 or self.ended:
+            yield ProbeChunk("m", stamps, {"power": np.array([2.5])})
+
+    def facts(self):
+        edges = {"start": {}, **({"end": {}} if self.ended else {})}
+        return {**super().facts(), "clock": edges, "probes": [METER]}
+
+
+class MeteredDevice(FakeDevice):
+    @contextmanager
+    def session(self, artifact, settings):
+        yield Metered(self, "ok")
+
+
+def test_ctrl_c_between_two_passes_keeps_the_clocks_last_edge_and_the_last_samples():
+    measured = measure_session(MeteredDevice(), made_job(), {})
+    assert measured.interrupted
+    assert list(measured.record.clock) == ["start", "end"]
+    assert len(measured.tables.passes) == 2
+    assert list(measured.tables.probes["t_ns"]) == [1, 3]
