@@ -36,7 +36,7 @@ class SessionClock:
         self._ask(BETWEEN_TRIPS, timeout_s)
 
     def device_ns(self) -> int:
-        """What the device's clock says now: the latest round trips, carried on by the drift since the first."""
+        """What the device's clock says now: by the latest round trips and the drift since the first."""
         return device_at(time.monotonic_ns(), self._trips[:ROUND_TRIPS], self._trips[-BETWEEN_TRIPS:])
 
     def facts(self) -> dict[str, Json]:

@@ -52,6 +52,7 @@ class _Gathered:
     facts: dict[str, Any] = field(default_factory=dict)
     check: GoldenCheck | None = None
     image_scores: Scores | None = None
+    stage: str = "start"  # which the session has reached, in the words of SessionError
     device_s: float = 0.0  # time that belongs to the device and not to the harness
 
 
@@ -87,7 +88,7 @@ def measure_session(device: Device, job: Job, describe: dict[str, Any]) -> Measu
         status, failure = _failure(error)
     except KeyboardInterrupt:
         status = "interrupted"
-        failure = Failure(what="interrupted by the user", stage="measure" if got.passes else "start")
+        failure = Failure(what="interrupted by the user", stage=got.stage)
     duration_s = time.perf_counter() - clock_s
     cold = got.facts.get("cold") or {}
     device_s = got.device_s + sum(cold.get(name) or 0.0 for name in ("import_s", "load_s"))
@@ -138,9 +139,11 @@ def unreached_session(job: Job, error: EdgeBenchError) -> Measured:
 
 def _drive(session: Session, job: Job, got: _Gathered) -> None:
     """Golden check, passes, accuracy: in this order, each kept as soon as it is there."""
+    got.stage = "golden"
     scores = session.golden()
     got.check = golden.compare(scores, job.artifact.golden, job.settings.options)
     golden.require(got.check)
+    got.stage = "measure"
     # Ctrl-C between two passes leaves the generator suspended: unless it is closed here, the facts are asked
     # for before the clock's last edge is taken and the probes have given their last samples.
     with closing(session.measure(job.plan)) as passes:
@@ -152,6 +155,7 @@ def _drive(session: Session, job: Job, got: _Gathered) -> None:
             got.chunks += session.probe_chunks()
             got.device_s += one.image_ns / 1e9
     if job.images is not None:
+        got.stage = "predict"
         with _timed(got):
             got.image_scores = session.predict(job.images)
 

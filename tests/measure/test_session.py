@@ -4,10 +4,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from edgebench.contract import Launch, MeasurePlan, ProbeChunk, SessionSettings
 from edgebench.measure.session import Job, measure_session
-from tests.fakes import FakeDevice, FakeSession, made_artifact, made_scene
+from tests.fakes import FakeDevice, FakeSession, made_artifact, made_images, made_scene
 
 POWER = {"name": "power", "quantity": "power", "unit": "W"}
 METER = {"kind": "m", "address": "", "rate_hz": 1.0, "resolution": "", "scope": "board", "channels": [POWER]}
@@ -44,15 +45,51 @@ class Metered(FakeSession):
         return {**super().facts(), "clock": edges, "probes": [METER]}
 
 
-class MeteredDevice(FakeDevice):
+@dataclass
+class Stopped(FakeSession):
+    """Interrupted by the user in one of its stages."""
+
+    def _at(self, stage):
+        if self.fate == stage:
+            raise KeyboardInterrupt
+
+    def golden(self):
+        self._at("golden")
+        return super().golden()
+
+    def measure(self, plan):
+        self._at("measure")
+        yield from super().measure(plan)
+
+    def predict(self, images):
+        self._at("predict")
+        return super().predict(images)
+
+
+@dataclass
+class Device(FakeDevice):
+    """Its sessions are of one kind, with one fate."""
+
+    kind: type[FakeSession] = FakeSession
+    fate: str = "ok"
+
     @contextmanager
     def session(self, artifact, settings):
-        yield Metered(self, "ok")
+        if self.fate == "start":
+            raise KeyboardInterrupt
+        yield self.kind(self, self.fate)
 
 
 def test_ctrl_c_between_two_passes_keeps_the_clocks_last_edge_and_the_last_samples():
-    measured = measure_session(MeteredDevice(), made_job(), {})
+    measured = measure_session(Device(kind=Metered), made_job(), {})
     assert measured.interrupted
     assert list(measured.record.clock) == ["start", "end"]
     assert len(measured.tables.passes) == 2
     assert list(measured.tables.probes["t_ns"]) == [1, 3]
+
+
+@pytest.mark.parametrize("stage", ["start", "golden", "measure", "predict"])
+def test_an_interrupted_session_says_in_which_stage(stage):
+    measured = measure_session(Device(kind=Stopped, fate=stage), made_job(images=made_images()), {})
+    assert measured.record.status == "interrupted"
+    assert measured.record.failure.stage == stage
