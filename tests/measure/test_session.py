@@ -41,8 +41,8 @@ class Metered(FakeSession):
             yield ProbeChunk("m", stamps, {"power": np.array([2.5])})
 
     def facts(self):
-        edges = {"start": {}, **({"end": {}} if self.ended else {})}
-        return {**super().facts(), "clock": edges, "probes": [METER]}
+        clock = {"start": {"n": 1}, "end": {"n": 1}} if self.ended else {"start": {"n": 1}}
+        return {**super().facts(), "clock": clock, "probes": [METER]}
 
 
 @dataclass
@@ -84,6 +84,7 @@ def test_ctrl_c_between_two_passes_keeps_the_clocks_last_edge_and_the_last_sampl
     measured = measure_session(Device(kind=Metered), made_job(), {})
     assert measured.interrupted
     assert list(measured.record.clock) == ["start", "end"]
+    assert measured.tables.passes is not None and measured.tables.probes is not None
     assert len(measured.tables.passes) == 2
     assert list(measured.tables.probes["t_ns"]) == [1, 3]
 
@@ -92,4 +93,5 @@ def test_ctrl_c_between_two_passes_keeps_the_clocks_last_edge_and_the_last_sampl
 def test_an_interrupted_session_says_in_which_stage(stage):
     measured = measure_session(Device(kind=Stopped, fate=stage), made_job(images=made_images()), {})
     assert measured.record.status == "interrupted"
+    assert measured.record.failure is not None
     assert measured.record.failure.stage == stage
