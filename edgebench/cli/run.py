@@ -239,7 +239,7 @@ def run(
     from edgebench.cli.outcome import conclude, print_plan, say_forecast
     from edgebench.measure.campaign import Campaign
     from edgebench.measure.interrupt import terminate_as_interrupt
-    from edgebench.measure.progress import SilentObserver, StderrObserver
+    from edgebench.measure.progress import SilentObserver, StderrObserver, warnings_noted
     from edgebench.models.cache import Cache
     from edgebench.plan.build import build
     from edgebench.plan.config import resolve_from_machine
@@ -296,7 +296,8 @@ def run(
         check_name(resolved.config.name)
     if not dry_run:
         require_writable(resolved.config.output_dir)
-    built = build(resolved.config, cache, observer.note)
+    with warnings_noted(observer):
+        built = build(resolved.config, cache, observer.note)
     if dry_run:
         print_plan(stdout(), built, cache, json_=json_)
         return
@@ -310,7 +311,7 @@ def run(
         cache=cache,
         observer=observer,
     )
-    with terminate_as_interrupt():
+    with terminate_as_interrupt(), warnings_noted(observer):
         try:
             folder, outcome = campaign.carry_out()
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from pathlib import Path
 from typing import Literal
@@ -24,6 +25,7 @@ from edgebench.models.artifact import Artifact
 
 RETRY_S = 0.5
 MOST_RETRY_S = 5.0
+_log = logging.getLogger(__name__)
 
 
 class AgentDevice:
@@ -139,7 +141,10 @@ class AgentDevice:
     def _connect_again(self) -> tuple[Connection, Hello]:
         """A board that boots takes a minute; one that was waited for in vain is asked once, and no more."""
         patient = self._link.comes_back and self._lost_at is None
-        deadline = time.monotonic() + (self._timeouts.reconnect if patient else 0.0)
+        limit_s = self._timeouts.reconnect if patient else 0.0
+        if patient:
+            _log.warning("%s was lost: waiting for it to come back, %.0f s at most", self._link.name, limit_s)
+        deadline = time.monotonic() + limit_s
         pause_s = RETRY_S
         while True:
             try:
@@ -153,6 +158,8 @@ class AgentDevice:
                 pause_s = min(2 * pause_s, MOST_RETRY_S)
             else:
                 self._lost_at = None
+                if patient:
+                    _log.warning("%s is back", self._link.name)
                 return found
 
     def _connect(self) -> tuple[Connection, Hello]:

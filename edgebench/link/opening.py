@@ -5,6 +5,8 @@ Login scripts print what they like: what counts is behind a mark, and the rest i
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import selectors
 import subprocess
@@ -14,6 +16,10 @@ from edgebench import stopping
 
 READ_BYTES = 65536
 MAX_NOISE_BYTES = 1 << 20
+SAY_AFTER_S = 2.0
+"""How long nobody is told that a first word is waited for."""
+
+_log = logging.getLogger(__name__)
 
 
 class OpeningFailed(Exception):
@@ -38,12 +44,15 @@ class Opening:
     Args:
         process: with pipes for stdout and stderr; they are non-blocking from here on.
         timeout_s: for all of the opening.
+        awaited: what is waited for, as a user is told when it takes longer than a moment; "": nobody is told.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], timeout_s: float) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], timeout_s: float, awaited: str = "") -> None:
         assert process.stdout and process.stderr
         self._process = process
         self._deadline = time.monotonic() + timeout_s
+        self._say_at = time.monotonic() + SAY_AFTER_S if awaited else math.inf
+        self._waiting = f"waiting for {awaited}, {timeout_s:.0f} s at most"
         self._out = process.stdout.fileno()
         self._err = process.stderr.fileno()
         self._said = bytearray()
@@ -65,8 +74,12 @@ class Opening:
                     line = bytes(self._said[start + len(mark) : end])
                     del self._said[: end + 1]
                     return line
-                left = self._deadline - time.monotonic()
-                ready = {key.fd for key, _ in selector.select(max(left, 0.0))}
+                now = time.monotonic()
+                left = self._deadline - now
+                if now >= self._say_at:
+                    _log.warning(self._waiting)
+                    self._say_at = math.inf
+                ready = {key.fd for key, _ in selector.select(max(min(left, self._say_at - now), 0.0))}
                 stopping.check()
                 if self._err in ready and not self._take(self._err, self._complained):
                     selector.unregister(self._err)

@@ -92,6 +92,7 @@ class SshLink:
         self._destination = destination
         self._folder: Path | None = None
         self._master: subprocess.Popen[bytes] | None = None
+        self._answered = False
 
     def start(self) -> subprocess.Popen[bytes]:
         """The agent, over the shared connection, sent there first where it is missing.
@@ -105,6 +106,7 @@ class SshLink:
         process = self._ssh("no", f"exec {_quoted(self._python)} -c '{_FIRST}'")
         try:
             self._open_agent(process)
+            self._answered = True
         except BaseException as error:
             _end(process)
             if isinstance(error, OpeningFailed):
@@ -127,7 +129,7 @@ class SshLink:
         self._folder = Path(tempfile.mkdtemp(prefix="edgebench-", dir=short))
         try:
             self._master = self._ssh("yes", f"echo {READY}; exec cat > /dev/null")
-            Opening(self._master, self._timeout_s).after(READY.encode())
+            self._opening(self._master, f"{self.name} to answer").after(READY.encode())
         except OpeningFailed as failed:
             self.close()
             raise not_connected(failed, self.name, self._login) from None
@@ -156,7 +158,7 @@ class SshLink:
     def _open_agent(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin
         into = process.stdin.fileno()
-        opening = Opening(process, self._timeout_s)
+        opening = self._opening(process, f"the agent on {self.name} to start")
         data = self._agent.read_bytes()
         source = (
             Path(str(bootstrap.__file__)).read_text() + f"\n\nbecome_agent({self._digest!r}, {len(data)})\n"
@@ -168,6 +170,10 @@ class SshLink:
                 raise not_placed(str(said.get("what", ""))[:500], said.get("errno"), self.name)
             with contextlib.suppress(BrokenPipeError):
                 write_all(into, data)
+
+    def _opening(self, process: subprocess.Popen[bytes], awaited: str) -> Opening:
+        # A board that was there before is waited for by whoever lost it, who says so once and not at each try.
+        return Opening(process, self._timeout_s, "" if self._answered else awaited)
 
     def _heard(self, opening: Opening) -> dict[str, object]:
         line = opening.after(bootstrap.MARK.encode())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
@@ -134,6 +137,27 @@ class StderrObserver:
             self._tasks[target] = self._bars.add_task("", total=total)
         self._bars.update(self._tasks[target], completed=done, total=total, description=escape(text))
         self._bars.refresh()
+
+
+@contextmanager
+def warnings_noted(observer: Observer) -> Iterator[None]:
+    """What EdgeBench's own loggers warn of in the block, such as a board that is waited for, becomes a note."""
+    handler = _Noting(observer)
+    logger = logging.getLogger("edgebench")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _Noting(logging.Handler):
+    def __init__(self, observer: Observer) -> None:
+        super().__init__(logging.WARNING)
+        self._observer = observer
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._observer.note(record.getMessage())
 
 
 def clock_text(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,11 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from edgebench.errors import UnavailableError
 from edgebench.models.cache import Cache, sha256_file
 
+SAY_AFTER_S = 2.0
+"""How long nobody is told that another process makes what is needed here."""
+
+_log = logging.getLogger(__name__)
 _SUFFIX = re.compile(r"(\.[a-z0-9]+)?")
 
 
@@ -76,13 +81,18 @@ def keep(
 def making(cache: Cache, name: str) -> Iterator[Path]:
     """One maker at a time of what is called `name`; gives a scratch folder, removed at the end.
 
+    Waits for another maker for as long as that one takes, and says so after a moment.
     UnavailableError when the cache folder cannot be written, or is full.
     """
     try:
         locks = cache.root / "locks"
         locks.mkdir(parents=True, exist_ok=True)
         lock = FileLock(locks / f"{name}.lock")
-        lock.acquire()
+        try:
+            lock.acquire(timeout=SAY_AFTER_S)
+        except Timeout:
+            _log.warning("waiting until another EdgeBench has made the same files (%s)", name)
+            lock.acquire()
     except OSError as error:
         raise _unwritable(cache, error) from error
     try:

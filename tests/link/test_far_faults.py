@@ -175,7 +175,7 @@ def test_a_connection_lost_in_a_transfer(rig, ssh_board, tmp_path, cut):
         far.close()
 
 
-def test_a_board_that_reboots_is_waited_for(rig, tmp_path):
+def test_a_board_that_reboots_is_waited_for(rig, tmp_path, caplog):
     if why := sshd.missing():
         pytest.skip(why)
     board = sshd.make_board(tmp_path)
@@ -194,13 +194,17 @@ def test_a_board_that_reboots_is_waited_for(rig, tmp_path):
         settled(family)
         assert far.describe()["python"] == facts["python"]
         assert len(go(far, rig)[1]) >= 2
+        assert [record.getMessage() for record in caplog.records] == [
+            f"{board.address} was lost: waiting for it to come back, 60 s at most",
+            f"{board.address} is back",
+        ]
     finally:
         started.join()
         far.close()
         board.power_off()
 
 
-def test_a_board_that_stays_away_is_a_lost_session_and_not_the_experiments_end(rig, tmp_path):
+def test_a_board_that_stays_away_is_a_lost_session_and_not_the_experiments_end(rig, tmp_path, caplog):
     if why := sshd.missing():
         pytest.skip(why)
     board = sshd.make_board(tmp_path)
@@ -214,6 +218,8 @@ def test_a_board_that_stays_away_is_a_lost_session_and_not_the_experiments_end(r
             go(far, rig)
         assert (caught.value.status, caught.value.stage) == ("lost_connection", "start")
         assert "refuses the connection" in caught.value.why
+    # It is waited for once; from then on it is only asked.
+    assert len(caplog.records) == 1
     far.close()
 
 

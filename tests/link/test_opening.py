@@ -16,7 +16,7 @@ from edgebench.link.ssh_failures import no_python, not_connected, not_placed
 def saying():
     started = []
 
-    def start(code, timeout_s=20.0):
+    def start(code, timeout_s=20.0, awaited=""):
         process = subprocess.Popen(
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
@@ -24,7 +24,7 @@ def saying():
             stderr=subprocess.PIPE,
         )
         started.append(process)
-        return Opening(process, timeout_s)
+        return Opening(process, timeout_s, awaited)
 
     yield start
     for process in started:
@@ -51,6 +51,20 @@ def test_silence_ends_at_the_deadline(saying):
     with pytest.raises(OpeningFailed) as caught:
         saying("input()", timeout_s=0.2).after(b"M")
     assert caught.value.code is None
+
+
+def test_a_first_word_that_takes_its_time_is_said_to_be_waited_for(saying, monkeypatch, caplog):
+    monkeypatch.setattr(opening, "SAY_AFTER_S", 0.0)
+    with pytest.raises(OpeningFailed):
+        saying("input()", 0.2, "pi to answer").after(b"M")
+    assert [record.getMessage() for record in caplog.records] == ["waiting for pi to answer, 0 s at most"]
+
+
+def test_a_first_word_that_nobody_is_to_hear_of(saying, monkeypatch, caplog):
+    monkeypatch.setattr(opening, "SAY_AFTER_S", 0.0)
+    with pytest.raises(OpeningFailed):
+        saying("input()", 0.2).after(b"M")
+    assert not caplog.records
 
 
 def test_endless_noise_is_given_up(saying, monkeypatch):

@@ -1,11 +1,12 @@
 """What is said on stderr while an experiment runs."""
 
 import io
+import logging
 
 import pytest
 from rich.console import Console
 
-from edgebench.measure.progress import StderrObserver, clock_text
+from edgebench.measure.progress import SilentObserver, StderrObserver, clock_text, warnings_noted
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,15 @@ def test_each_target_has_its_own_line_and_its_own_last_median():
     drawn = several(force_terminal=True)
     last = drawn[drawn.rindex("2/2 pi b") :]
     assert "1/3 nano a" in last and "last" not in last.partition("1/3 nano a")[2]
+
+
+def test_waits_are_noted_above_the_bars_and_not_at_all_with_quiet(capsys):
+    file = io.StringIO()
+    log = logging.getLogger("edgebench.link.anywhere")
+    with warnings_noted(StderrObserver(Console(file=file, width=80))):
+        log.warning("waiting for %s, %.0f s at most", "[pi]", 60.0)
+        log.info("nothing that a user waits for")
+    with warnings_noted(SilentObserver()):
+        log.warning("waiting again")
+    assert file.getvalue() == "waiting for [pi], 60 s at most\n"
+    assert capsys.readouterr().err == ""

@@ -1,4 +1,5 @@
 import json
+import logging
 import os
 import threading
 from pathlib import Path
@@ -6,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import UnavailableError
+from edgebench.models import keep as keeping
 from edgebench.models.cache import Cache
 from edgebench.models.keep import find, keep, making
 
@@ -101,3 +103,38 @@ def test_a_cache_that_cannot_be_used_is_said_with_the_way_out(tmp_path: Path):
     with pytest.raises(UnavailableError) as caught, making(Cache(tmp_path / "file"), "thing"):
         pass
     assert "EDGEBENCH_CACHE_DIR" in caught.value.fix
+
+
+def test_another_makers_work_is_waited_for_and_said_once(cache: Cache, monkeypatch, caplog):
+    monkeypatch.setattr(keeping, "SAY_AFTER_S", 0.01)
+    holds, ends = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with making(cache, "thing"):
+            holds.set()
+            ends.wait(20)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert holds.wait(20)
+
+    class Ending(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            ends.set()
+
+    logging.getLogger("edgebench").addHandler(handler := Ending())
+    try:
+        with making(cache, "thing"):
+            assert ends.is_set()
+    finally:
+        ends.set()
+        logging.getLogger("edgebench").removeHandler(handler)
+        thread.join(20)
+    assert [record.getMessage() for record in caplog.records] == [
+        "waiting until another EdgeBench has made the same files (thing)"
+    ]
+
+
+def test_a_lock_that_is_free_is_nothing_to_say(cache: Cache, caplog):
+    with making(cache, "thing"):
+        assert not caplog.records
