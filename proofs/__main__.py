@@ -20,6 +20,7 @@ PROOFS: Mapping[str, Proof] = {
     "flags": shapes.proof,
     "best": best.proof,
     "percentiles": tails.proof,
+    "maxima": tails.maxima,
     "compare": differences.proof,
     "decide": stopping.decide,
     "ended": stopping.ended,
@@ -58,8 +59,8 @@ def main(words: list[str] | None = None) -> int:
 def experiments(size: Size) -> str:
     """How much was simulated, as a sentence."""
     return (
-        f"{size.experiments:,} experiments a case ({size.single:,} for percentiles and forecasts); two "
-        "standard errors of the simulation are allowed."
+        f"{size.experiments:,} experiments a case ({size.single:,} for percentiles, maxima and forecasts); "
+        "two standard errors of the simulation are allowed."
     )
 
 

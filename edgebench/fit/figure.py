@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, interval_reason, session_interval
-from edgebench.stats.percentiles import least_n
+from edgebench.stats.intervals import CONFIDENCE, interval_reason, session_interval
+from edgebench.stats.percentiles import least_n, percentile_over_sessions
 
-SPEAKS_FOR_ALL = least_n(0.99)
-"""So many values, none above a limit: at most 1 % of all exceed it, with 95 % confidence."""
+NEARLY_ALL = 0.99
+"""A maximum speaks for this share of all values: no finite number of them speaks for the rest."""
+
+SPEAKS_FOR_ALL = least_n(NEARLY_ALL)
+"""With fewer values not even the highest of independent ones bounds that share, at 95 % confidence."""
 
 
 @dataclass(frozen=True)
@@ -79,30 +82,34 @@ def over_sessions(values_by_session: Sequence[Sequence[float]], certainty: Certa
     return Figure(found.median, found.low, found.high, reason=interval_reason(found.sessions))
 
 
-def largest(values: Sequence[float], sessions: int, of: str, certainty: Certainty = STATED) -> Figure:
-    """The maximum: a lower bound at any n, an upper one only where n speaks for all.
+def largest(values_by_session: Sequence[Sequence[float]], of: str, certainty: Certainty = STATED) -> Figure:
+    """The maximum with what speaks for all: at most 1 % of all values lie above the upper bound.
+
+    The maximum itself is the lower bound, since a single value above a limit breaks it. The upper one is that
+    of the 99th percentile where sessions differ (`percentile_over_sessions`), and never below the maximum:
+    where sessions differ, the highest value speaks for those that were measured, and for no other.
 
     Args:
-        values: at least one.
-        sessions: how many sessions they come from.
+        values_by_session: at least one value; sessions without any do not count.
         of: what they are, in the plural.
-        certainty: how surely the maximum has to speak for all.
+        certainty: how surely the upper bound has to hold.
     """
-    top = max(values)
-    enough = len(values) >= speaks_for_all(certainty) and sessions >= MIN_SESSIONS
-    return Figure(
-        top,
-        low=top,
-        high=top if enough else None,
-        reason=interval_reason(sessions) or ("" if enough else too_few(len(values), of)),
-        what=f"the highest of {len(values)} {of}",
-        note=f"at most 1 % of {of} lie above it, with 95 % confidence" if enough else "",
-    )
+    sessions = [values for values in values_by_session if values]
+    count = sum(len(values) for values in sessions)
+    top = max(max(values) for values in sessions)
+    what = f"the highest of {count} {of}"
+    if few := interval_reason(len(sessions)):
+        return Figure(top, low=top, reason=few, what=what)
+    bound = percentile_over_sessions(sessions, NEARLY_ALL, certainty.bound).high
+    if bound is None:
+        return Figure(top, low=top, reason=too_few(count, of), what=what)
+    note = f"at most 1 % of all {of} lie above the upper bound, with 95 % confidence"
+    return Figure(top, low=top, high=max(top, bound), what=what, note=note)
 
 
 def speaks_for_all(certainty: Certainty) -> int:
     """SPEAKS_FOR_ALL where another confidence is asked for."""
-    return least_n(0.99, certainty.bound)
+    return least_n(NEARLY_ALL, certainty.bound)
 
 
 def too_few(n: int, of: str) -> str:

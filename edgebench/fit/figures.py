@@ -32,9 +32,8 @@ def _latency(summary: TrialSummary, requirement: Requirement, certainty: Certain
 def _of_passes(values: Sequence[Sequence[float]], statistic: str, certainty: Certainty) -> Figure:
     if statistic == "median":
         return over_sessions(values, certainty)
-    pooled = [value for session in values for value in session]
     if statistic == "max":
-        return largest(pooled, len(values), "passes", certainty)
+        return largest(values, "passes", certainty)
     found = percentile_over_sessions(values, PERCENTILES[statistic], certainty.bound)
     if found.value is None:
         return Figure(undecided=True, reason=found.reason)
@@ -47,9 +46,12 @@ def _of_passes(values: Sequence[Sequence[float]], statistic: str, certainty: Cer
 def _by_session(values: Sequence[float], statistic: str, what: str, certainty: Certainty) -> Figure:
     if not values:
         return Figure(reason=f"no finished session says {what}")
-    if statistic == "max":
-        return largest(values, len(values), "sessions", certainty)
-    return over_sessions([[value] for value in values], certainty)
+    by_session = [[value] for value in values]
+    return (
+        largest(by_session, "sessions", certainty)
+        if statistic == "max"
+        else over_sessions(by_session, certainty)
+    )
 
 
 def _load(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
 from edgebench.fit.profile import Profile, load_profile
 from edgebench.fit.verdict import exit_code, judge, judge_all, overall
+from edgebench.stats.percentiles import percentile_over_sessions
 from tests.fit.summaries import STEADY, meter, summary
 
 
@@ -120,8 +121,26 @@ def test_a_maximum_passes_only_where_n_speaks_for_all():
     assert "298 passes cannot speak for all: a maximum takes 299" in few.reason
     enough = verdict(summary(_many(299)), statistic="max", limit=2.0)
     assert enough.verdict == "pass"
-    assert "at most 1 % of passes lie above it" in enough.reason
+    assert "at most 1 % of all passes lie above the upper bound, with 95 % confidence" in enough.reason
     assert verdict(summary(_many(400, sessions=1)), statistic="max", limit=2.0).verdict == "inconclusive"
+
+
+def test_a_maximum_of_sessions_that_differ_speaks_for_sessions_that_were_not_measured():
+    trial = summary(tuple(tuple(level + 0.0001 * n for n in range(100)) for level in (1.0, 1.1, 1.2)))
+    near = verdict(trial, statistic="max", limit=1.3)
+    assert (near.verdict, near.value, near.low) == ("inconclusive", near.low, pytest.approx(1.2099))
+    assert near.high == percentile_over_sessions(trial.image_s_values, 0.99).high
+    assert near.high is not None and near.high > 2.0
+    assert verdict(trial, statistic="max", limit=3.0).verdict == "pass"
+    assert verdict(trial, statistic="max", limit=1.2).verdict == "fail"
+
+
+def test_a_maximum_of_one_value_a_session_takes_as_many_sessions():
+    loads = tuple(1.0 + 0.001 * (n % 7) for n in range(299))
+    asked = {"quantity": "load_s", "statistic": "max", "limit": 1.1}
+    assert verdict(summary(load_s_values=loads), **asked).verdict == "pass"
+    few = verdict(summary(load_s_values=loads[1:]), **asked)
+    assert (few.verdict, few.reason.partition(",")[0]) == ("inconclusive", "none exceeds the limit")
 
 
 # Power

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from edgebench.fit.figure import Figure
 from edgebench.stats.forecast import Forecast, sessions_for
 from edgebench.stats.intervals import session_interval
 from edgebench.stats.percentiles import percentile_interval
@@ -124,6 +125,14 @@ def test_percentiles_of_all_passes_at_once_are_caught(monkeypatch):
         lambda sessions, p: percentile_interval(np.concatenate(sessions), p),
     )
     assert not tails.proof(TINY).met
+
+
+def test_a_maximum_that_takes_the_highest_pass_for_the_bound_is_caught(monkeypatch):
+    def naive(sessions, of):
+        return Figure(max(map(max, sessions)), high=max(map(max, sessions)))
+
+    monkeypatch.setattr(tails, "largest", naive)
+    assert not tails.maxima(TINY).met
 
 
 def test_a_forecast_that_takes_the_pilots_spread_for_the_truth_is_caught(monkeypatch):
