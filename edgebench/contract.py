@@ -222,6 +222,7 @@ class ImageSet:
     labels: tuple[int, ...] | None
     class_names: tuple[str, ...]
     overlapping: bool = False  # crops that share pixels: intervals are a little too narrow
+    notes: tuple[str, ...] = ()  # what a user should know of it, such as files that were passed by
 
 
 @dataclass(frozen=True)

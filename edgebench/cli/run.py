@@ -93,7 +93,7 @@ def run(
             "--images",
             metavar="DIR|CSV",
             help="Pictures for accuracy: a folder a class, a CSV of paths and labels, or a folder without "
-            "labels. Default: the shipped test set",
+            "labels; turned upright (EXIF) and resized (bilinear) beforehand. Default: the shipped test set",
         ),
     ] = None,
     labels: LabelsOption = None,

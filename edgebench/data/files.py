@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgebench.data.reading import looks_like_picture, quiet_decoders
 from edgebench.errors import InputError
 
 MAX_IMAGES = 50_000
@@ -16,48 +17,113 @@ _MAX_LABEL = 200
 
 @dataclass(frozen=True)
 class Listed:
-    """The files of a set in order, their names for its identity, and one label a file (None: unlabelled)."""
+    """The files of a set in order, their names for its identity, and one label a file (None: unlabelled).
+
+    `notes` say which files were passed by, and what the set cannot show.
+    """
 
     class_names: tuple[str, ...]
     files: tuple[Path, ...]
     names: tuple[str, ...]
     labels: tuple[int, ...] | None
+    notes: tuple[str, ...] = ()
 
 
 def list_files(path: Path) -> Listed:
     """What a folder or a CSV file names; InputError when it names nothing, too much, or an empty class.
 
-    A folder holds a folder a class (classes in the order of their names; loose files beside them are not
-    images) or images alone (unlabelled); hidden files are ignored. A CSV has the columns `path` (relative to
-    the CSV's folder, or absolute) and `label`; without labels its images are unlabelled.
+    A folder holds a folder a class (classes in the order of their names) or pictures alone (unlabelled).
+    Hidden files are ignored; files that are plainly no pictures, and pictures beside the class folders, are
+    passed by and counted in the notes. A CSV has the columns `path` (relative to the CSV's folder, or
+    absolute) and `label`; without labels its images are unlabelled.
     """
-    return _from_csv(path) if path.suffix.lower() == ".csv" and not path.is_dir() else _from_folder(path)
+    with quiet_decoders():
+        return _from_csv(path) if path.suffix.lower() == ".csv" and not path.is_dir() else _from_folder(path)
+
+
+def first_few(items: Sequence[str], most: int = 10, separator: str = ", ") -> str:
+    """The first of a list and how many more there are: `a, b and 3 more`."""
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return separator.join(items[:most]) + more
 
 
 def _from_folder(folder: Path) -> Listed:
     entries = list(_visible(folder))
     classes = [entry for entry in entries if entry.is_dir()]
+    loose, strays = _pictures_and_strays(entry for entry in entries if not entry.is_dir())
     if not classes:
-        _check_count(folder, len(entries))
-        return Listed((), tuple(entries), _relative(entries, folder), None)
+        _check_count(folder, len(loose), _relative(strays, folder))
+        return Listed((), tuple(loose), _relative(loose, folder), None, _passed_by(folder, strays))
+    inside = [list(_visible(entry)) for entry in classes]
+    _refuse_nested(folder, inside)
     files: list[Path] = []
     labels: list[int] = []
-    for label, entry in enumerate(classes):
-        inside = list(_visible(entry))
-        if not inside:
-            raise InputError(
-                f"the class folder {entry} is empty",
-                why="a class without images has no accuracy",
-                fix="put images into it or remove it",
-            )
-        files += inside
-        labels += [label] * len(inside)
+    for label, held in enumerate(inside):
+        pictures, others = _pictures_and_strays(held)
+        files += pictures
+        strays += others
+        labels += [label] * len(pictures)
+    _refuse_empty(folder, [entry for label, entry in enumerate(classes) if label not in set(labels)])
     _check_count(folder, len(files))
     names = tuple(entry.name for entry in classes)
-    return Listed(names, tuple(files), _relative(files, folder), tuple(labels))
+    notes = (*_passed_by(folder, strays, loose), *_one_class(folder, names))
+    return Listed(names, tuple(files), _relative(files, folder), tuple(labels), notes)
 
 
-def _relative(files: list[Path], folder: Path) -> tuple[str, ...]:
+def _pictures_and_strays(files: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    pictures: list[Path] = []
+    strays: list[Path] = []
+    for file in files:
+        (pictures if looks_like_picture(file) else strays).append(file)
+    return pictures, strays
+
+
+def _refuse_nested(folder: Path, inside: Sequence[Sequence[Path]]) -> None:
+    """InputError for folders in class folders: else `train/` and `test/` would pass for two classes."""
+    nested = [[entry for entry in held if entry.is_dir()] for held in inside]
+    found = [entry for held in nested for entry in held]
+    if found:
+        raise InputError(
+            f"{folder} has folders in its class folders: {first_few(_relative(found, folder))}",
+            why="a folder a class is taken, with the pictures right in it",
+            fix=f"name the folder of the class folders, such as {found[0].parent}"
+            if all(nested)
+            else "move them elsewhere",
+        )
+
+
+def _refuse_empty(folder: Path, classes: list[Path]) -> None:
+    if classes:
+        raise InputError(
+            f"{folder} has class folders without a picture: {first_few(_relative(classes, folder))}",
+            why="a class without pictures has no accuracy",
+            fix="put pictures into them or remove them",
+        )
+
+
+def _passed_by(folder: Path, strays: list[Path], loose: Sequence[Path] = ()) -> tuple[str, ...]:
+    """Notes of files that are not read, each kind counted."""
+    return tuple(
+        f"{folder.name}: passed by {len(files)} {noun}{'s' if len(files) > 1 else ''} {where}: "
+        f"{first_few(_relative(files, folder), 3)}"
+        for files, noun, where in (
+            (strays, "file", "with no picture"),
+            (loose, "picture", "outside the class folders"),
+        )
+        if files
+    )
+
+
+def _one_class(path: Path, class_names: Sequence[str]) -> tuple[str, ...]:
+    if len(class_names) != 1:
+        return ()
+    return (
+        f"{path.name}: all pictures are of one class, {class_names[0]}; accuracy on them cannot show "
+        "what other classes are taken for",
+    )
+
+
+def _relative(files: Sequence[Path], folder: Path) -> tuple[str, ...]:
     return tuple(file.relative_to(folder).as_posix() for file in files)
 
 
@@ -82,9 +148,13 @@ def _visible(folder: Path) -> Iterator[Path]:
         yield entry
 
 
-def _check_count(path: Path, n: int) -> None:
+def _check_count(path: Path, n: int, strays: Sequence[str] = ()) -> None:
     if n == 0:
-        raise InputError(f"there are no images in {path}", fix="name a folder with images")
+        raise InputError(
+            f"there are no images in {path}",
+            why=f"it holds files with no picture: {first_few(strays, 3)}" if strays else "",
+            fix="name a folder of images, one that holds a folder a class, or a CSV of paths and labels",
+        )
     if n > MAX_IMAGES:
         raise InputError(
             f"there are {n} files in {path}",
@@ -113,7 +183,8 @@ def _from_csv(path: Path) -> Listed:
         return Listed((), files, tuple(names), None)
     classes = sorted(set(labels))
     place = {label: at for at, label in enumerate(classes)}
-    return Listed(tuple(classes), files, tuple(names), tuple(place[label] for label in labels))
+    labelled = tuple(place[label] for label in labels)
+    return Listed(tuple(classes), files, tuple(names), labelled, _one_class(path, classes))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, str]]:

@@ -11,14 +11,14 @@ import numpy as np
 from PIL import Image
 
 from edgebench.contract import ImageSet, Scene
-from edgebench.data.files import list_files
+from edgebench.data.files import Listed, first_few, list_files
 from edgebench.data.landcover import Pixels
 from edgebench.data.reading import quiet_decoders, read_rgb
 from edgebench.errors import InputError
 from edgebench.models.cache import Cache, canonical_hash, sha256_file
 from edgebench.models.keep import Kept, find, keep, making
 
-_READING = "1"  # counts up when the same file would give other pixels
+_READING = "2"  # counts up when the same file would give other pixels
 _THREADS = 2
 
 
@@ -61,21 +61,20 @@ def cut(scene: Scene, height: int, width: int, stride: int | None = None) -> Sce
 
 
 def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> ImageSet:
-    """The images that accuracy is taken on, each resized (bilinear) to `size`: an edge, or (height, width).
+    """The images that accuracy is taken on, each resized to `size`: an edge, or (height, width).
 
-    `path` is a folder or a CSV file (see `edgebench.data.files`). InputError for a file that is no image,
-    an empty class folder, or no images at all.
+    Bilinear over all pixels that an output pixel stands for, as training pipelines read pictures, and not by
+    the nearest pixel as the scene's patches are resized on the device: that is timed and has to cost little,
+    while this is done once on the host. A side may be stretched more than the other.
+
+    `path` is a folder or a CSV file (see `edgebench.data.files`). InputError for no images at all, an empty
+    class folder, or files that are no images, all of them named together.
     """
     listed = list_files(path)
-    height, width = (size, size) if isinstance(size, int) else size
-    content = [[name, _content(file)] for name, file in zip(listed.names, listed.files, strict=True)]
-    sides: int | list[int] = height if height == width else [height, width]
-    key = canonical_hash({"files": content, "size": sides, "reading": _READING})
-    kept = find(cache, "images", key)
-    if kept is None:
-        with making(cache, f"images-{key[:16]}") as scratch:
-            kept = find(cache, "images", key)
-            kept = kept or _resize_all(cache, key, scratch, listed.files, (height, width))
+    try:
+        kept = _kept(listed, cache, (size, size) if isinstance(size, int) else size)
+    except InputError as error:
+        raise _unreadable(listed) or error from error
     return ImageSet(
         name=_shown(path),
         path=kept.path,
@@ -83,6 +82,7 @@ def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> 
         n=len(listed.files),
         labels=listed.labels,
         class_names=listed.class_names,
+        notes=listed.notes,
     )
 
 
@@ -91,6 +91,19 @@ def keep_array(cache: Cache, kind: str, key: str, scratch: Path, pixels: Pixels)
     file = scratch / "made.npy"
     np.save(file, np.ascontiguousarray(pixels))
     return keep(cache, kind, key, file, ".npy")
+
+
+def _kept(listed: Listed, cache: Cache, size: tuple[int, int]) -> Kept:
+    height, width = size
+    content = [[name, _content(file)] for name, file in zip(listed.names, listed.files, strict=True)]
+    sides: int | list[int] = height if height == width else [height, width]
+    key = canonical_hash({"files": content, "size": sides, "reading": _READING})
+    kept = find(cache, "images", key)
+    if kept is None:
+        with making(cache, f"images-{key[:16]}") as scratch:
+            kept = find(cache, "images", key)
+            kept = kept or _resize_all(cache, key, scratch, listed.files, size)
+    return kept
 
 
 def _resize_all(cache: Cache, key: str, scratch: Path, files: Sequence[Path], size: tuple[int, int]) -> Kept:
@@ -106,6 +119,38 @@ def _resize_all(cache: Cache, key: str, scratch: Path, files: Sequence[Path], si
     out.flush()
     del out
     return keep(cache, "images", key, made, ".npy")
+
+
+def _unreadable(listed: Listed) -> InputError | None:
+    """One error of all files that cannot be read, so that they are mended in one go; None where all can."""
+    with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
+        errors = pool.map(_fault, listed.files)
+        faults = [
+            (name, file, error)
+            for name, file, error in zip(listed.names, listed.files, errors, strict=True)
+            if error is not None
+        ]
+    if len(faults) < 2:
+        return faults[0][2] if faults else None
+    reasons = [
+        error.what.replace(str(file), name) + (f" ({error.why})" if error.why else "")
+        for name, file, error in faults
+    ]
+    fixes = {error.fix for _, _, error in faults}
+    return InputError(
+        f"{len(faults)} of {len(listed.files)} images cannot be read",
+        why=first_few(reasons, separator="; "),
+        fix=fixes.pop() if len(fixes) == 1 else "mend or remove these files",
+    )
+
+
+def _fault(file: Path) -> InputError | None:
+    try:
+        _content(file)
+        read_rgb(file)
+    except InputError as error:
+        return error
+    return None
 
 
 def _content(path: Path) -> str:

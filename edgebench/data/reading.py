@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from edgebench.data.landcover import Pixels
 from edgebench.errors import InputError
@@ -18,6 +19,7 @@ MAX_PIXELS = 178_956_970
 
 _EIGHT_BIT = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"})
 _NOT_READ = frozenset({"EPS"})  # Pillow would start Ghostscript on it
+_NO_PICTURES = frozenset({"BUFR", "GRIB", "HDF5", "MPEG"})  # Pillow knows them by name and cannot read them
 
 
 @contextmanager
@@ -34,17 +36,40 @@ def quiet_decoders() -> Iterator[None]:
 def read_rgb(path: Path) -> Pixels:
     """The pixels of an 8-bit image file (or .npy), uint8 [height, width, 3]; InputError when it is not one.
 
-    Colours become RGB and transparency is dropped; the first frame of several; orientation tags are not
-    applied, as in the usual training pipelines.
+    Colours become RGB and transparency is dropped; the first frame of several; turned upright by its
+    orientation tag (EXIF), as viewers show it and as people label it.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder", fix="name an image file")
     return _read_npy(path) if path.suffix.lower() == ".npy" else _read_image(path)
 
 
-def _read_image(path: Path) -> Pixels:
+def looks_like_picture(path: Path) -> bool:
+    """Whether a file is meant as a picture: by its name's ending, else by its first bytes.
+
+    A broken file with a picture's name looks like one; a text file, an archive or a file manager's
+    `Thumbs.db` does not.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".npy" or Image.registered_extensions().get(suffix) in _picture_formats():
+        return True
+    try:
+        with Image.open(path, formats=_picture_formats()):
+            return True
+    except Image.DecompressionBombError:
+        return True
+    except Exception:  # readers of headers raise nearly anything for a file that is not theirs
+        return False
+
+
+@cache
+def _picture_formats() -> tuple[str, ...]:
     Image.init()
-    formats = [name for name in Image.ID if name not in _NOT_READ]
+    return tuple(name for name in Image.ID if name not in _NO_PICTURES)
+
+
+def _read_image(path: Path) -> Pixels:
+    formats = [name for name in _picture_formats() if name not in _NOT_READ]
     try:
         with Image.open(path, formats=formats) as image:
             _check_pixels(path, image.width, image.height)
@@ -54,7 +79,7 @@ def _read_image(path: Path) -> Pixels:
                     why="the models take 8 bits a channel",
                     fix="save it as 8-bit RGB",
                 )
-            return np.array(image.convert("RGB"), np.uint8)
+            return np.array(ImageOps.exif_transpose(image).convert("RGB"), np.uint8)
     except InputError:
         raise
     except Image.DecompressionBombError as error:

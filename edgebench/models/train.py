@@ -78,6 +78,8 @@ def train(
     beside = {suffix: output.with_suffix(suffix) for suffix in (RECORD_SUFFIX, *_lists(data))}
     _check(output, list(beside.values()), init, epochs, full_epochs)
     parts = shipped_parts(cache) if data is None else folder_parts(data, cache, seed)
+    for note in parts.train.images.notes:
+        progress(f"note: {note}")
     job = {
         "what": f"training {family}" + ("" if width is None else f"-{width}"),
         "family": family,

@@ -82,6 +82,10 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
             for variant in variants_of(one.chosen, backends[target.device], config.precision)
         )
     scene, images = _pictures(config, backends, targets, material, cache)
+    pictured = [note for one in material for note in one.notes]
+    notes = tuple(dict.fromkeys([*pictured, *(images.notes if images else ())]))
+    for note in notes:
+        progress(f"note: {note}")
     period_s = config.period
     sustained_s = None if config.sustained is None else 60.0 * config.sustained
     one_session = MeasurePlan(scene, config.passes, period_s=period_s, sustained_s=sustained_s)
@@ -113,7 +117,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         decide=config.decide,
         min_sessions=MIN_SESSIONS,
         max_time_s=config.max_time,
-        notes=tuple(note for one in chosen if one.source.model for note in one.source.model.notes),
+        notes=(*dict.fromkeys(note for one in chosen for note in one.notes), *notes),
     )
     return Built(plan, targets, backends)
 

@@ -34,6 +34,21 @@ class Material:
         """The model."""
         return self.chosen.source
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of its pictures, beside what its model's notes say."""
+        notes = self.images.notes if self.images else ()
+        scene, size = self.scene, self.chosen.size
+        cut_to = (scene.patch, scene.patch_width or scene.patch)
+        if scene.kind == "samples" or self.images is None or self.images.labels is None or cut_to == size:
+            return notes
+        return (
+            *notes,
+            f"patches of {cut_to[1]} x {cut_to[0]} are resized to {size[1]} x {size[0]} on the device by the "
+            "nearest pixel, images on the host bilinearly: the accuracy does not show what the nearest pixel "
+            "costs",
+        )
+
 
 def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[Material, ...]:
     """Scene, images and golden patches for each model; read or rendered once, then found in the cache.

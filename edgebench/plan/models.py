@@ -45,6 +45,12 @@ class Chosen:
         return self.source.model is None or self.source.model.picture is not None
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What was assumed of the file, and what is to be known of its calibration images."""
+        model, calibration = self.source.model, self.source.calibration
+        return (*(model.notes if model else ()), *(calibration.notes if calibration else ()))
+
+    @property
     def random(self) -> bool:
         """Whether its weights are random."""
         return self.source.kind == "family" and not any(
@@ -88,6 +94,8 @@ def resolve_sources(
         for model in dict.fromkeys(models or (SHIPPED.name,))
     )
     _refuse_choices_without_use(found, widths, names, choice, inputs)
+    for note in dict.fromkeys(note for one in found for note in one.notes):
+        progress(f"note: {note}")
     return found
 
 
@@ -178,8 +186,6 @@ def _resolve(
     source = read_source(path, choice, cache, progress)
     known = source.model
     assert known is not None
-    for note in known.notes:
-        progress(f"note: {note}")
     if known.picture is None:
         samples = (
             given_samples(inputs, known.inputs, cache) if inputs else random_samples(known.inputs, cache)

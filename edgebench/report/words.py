@@ -31,7 +31,9 @@ HOW_FIGURES_ARE_DEFINED: tuple[tuple[str, str], ...] = (
     (
         "accuracy",
         "k right of n labelled images, predicted by the very artifact that was timed, with the Wilson "
-        "interval at 95 %.",
+        "interval at 95 %. Images are turned upright by their orientation tag and resized to the model's "
+        "input on the host, bilinearly and before anything is timed; patches of the scene that have another "
+        "size are resized on the device, by the nearest pixel, within the timed patchify.",
     ),
     (
         "verdict",

@@ -61,3 +61,18 @@ def test_what_it_names_is_read_and_what_is_missing_is_named(tmp_path: Path):
     assert (images.n, images.name, images.class_names) == (1, "set.csv", ("cat",))
     with pytest.raises(InputError, match=r"none\.png"):
         load_images(written(tmp_path, "path\nnone.png\n"), cache)
+
+
+def test_what_a_list_names_is_read_whatever_it_is_and_all_that_is_wrong_is_said(tmp_path: Path):
+    Image.new("RGB", (10, 20)).save(tmp_path / "1.png")
+    (tmp_path / "notes.txt").write_text("hello")
+    listed = written(tmp_path, "path,label\n1.png,cat\nnotes.txt,cat\nnone.png,dog\n")
+    with pytest.raises(InputError, match="2 of 3 images") as caught:
+        load_images(listed, Cache(tmp_path / "cache"))
+    assert "notes.txt cannot be read as an image" in caught.value.why
+    assert "none.png cannot be read (No such file" in caught.value.why
+
+
+def test_one_class_is_said(tmp_path: Path):
+    [note] = list_files(written(tmp_path, "path,label\n1.png,cat\n")).notes
+    assert note.startswith("set.csv: all pictures are of one class, cat;")

@@ -200,16 +200,99 @@ def test_bad_folders_are_said_with_what_is_wrong(tmp_path: Path, cache: Cache):
         load_images(tmp_path / "none", cache)
     picture(tmp_path / "set" / "full" / "a.png")
     (tmp_path / "set" / "void").mkdir()
-    with pytest.raises(InputError, match=r"class folder .*void is empty"):
-        load_images(tmp_path / "set", cache)
+    (tmp_path / "set" / "bare").mkdir()
     (tmp_path / "set" / "void" / "notes.txt").write_text("hello")
-    with pytest.raises(InputError, match=r"notes\.txt cannot be read as an image"):
+    with pytest.raises(InputError, match=r"class folders without a picture: bare, void"):
         load_images(tmp_path / "set", cache)
-    (tmp_path / "set" / "void" / "notes.txt").unlink()
+    (tmp_path / "set" / "bare").rmdir()
     (tmp_path / "set" / "void" / "deeper").mkdir()
-    with pytest.raises(InputError, match="deeper is a folder"):
+    with pytest.raises(InputError, match=r"folders in its class folders: void/deeper") as caught:
         load_images(tmp_path / "set", cache)
+    assert caught.value.fix == "move them elsewhere"
     assert not list((cache.root / "scratch").glob("*"))
+
+
+def test_the_folder_above_the_class_folders_is_recognised(tmp_path: Path, cache: Cache):
+    for part in ("test", "train"):
+        picture(tmp_path / "set" / part / "daisy" / "a.png")
+    with pytest.raises(InputError, match="folders in its class folders") as caught:
+        load_images(tmp_path / "set", cache)
+    assert caught.value.fix.endswith(f"such as {tmp_path / 'set' / 'test'}")
+
+
+def test_stray_files_are_passed_by_and_counted(tmp_path: Path, cache: Cache):
+    folder = tmp_path / "set"
+    picture(folder / "daisy" / "a.png")
+    clean = load_images(folder, cache)
+    Image.new("RGB", (8, 8)).save(
+        folder / "daisy" / "b", "PNG"
+    )  # without an ending: known by its first bytes
+    (folder / "daisy" / "Thumbs.db").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512))
+    (folder / "daisy" / "notes.txt").write_text("P1 is the first plant")
+    (folder / "README").write_text("a README")
+    (folder / "ORIGIN").write_text("from somewhere")
+    picture(folder / "forgotten.jpg")
+    found = load_images(folder, cache)
+    assert (found.n, found.labels) == (2, (0, 0))
+    assert found.notes == (
+        "set: passed by 4 files with no picture: ORIGIN, README, daisy/Thumbs.db and 1 more",
+        "set: passed by 1 picture outside the class folders: forgotten.jpg",
+        "set: all pictures are of one class, daisy; accuracy on them cannot show what other classes are "
+        "taken for",
+    )
+    (folder / "daisy" / "b").unlink()
+    assert load_images(folder, cache).sha256 == clean.sha256
+
+
+def test_strays_in_a_flat_folder(tmp_path: Path, cache: Cache):
+    folder = tmp_path / "set"
+    picture(folder / "a.png")
+    (folder / "notes.txt").write_text("hello")
+    assert load_images(folder, cache).n == 1
+    (folder / "a.png").unlink()
+    with pytest.raises(InputError, match="there are no images") as caught:
+        load_images(folder, cache)
+    assert "notes.txt" in caught.value.why
+
+
+def test_all_files_that_cannot_be_read_are_named_at_once(tmp_path: Path, cache: Cache):
+    folder = tmp_path / "set"
+    picture(folder / "daisy" / "a.png")
+    for number in range(11):
+        (folder / "daisy" / f"bad{number:02}.jpg").write_bytes(b"no picture")
+    Image.fromarray(np.zeros((9, 9), np.uint16)).save(folder / "daisy" / "b16.png")
+    with pytest.raises(InputError, match="12 of 13 images cannot be read") as caught:
+        load_images(folder, cache)
+    reasons = caught.value.why
+    assert reasons.startswith("daisy/b16.png has pixels of mode I;16")
+    assert "daisy/bad08.jpg cannot be read as an image (" in reasons
+    assert reasons.endswith(" and 2 more")
+    assert str(tmp_path) not in reasons
+
+
+def oriented(path: Path, tag: int, pixels) -> Path:
+    exif = Image.Exif()
+    exif[0x0112] = tag
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels).save(path, exif=exif)
+    return path
+
+
+def test_pictures_are_turned_upright_by_their_orientation_tag(tmp_path: Path, cache: Cache):
+    pixels = np.random.default_rng(0).integers(0, 256, (300, 250, 3), np.uint8)
+    turned = oriented(tmp_path / "set" / "turned.png", 6, pixels)  # the camera was held upright
+    upright = np.rot90(pixels, -1)
+    scene = load_scene(turned, cache)
+    np.testing.assert_array_equal(np.load(scene.path), upright)
+    found = load_images(tmp_path / "set", cache, (250, 300))
+    np.testing.assert_array_equal(np.load(found.path)[0], upright)
+
+
+def test_a_damaged_tag_does_not_cost_the_picture(tmp_path: Path, cache: Cache):
+    pixels = np.zeros((230, 240, 3), np.uint8)
+    path = tmp_path / "a.jpg"
+    Image.fromarray(pixels).save(path, exif=b"Exif\x00\x00II*\x00\xff\xff\xff\xff")
+    assert np.load(load_scene(path, cache).path).shape == pixels.shape
 
 
 def test_names_that_cannot_be_shown_are_refused(tmp_path: Path, cache: Cache):

@@ -9,6 +9,7 @@ from PIL import Image
 
 from edgebench.errors import InputError, UsageError
 from edgebench.models.cache import Cache
+from edgebench.plan.build import build
 from edgebench.plan.config import RunConfig
 from edgebench.plan.material import Material, gather
 from edgebench.plan.models import resolve_sources
@@ -86,6 +87,33 @@ def test_images_come_at_the_models_size_and_apart_from_calibration(
     assert one.source.golden.origin == "5 calibration images"
     with pytest.raises(InputError, match="9 of the images are calibration images too"):
         material(session_cache, own_models / "tower.tflite", scene=scene, images=tested, calibration=tested)
+
+
+def test_what_is_to_be_known_of_the_pictures_is_noted_once(
+    own_models: Path, session_cache: Cache, scene: Path, tmp_path: Path
+):
+    tested = make_pictures(tmp_path / "test", 3)
+    for part in (tested, make_pictures(tmp_path / "calibration", 4)):
+        (part / "cat" / "notes.txt").write_text("no picture")
+    config = RunConfig.model_validate(
+        {
+            "device": ("cpu",),
+            "model": (str(own_models / "tower.tflite"),),
+            "scene": scene,
+            "patch": "40x20",
+            "images": tested,
+            "calibration": tmp_path / "calibration",
+        }
+    )
+    progress: list[str] = []
+    notes = build(config, session_cache, progress.append).plan.notes
+    for begin in (
+        "test: passed by 1 file",
+        "calibration: passed by 1 file",
+        "patches of 40 x 20 are resized",
+    ):
+        [note] = [note for note in notes if note.startswith(begin)]
+        assert progress.count(f"note: {note}") == 1
 
 
 def test_a_model_without_pictures_is_timed_with_samples(own_models: Path, session_cache: Cache, scene: Path):
