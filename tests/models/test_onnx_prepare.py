@@ -160,6 +160,7 @@ def test_a_smaller_precision_of_what_is_there_takes_no_tensorflow(
     assert {one.domain for one in onnx.load(artifact.path).opset_import} == {""}
     assert artifact.provenance["int8"]["exclude"] == sorted(exclude)
     assert (artifact.input.dtype, artifact.input.zero_point) == ("uint8", 127)
+    assert artifact.golden.reference == steps.OPTIMISED
 
 
 def test_a_file_is_the_same_whatever_was_made_before_it_and_users_files_are_converted_beside_it(
