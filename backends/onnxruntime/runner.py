@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 MOST_THREADS = 4
 CPU = "CPUExecutionProvider"
 
-# x86-64 processors without VNNI add two products in 16 bits, where uint8 activations times int8 weights overflow
-# without a word. With it the runtime takes other kernels there, and only there (level "extended" and above).
+# x86-64 processors without VNNI add two products of uint8 and int8 in 16 bits, which overflow without a word.
+# With it the runtime takes slower kernels there, and only there (at the levels "extended" and "all").
 NO_SATURATION = ("session.x64quantprecision", "1")
 
 DTYPES = {
@@ -151,7 +151,8 @@ def _session(runtime: Any, path: str, options: Dict[str, Any], threads: int) -> 
     settings.graph_optimization_level = getattr(
         runtime.GraphOptimizationLevel, LEVELS[options["optimisation"]]
     )
-    settings.add_session_config_entry(*NO_SATURATION)
+    if _uint8_activations(options):
+        settings.add_session_config_entry(*NO_SATURATION)
     extra = _pairs(options["provider_options"])
     wanted = [(provider, extra)] if extra else [provider]
     session = runtime.InferenceSession(path, settings, providers=wanted)
@@ -167,6 +168,13 @@ def _session(runtime: Any, path: str, options: Dict[str, Any], threads: int) -> 
     if disable:
         disable()
     return session
+
+
+def _uint8_activations(options: Dict[str, Any]) -> bool:
+    """Whether int8 was made with uint8 activations; with int8 ones nothing that matters overflows."""
+    if options["activations"] == "auto":
+        return bool(options["int8"] == "qoperator")
+    return bool(options["activations"] == "uint8")
 
 
 def _pairs(text: str) -> Dict[str, str]:

@@ -172,7 +172,7 @@ class SshLink:
                 write_all(into, data)
 
     def _opening(self, process: subprocess.Popen[bytes], awaited: str) -> Opening:
-        # A board that was there before is waited for by whoever lost it, who says so once and not at each try.
+        # A board that was there before is waited for by whoever lost it, who says so once.
         return Opening(process, self._timeout_s, "" if self._answered else awaited)
 
     def _heard(self, opening: Opening) -> dict[str, object]:

@@ -141,7 +141,7 @@ class StderrObserver:
 
 @contextmanager
 def warnings_noted(observer: Observer) -> Iterator[None]:
-    """What EdgeBench's own loggers warn of in the block, such as a board that is waited for, becomes a note."""
+    """What EdgeBench's own loggers warn of in the block becomes a note, such as a board waited for."""
     handler = _Noting(observer)
     logger = logging.getLogger("edgebench")
     logger.addHandler(handler)
