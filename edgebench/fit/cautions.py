@@ -10,6 +10,7 @@ import numpy as np
 
 from edgebench.fit.latency import SteadyPasses
 from edgebench.fit.telemetry import Observed
+from edgebench.fit.types import Accuracy
 from edgebench.stats import pacing
 from edgebench.stats.heat import heat, rise_together
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
@@ -21,7 +22,10 @@ from edgebench.store.records import SessionRecord
 
 
 def cautions(
-    records: Sequence[SessionRecord], steady: SteadyPasses, observed: Sequence[Observed] = ()
+    records: Sequence[SessionRecord],
+    steady: SteadyPasses,
+    observed: Sequence[Observed] = (),
+    accuracy: Accuracy | None = None,
 ) -> tuple[str, ...]:
     """The warnings of a trial: those of its figures, then what its sessions said themselves.
 
@@ -29,6 +33,7 @@ def cautions(
         records: all its sessions, failed ones too.
         steady: the steady passes of its finished sessions.
         observed: what telemetry saw in its finished sessions.
+        accuracy: of its artifact; None where there is none.
     """
     ok = [record for record in records if record.status == "ok"]
     found: list[Caution] = []
@@ -42,6 +47,7 @@ def cautions(
     found += _thermal(steady)
     found += _observed(observed)
     found += _missed(steady)
+    found += _guessing(accuracy)
     if count := sum(record.status == "golden_mismatch" for record in records):
         found.append(Caution(Flag.GOLDEN_MISMATCH, count=count, of=len(records)))
     if count := sum(record.golden is None for record in ok):
@@ -129,3 +135,12 @@ def _missed(steady: SteadyPasses) -> list[Caution]:
     if not count:
         return []
     return [Caution(Flag.DEADLINES_MISSED, count=count, of=len(late_s), ratio=max(late_s))]
+
+
+def _guessing(accuracy: Accuracy | None) -> list[Caution]:
+    """Whether a model that guesses could have been as often right."""
+    classes = 0 if accuracy is None else len(accuracy.class_names)
+    if accuracy is None or classes < 2 or accuracy.low > 1 / classes:
+        return []
+    what = f"1 of {classes} classes"
+    return [Caution(Flag.CHANCE, count=accuracy.k, of=accuracy.n, ratio=1 / classes, what=what)]

@@ -67,12 +67,14 @@ def _accuracy(summary: TrialSummary, requirement: Requirement, certainty: Certai
     found = summary.accuracy
     if found is None:
         return Figure(reason=summary.accuracy_reason or "accuracy was not taken")
+    notes = ["overlapping crops make it a little too narrow"] if found.overlapping else []
+    notes += [f"assumed of the input: {assumption}" for assumption in summary.assumed]
     return Figure(
         found.k / found.n,
         found.low,
         found.high,
         what=f"the whole Wilson interval of {found.k} of {found.n}",
-        note="overlapping crops make it a little too narrow" if found.overlapping else "",
+        note="; ".join(notes),
         lasting=True,  # taken once a trial
     )
 

@@ -164,10 +164,11 @@ class _Part:
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
-            warnings=cautions(self.records, steady, observed),
+            warnings=cautions(self.records, steady, observed, accuracy),
             said=said_by_sessions(self.records),
             timed=timed_with(scene),
             mark=trial.mark,
+            assumed=trial.assumed,
             failures=tuple(
                 _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
             ),

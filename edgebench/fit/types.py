@@ -172,6 +172,7 @@ class TrialSummary:
     failures: tuple[str, ...] = field(default=())
     timed: str = ""  # what a pass is, in words
     mark: str = ""  # what stands beside every figure, such as "on the CPU"
+    assumed: tuple[str, ...] = ()  # of the model's input, because neither the file nor the user says it
 
 
 @dataclass(frozen=True)

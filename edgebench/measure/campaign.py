@@ -287,6 +287,7 @@ def _trial_record(trial: PlannedTrial, made: Artifact | UnsupportedError, plan: 
         artifact_bytes=made.size_bytes,
         artifact_sha256=made.sha256,
         accuracy_reason=made.accuracy_reason,
+        assumed=made.assumed,
         mark=made.mark,
         provenance=made.provenance,
     )

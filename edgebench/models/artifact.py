@@ -75,6 +75,7 @@ class Artifact(_Record):
     provenance: dict[str, Any]  # weights_sha256, recipe, tools {name: version}, calibration {...}
     outputs: int | None = None  # scores a patch, where they are no classes or nobody named them
     accuracy_reason: str = ""  # why accuracy means nothing here, such as random weights
+    assumed: tuple[str, ...] = ()  # of the input, because neither the file nor the user says it
     mark: str = ""  # what has to stand beside every figure of it, such as "on the CPU"
     tensors: tuple[
         TensorInput, ...

@@ -69,7 +69,7 @@ class OwnModel:
         open_shapes: the inputs' shapes as the file has them, None where an axis is open.
         macs: multiply-accumulates of one call; None where they are not known.
         accuracy_reason: why there can be no accuracy; empty where there can be.
-        notes: what was assumed, one sentence each.
+        assumed: of the inputs, because neither the file nor the user says it; one sentence each.
     """
 
     precision: str
@@ -81,7 +81,7 @@ class OwnModel:
     open_shapes: tuple[tuple[int | None, ...], ...] = ()
     macs: int | None = None
     accuracy_reason: str = ""
-    notes: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
 
     @property
     def scores(self) -> int | None:
@@ -98,7 +98,7 @@ class OwnModel:
 
 def understand(facts: ModelFacts, choice: InputChoice, name: str) -> OwnModel:
     """What a file's inputs and outputs mean, by what it says and what the user said; pure."""
-    notes: list[str] = []
+    assumed: list[str] = []
     open_axes = any(length is None for tensor in facts.inputs for length in tensor.shape)
     open_batch = all(tensor.shape and tensor.shape[0] is None for tensor in facts.inputs)
     given = _given_shapes(facts, choice, name)
@@ -113,9 +113,9 @@ def understand(facts: ModelFacts, choice: InputChoice, name: str) -> OwnModel:
         elif facts.inputs[0].dtype not in PICTURE_DTYPES:
             why = f"its input is {facts.inputs[0].dtype}, which no picture is"
         else:
-            picture = _picture(facts, facts.inputs[0], layout, given.get(0), choice, notes)
+            picture = _picture(facts, facts.inputs[0], layout, given.get(0), choice, assumed)
     inputs = tuple(
-        _fixed(tensor, given.get(place), picture, notes) for place, tensor in enumerate(facts.inputs)
+        _fixed(tensor, given.get(place), picture, assumed) for place, tensor in enumerate(facts.inputs)
     )
     model = OwnModel(
         facts.precision,
@@ -132,7 +132,7 @@ def understand(facts: ModelFacts, choice: InputChoice, name: str) -> OwnModel:
     elif model.scores is None:
         outputs = ", ".join(_shown(tensor) for tensor in facts.outputs) or "none"
         why = f"its outputs ({outputs}) are not one row of scores"
-    return replace(model, accuracy_reason=why, notes=tuple(f"{name}: {note}" for note in notes))
+    return replace(model, accuracy_reason=why, assumed=tuple(assumed))
 
 
 def input_spec(
@@ -238,7 +238,7 @@ def _picture(
     layout: Literal["NHWC", "NCHW"],
     given: tuple[int, ...] | None,
     choice: InputChoice,
-    notes: list[str],
+    assumed: list[str],
 ) -> Picture:
     shape = given or tensor.shape
     found = (shape[1], shape[2]) if layout == "NHWC" else (shape[2], shape[3])
@@ -249,11 +249,11 @@ def _picture(
             raise UsageError(f"the model's input has a {which} of {side}, not {said}", fix="leave it out")
         sides.append(side or said or DEFAULT_SIDE)
         if side is None and said is None:
-            notes.append(f"its input leaves the {which} open: {DEFAULT_SIDE} is taken (--input-shape)")
+            assumed.append(f"a {which} of {DEFAULT_SIDE}, which the file leaves open (--input-shape)")
     divisors, offsets, told_by = _normalisation(facts, tensor, choice)
     if not told_by:
         told_by = "the default"
-        notes.append("nothing tells how it takes pixels: -1..1 is taken (--input-scale, --input-mean)")
+        assumed.append("pixels as -1..1, since the file does not say (--input-scale, --input-mean)")
     return Picture(layout, sides[0], sides[1], divisors, offsets, told_by)
 
 
@@ -280,7 +280,7 @@ def _normalisation(
 
 
 def _fixed(
-    tensor: TensorFacts, given: tuple[int, ...] | None, picture: Picture | None, notes: list[str]
+    tensor: TensorFacts, given: tuple[int, ...] | None, picture: Picture | None, assumed: list[str]
 ) -> Tensor:
     if picture is not None:
         middle = (picture.height, picture.width)
@@ -292,7 +292,7 @@ def _fixed(
         loose = [place for place, length in enumerate(tensor.shape) if length is None and place > 0]
         if loose and given is None:
             axes = ", ".join(str(place) for place in loose)
-            notes.append(f"axis {axes} of its input {tensor.name} is open: 1 is taken (--input-shape)")
+            assumed.append(f"1 for axis {axes} of {tensor.name}, which the file leaves open (--input-shape)")
     if prod(shape) > MAX_ELEMENTS:
         raise InputError(
             f"the input {tensor.name} of {list(shape)} is too large",

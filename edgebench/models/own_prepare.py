@@ -260,6 +260,7 @@ def _artifact(request: PrepareRequest, inputs: Mapping[str, Any], kept: Kept) ->
         class_names=names,
         outputs=None if names else len(scores[0]),
         accuracy_reason=model.accuracy_reason,
+        assumed=model.assumed,
         tensors=()
         if model.picture is not None
         else tuple(

@@ -48,7 +48,12 @@ class Chosen:
     def notes(self) -> tuple[str, ...]:
         """What was assumed of the file, and what is to be known of its calibration images."""
         model, calibration = self.source.model, self.source.calibration
-        return (*(model.notes if model else ()), *(calibration.notes if calibration else ()))
+        file = self.source.path.name if self.source.path else self.source.name
+        assumed = model.assumed if model else ()
+        return (
+            *(f"{file}: assumed of its input: {one}" for one in assumed),
+            *(calibration.notes if calibration else ()),
+        )
 
     @property
     def random(self) -> bool:

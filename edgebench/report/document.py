@@ -72,6 +72,7 @@ def _trial(summary: TrialSummary) -> dict[str, Any]:
         "failures": summary.failures,
         "timed": summary.timed,
         "mark": summary.mark,
+        "assumed": summary.assumed,
         "reasons": reasons(summary),
     }
 

@@ -46,6 +46,7 @@ def _row(one: TrialSummary, stages: Sequence[str]) -> dict[str, Any]:
         "batch": one.batch,
         "timed": one.timed,
         "mark": one.mark,
+        "assumed": "; ".join(one.assumed),
         "status": one.status,
         "reason": one.reason,
     }

@@ -233,6 +233,7 @@ def accuracy(summaries: Sequence[TrialSummary]) -> Table:
     for one in summaries:
         figure, scene, same = one.accuracy, one.scene_accuracy, one.agreement
         p = same.mcnemar_p if same else None
+        reason = one.accuracy_reason if figure is None else ""
         rows.append(
             (
                 names[one.key],
@@ -242,7 +243,7 @@ def accuracy(summaries: Sequence[TrialSummary]) -> Table:
                 words.right_of(scene),
                 f"{same.k}/{same.n}" if same else words.MISSING,
                 words.number(p, 2) if p is not None else words.MISSING,
-                words.plain(one.accuracy_reason) if figure is None else "",
+                words.plain("; ".join(filter(None, (reason, words.assumed(one))))),
             )
         )
     return without_empty(

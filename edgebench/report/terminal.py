@@ -61,7 +61,7 @@ def _figures(console: Console, target: str, group: Sequence[TrialSummary], names
                 names[summary.key],
                 words.interval(summary.image_s),
                 words.interval(summary.infer_s),
-                words.right_of(summary.accuracy),
+                _right_of(summary),
                 words.agreement(summary.agreement),
                 words.size(summary.memory_bytes),
             )
@@ -80,6 +80,12 @@ def _figures(console: Console, target: str, group: Sequence[TrialSummary], names
     for note in _notes(group, names):
         line(console, note, indent=2)
     console.print()
+
+
+def _right_of(summary: TrialSummary) -> str:
+    """`24/120`, with a star where a note below says what was assumed of the input."""
+    star = " *" if summary.accuracy is not None and summary.assumed else ""
+    return f"{words.right_of(summary.accuracy)}{star}"
 
 
 def _timed(group: Sequence[TrialSummary]) -> list[tuple[str, str]]:
@@ -103,6 +109,8 @@ def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
             ).append(label)
         if summary.ended is not None and summary.status == "done" and summary.ended.by != "sessions":
             told.setdefault(f"ended: {summary.ended.text}", []).append(label)
+        if assumed := words.assumed(summary):
+            told.setdefault(f"* {assumed}", []).append(label)
         if summary.accuracy is None and summary.image_s is not None:
             told.setdefault(f"no accuracy: {summary.accuracy_reason}", []).append(label)
         if summary.image_s is not None and summary.image_s.low is None and not summary.warnings:

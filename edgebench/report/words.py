@@ -116,6 +116,11 @@ def right_of(accuracy: Accuracy | None) -> str:
     return MISSING if accuracy is None else f"{accuracy.k}/{accuracy.n}"
 
 
+def assumed(summary: TrialSummary) -> str:
+    """What was assumed of the input of a trial's model, or nothing."""
+    return f"assumed of its input: {'; '.join(summary.assumed)}" if summary.assumed else ""
+
+
 def agreement(figure: Agreement | None) -> str:
     """`99.6 %` of the patches predicted as the fp32 variant predicts them."""
     return MISSING if figure is None or figure.n == 0 else percent(figure.k / figure.n)

@@ -30,6 +30,10 @@ class Flag(Enum):
     DEADLINES_MISSED = (
         "{count} of {of} paced passes were not done when the next was due; the worst was {ratio:.3f} s late"
     )
+    CHANCE = (
+        "accuracy is no better than chance: {count} of {of} right, and guessing {what} gives {ratio:.1%}; "
+        "check how pixels become numbers (--input-scale, --input-mean) and the order of --labels"
+    )
     GOLDEN_MISMATCH = "outputs differ from the golden scores in {count} of {of} sessions, which were ended"
     GOLDEN_ABSENT = "the outputs of {count} of {of} sessions were not checked against golden patches"
     EXTRAPOLATED = "extrapolated: {count} of {of} passes covered fewer patches than the image has"

@@ -109,6 +109,7 @@ class TrialRecord(_Record):
     images: ImagesRecord | None = None  # None: the experiment's, or none where `images_reason` says why
     images_reason: str = ""
     accuracy_reason: str = ""  # why accuracy means nothing for this model
+    assumed: tuple[str, ...] = ()  # of its input, because neither the file nor the user says it
     mark: str = ""  # what stands beside every figure of it, such as "on the CPU"
     provenance: dict[str, Any] = {}  # of the artifact: weights, recipe, tools, what a compiler said
 

@@ -2,6 +2,8 @@ import pytest
 
 from edgebench.fit.cautions import cautions
 from edgebench.fit.latency import SteadyPasses
+from edgebench.fit.types import Accuracy
+from edgebench.stats.proportion import wilson
 from edgebench.store.records import Failure, GoldenCheck, SessionRecord
 
 GOLDEN = GoldenCheck(max_abs_diff=0.0, tolerance=0.001, top1_equal=5, n=5, reference="reference kernels")
@@ -64,6 +66,31 @@ def test_a_calm_trial_has_none():
 )
 def test_each_doubt_is_said(records, steady, said):
     assert [said in sentence for sentence in cautions(records, steady)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("k", "classes", "warned"),
+    [
+        (24, 5, True),
+        (29, 5, True),
+        (33, 5, False),
+        (107, 5, False),
+        (3, 5, True),
+        (24, 1, False),
+        (24, 0, False),
+    ],
+)
+def test_accuracy_that_guessing_reaches_is_a_warning(k, classes, warned):
+    low, high = wilson(k, 120)
+    accuracy = Accuracy(k, 120, low, high, class_names=tuple("abcde"[:classes]))
+    sentences = cautions(THREE, CALM, accuracy=accuracy)
+    assert len(sentences) == warned
+    if warned:
+        assert (
+            f"no better than chance: {k} of 120 right, and guessing 1 of 5 classes gives 20.0%"
+            in sentences[0]
+        )
+        assert "--input-scale" in sentences[0]
 
 
 def test_a_tail_and_groups_of_sessions_are_told_with_their_figures():

@@ -172,7 +172,7 @@ def test_a_file_is_the_same_whatever_was_made_before_it_and_users_files_are_conv
         prepare, "run_jobs", lambda module, jobs, *rest: run_jobs(module, jobs, *rest, processes=1)
     )
     tower = source_of(own_models / "tower.keras", session_cache, calibration=pictures)
-    saved = source_of(own_models / "tower_saved", session_cache, choice=InputChoice(scale=(1.0,)))
+    saved = source_of(own_models / "tower_saved", session_cache)
     two = source_of(own_models / "two.keras", session_cache)
     elsewhere = Cache(tmp_path)
     orders = [
@@ -190,6 +190,7 @@ def test_a_file_is_the_same_whatever_was_made_before_it_and_users_files_are_conv
     assert [one["step"] for one in int8.provenance["checks"]] == ["export", "int8"]
     assert from_saved.golden.reference == "TensorFlow float32"
     assert from_saved.outputs == 3
+    assert "-1..1" in from_saved.assumed[0] and fp32.assumed == int8.assumed == ()
     assert sorted(tensor.shape for tensor in pair.tensors) == [(1, 2, 4), (1, 6)]
     assert (pair.outputs, len(pair.golden.scores)) == (6, 4)
     shapes = [tuple(one.shape) for one in running.open_session(pair.path).get_inputs()]

@@ -54,11 +54,11 @@ def test_a_picture_is_known_by_its_three_channels(shape, layout, size):
 
 
 def test_open_sides_take_the_default_and_say_so_or_what_was_given():
-    assert any("224" in note for note in known(tensor(1, None, None, 3)).notes)
+    assert any("224" in text for text in known(tensor(1, None, None, 3)).assumed)
     given = known(tensor(1, None, None, 3), choice=input_choice(shapes=("1,64,48,3",)))
     assert given.picture is not None
     assert (given.picture.height, given.picture.width) == (64, 48)
-    assert not any("224" in note for note in given.notes)
+    assert not any("224" in text for text in given.assumed)
 
 
 def test_where_either_axis_could_be_the_channels_the_layout_decides():
@@ -70,11 +70,11 @@ def test_where_either_axis_could_be_the_channels_the_layout_decides():
         assert (picture.height, picture.width) == size
 
 
-def test_nothing_that_tells_the_normalisation_is_noted():
+def test_a_normalisation_that_nothing_tells_is_assumed():
     model = known(tensor(1, 8, 8, 3))
     assert model.picture is not None
     assert (model.picture.divisors, model.picture.offsets) == ((127.5,), (-1.0,))
-    assert any("-1..1 is taken" in note for note in model.notes)
+    assert any("-1..1" in text and "--input-scale" in text for text in model.assumed)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_normalisation_is_read_from_the_model(given, operations, divisor, offset
     assert model.picture.divisors == (pytest.approx(divisor),)
     assert model.picture.offsets == (pytest.approx(offset),)
     assert model.picture.told_by == by
-    assert model.notes == ()
+    assert model.assumed == ()
 
 
 def test_the_user_says_the_normalisation_channel_by_channel():
@@ -134,11 +134,11 @@ def test_what_takes_no_picture_has_no_accuracy_with_the_reason(inputs, why):
 def test_open_axes_of_other_inputs_are_one_and_noted_or_given():
     model = known(tensor(None, None, name="tokens", dtype="int32"))
     assert model.inputs[0].shape == (1, 1)
-    assert any("tokens" in note for note in model.notes)
+    assert any("tokens" in text for text in model.assumed)
     choice = input_choice(shapes=("tokens=1,128",))
     model = known(tensor(None, None, name="serving_default_tokens:0", dtype="int32"), choice=choice)
     assert model.inputs[0].shape == (1, 128)
-    assert model.notes == ()
+    assert model.assumed == ()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import pytest
 
 from edgebench.fit.judgement import Judged
 from edgebench.fit.types import Ended, TrialSummary, Verdict
+from edgebench.report import tables
+from edgebench.report.spreadsheet import export_csv
 from edgebench.report.terminal import make_console, print_result
 from tests.fit.summaries import summary
 from tests.report import samples
@@ -82,6 +84,20 @@ def test_missing_figures_and_their_reasons() -> None:
     assert "0.25 fp16: failed: killed by SIGSEGV" in text
     assert "no accuracy: the images are of other classes" in text
     assert "verdicts" not in text
+
+
+def test_what_was_assumed_of_the_input_stands_at_the_accuracy() -> None:
+    summaries = [
+        samples.summary(accuracy=samples.accuracy(24, 120), assumed=("pixels as -1..1 (--input-scale)",)),
+        samples.summary(0.5),
+    ]
+    text = printed(summaries, [])
+    assert "24/120 *" in text and "954/1000 *" not in text
+    assert "0.25 int8: * assumed of its input: pixels as -1..1 (--input-scale)" in text
+    first, second = tables.accuracy(summaries).rows
+    assert first[-1] == "assumed of its input: pixels as -1..1 (--input-scale)"
+    assert second[-1] == ""
+    assert "pixels as -1..1 (--input-scale)" in export_csv(summaries, [])
 
 
 def test_verdicts_alone_still_say_what_was_not_measured() -> None:

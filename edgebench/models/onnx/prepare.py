@@ -274,6 +274,7 @@ def _artifact(
         class_names=names,
         outputs=None if names else len(scores[0]),
         accuracy_reason=subject.accuracy_reason,
+        assumed=subject.assumed,
         tensors=subject.tensors,
         golden=Golden(
             patches=golden.path,

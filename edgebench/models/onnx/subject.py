@@ -58,6 +58,7 @@ class Subject:
         precision: of the file that the chain begins with, fp32 where that is made by it.
         ours: whether the chain begins with TensorFlow, and not with a user's .onnx.
         tensors: the inputs of a model that takes no picture.
+        assumed: of the inputs, because neither the file nor the user says it.
         calibration: None where there is nothing to calibrate int8 with, for the reason in `uncalibrated`.
     """
 
@@ -73,6 +74,7 @@ class Subject:
     golden: GoldenPatches
     calibration: Images | None
     uncalibrated: str = ""
+    assumed: tuple[str, ...] = ()
     tensors: tuple[TensorInput, ...] = ()
 
 
@@ -172,6 +174,7 @@ def _file(request: PrepareRequest) -> Subject:
         weights_sha256=source.sha256,
         class_names=source.class_names or (),
         accuracy_reason=model.accuracy_reason,
+        assumed=model.assumed,
         golden=_golden(source),
         calibration=None if spec is None else _calibration(source),
         uncalibrated="" if spec else model.accuracy_reason,
