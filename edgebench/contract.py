@@ -241,6 +241,8 @@ class MeasurePlan:
         passes: steady passes, where `sustained_s` does not say how long they go on.
         period_s: a steady pass every so many seconds, as a camera delivers; None for back to back.
         sustained_s: steady passes for so long, on the device's clock, instead of a number of them.
+        images: what is predicted after the passes; None where accuracy is not wanted, or was taken by an
+            earlier session. A device has room for them before its first pass.
     """
 
     scene: Scene
@@ -249,6 +251,7 @@ class MeasurePlan:
     warmup_cap: int = 300
     period_s: float | None = None
     sustained_s: float | None = None
+    images: ImageSet | None = None
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,10 @@ class UnavailableError(EdgeBenchError):
     """A device, meter or runtime that is not there; `fix` says how to get it."""
 
 
+class DiskFullError(UnavailableError):
+    """A board's disk that has no room for what has to be placed there."""
+
+
 class NoPermissionError(EdgeBenchError):
     """A device or meter that is there and may not be read; `fix` says how to allow it."""
 
@@ -65,7 +69,7 @@ class SessionError(EdgeBenchError):
 
     Args:
         status: one of `crash`, `timeout`, `out_of_memory`, `lost_connection`, `protocol_error`,
-            `load_failed`, `golden_mismatch`, `error`.
+            `disk_full`, `load_failed`, `golden_mismatch`, `error`.
         stage: where it happened: `start`, `load`, `golden`, `scene`, `measure`, `predict`, `stop`.
         signal: the signal's name where one ended the worker, such as `SIGSEGV`.
         stderr_tail: the last lines of what the worker wrote to stderr.

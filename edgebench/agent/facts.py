@@ -12,7 +12,9 @@ import sys
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from . import hardware
+from .bootstrap import board_folder
 from .clock import resolution_ns
+from .files import FileStore
 from .packages import packages
 from .reading import Absent, field, text
 
@@ -87,8 +89,11 @@ def _cpu(root: str) -> str:
 
 
 def _disk(root: str) -> int:
-    there = os.statvfs(os.path.expanduser("~"))
-    return there.f_bavail * there.f_frsize
+    return FileStore(board_folder()).free_bytes()
+
+
+def _kept(root: str) -> int:
+    return FileStore(board_folder()).kept_bytes()
 
 
 def _kilobytes(name: str) -> "Callable[[str], int]":
@@ -142,6 +147,7 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "memory_bytes": _kilobytes("MemTotal"),
     "memory_available_bytes": _kilobytes("MemAvailable"),
     "disk_available_bytes": _disk,
+    "disk_kept_bytes": _kept,
     "os": lambda root: field(root, "etc/os-release", "PRETTY_NAME"),
     "kernel": lambda root: "{} {}".format(platform.system(), platform.release()),
     "machine": lambda root: platform.machine(),

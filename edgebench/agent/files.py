@@ -74,6 +74,19 @@ class FileStore:
             raise
         return path
 
+    def free_bytes(self) -> int:
+        """What the user may still write on the disk that holds the folder, or would hold it."""
+        folder = os.path.abspath(self._folder)
+        while not os.path.isdir(folder):
+            folder = os.path.dirname(folder)
+        disk = os.statvfs(folder)
+        return disk.f_bavail * disk.f_frsize
+
+    def kept_bytes(self) -> int:
+        """The size of all files that EdgeBench put here."""
+        ours = [name for name in _listed(self._folder) if _OURS.match(name)]
+        return sum(os.lstat(os.path.join(self._folder, name)).st_size for name in ours)
+
     def forget(self) -> None:
         """Drop a file that has not come whole."""
         if self._coming is not None:

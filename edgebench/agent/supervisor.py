@@ -162,6 +162,8 @@ class Supervisor:
             return {"facts": board_facts()}
         if operation == "have":
             return {"path": self._files.have(message["name"])}
+        if operation == "room":
+            return {"free_bytes": self._files.free_bytes()}
         if operation == "put":
             return {"path": self._files.put(message["name"], message["offset"], payload, message["last"])}
         if operation == "lock":

@@ -11,13 +11,13 @@ from edgebench import stopping
 from edgebench.agent import frames
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.contract import Json, SessionSettings
-from edgebench.errors import EdgeBenchError, UnavailableError
+from edgebench.errors import DiskFullError, EdgeBenchError, UnavailableError
 from edgebench.link.agent_session import AgentSession, Explain, unexplained
 from edgebench.link.base import Link
 from edgebench.link.board_lock import take_lock
 from edgebench.link.cleaning import Cleaned, clean_board
 from edgebench.link.connection import Connection, LinkLost, unavailable
-from edgebench.link.failures import lost_before
+from edgebench.link.failures import from_placing, lost_before
 from edgebench.link.placing import Placer
 from edgebench.link.replies import Hello, checked
 from edgebench.link.timeouts import Timeouts
@@ -104,6 +104,8 @@ class AgentDevice:
                 self._take_lock(connection)
         except (LinkLost, ProtocolError) as error:
             raise lost_before(str(error)) from error
+        except DiskFullError as error:
+            raise from_placing(error, "start") from error
         except EdgeBenchError as error:
             raise lost_before(": ".join(part for part in (error.what, error.why) if part)) from error
         return AgentSession(
@@ -149,6 +151,8 @@ class AgentDevice:
         while True:
             try:
                 found = self._connect()
+            except DiskFullError:
+                raise  # it is back, and waiting frees no space
             except UnavailableError:
                 left = deadline - time.monotonic()
                 if left <= 0:

@@ -20,10 +20,10 @@ from edgebench.contract import (
     Scores,
     SessionSettings,
 )
-from edgebench.errors import SessionError
+from edgebench.errors import NoPermissionError, SessionError, UnavailableError
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
-from edgebench.link.failures import from_end, from_link, from_protocol, from_reply
+from edgebench.link.failures import from_end, from_link, from_placing, from_protocol, from_reply
 from edgebench.link.placing import Placer
 from edgebench.link.replies import (
     Ended,
@@ -211,6 +211,9 @@ class AgentSession:
         second one ends at once.
         """
         with self._told("scene"):
+            # Known before the first pass: a disk that is too small for the images costs no measuring.
+            images = [(plan.images.path, plan.images.sha256)] if plan.images else []
+            self._placer.require_room([(plan.scene.path, plan.scene.sha256), *images])
             path = self._placer.place(plan.scene.path, plan.scene.sha256)
         self._call("scene", "scene", self._timeouts.scene, path=path, **plan.scene.grid)
         try:
@@ -407,6 +410,8 @@ class AgentSession:
             raise self._explain(error) or error from None
         except LinkLost as error:
             raise from_link(error, stage) from None
+        except (UnavailableError, NoPermissionError) as error:
+            raise from_placing(error, stage) from None
         except ProtocolError as error:
             raise from_protocol(error, stage, self._stderr_tail) from None
 

@@ -58,6 +58,7 @@ class BoardFacts(BaseModel):
     memory_bytes: Annotated[Bytes | None, Unless] = None
     memory_available_bytes: Annotated[Bytes | None, Unless] = None
     disk_available_bytes: Annotated[Bytes | None, Unless] = None
+    disk_kept_bytes: Annotated[Bytes | None, Unless] = None
     os: Annotated[Text | None, Unless] = None
     kernel: Annotated[Text | None, Unless] = None
     machine: Annotated[Text | None, Unless] = None

@@ -8,12 +8,14 @@ from edgebench.contract import Finding, Json, Target
 from edgebench.errors import EdgeBenchError
 from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.power_mode import require_power_mode
+from edgebench.link.ssh_failures import NO_ROOM_FOR_FILES
 
 MOST_LOAD_A_CORE = 0.25
 LEAST_MEMORY_BYTES = 1 << 30
 COARSEST_CLOCK_NS = 1000.0
 HOT_C = 80.0
 LEAST_DISK_BYTES = 256 << 20
+SCENE_BYTES = 4512 * 4512 * 3  # of the shipped scene, with which a run without --scene begins
 USB3_MBPS = 5000.0
 OLDEST_PYTHON = (3, 6)
 
@@ -97,7 +99,7 @@ def missing_findings(facts: Mapping[str, Json], runtimes: Sequence[str], target:
     findings = [_python(known), _package(known.packages or {}, ("numpy",), python)]
     if runtimes:
         findings.append(_package(known.packages or {}, runtimes, python))
-    findings.append(_disk(known.disk_available_bytes))
+    findings.append(_disk(known.disk_available_bytes, known.disk_kept_bytes))
     findings += [accelerator_finding(one) for one in known.usb_accelerators or ()]
     if target.power_mode is not None:
         findings.append(_power_mode(facts, target))
@@ -128,14 +130,19 @@ def _package(installed: Mapping[str, str], names: Sequence[str], python: str) ->
     )
 
 
-def _disk(available: int | None) -> Finding:
+def _disk(available: int | None, kept: int | None) -> Finding:
     if available is None:
         return Finding("warning", "disk", "free space cannot be read", "see that 256 MiB are free")
     text = f"{available / (1 << 20):.0f} MiB free"
-    if available < LEAST_DISK_BYTES:
-        fix = "free some: scene, images and artifacts are kept in the cache folder there"
-        return Finding("warning", "disk", text, fix)
-    return Finding("ok", "disk", text)
+    if kept:
+        text += f" beside {kept / (1 << 20):.0f} MiB that EdgeBench keeps"
+    if available >= LEAST_DISK_BYTES:
+        return Finding("ok", "disk", text)
+    # A scene may be among what is kept: then only what is new needs room.
+    if available < SCENE_BYTES and (kept or 0) < SCENE_BYTES:
+        text += f": no room for the scene, which takes {SCENE_BYTES / (1 << 20):.0f} MiB"
+        return Finding("error", "disk", text, NO_ROOM_FOR_FILES)
+    return Finding("warning", "disk", f"{text}: scene, images and artifacts go there", NO_ROOM_FOR_FILES)
 
 
 def accelerator_finding(one: UsbAccelerator) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from edgebench.agent.frames import ProtocolError
-from edgebench.errors import SessionError
+from edgebench.errors import DiskFullError, EdgeBenchError, SessionError
 from edgebench.link.connection import LinkLost, NoAnswer
 from edgebench.link.replies import Ended
 
@@ -119,6 +119,12 @@ def from_link(error: LinkLost, stage: str) -> SessionError:
         why=str(error),
         fix="check the device and its connection, then --resume",
     )
+
+
+def from_placing(error: EdgeBenchError, stage: str) -> SessionError:
+    """A file that the session needs cannot be placed on the device."""
+    status = "disk_full" if isinstance(error, DiskFullError) else "error"
+    return SessionError(error.what, status=status, stage=stage, why=error.why, fix=error.fix)
 
 
 def lost_before(why: str) -> SessionError:

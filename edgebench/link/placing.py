@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 
 from edgebench.agent.frames import Frame
 from edgebench.link.connection import Connection
-from edgebench.link.ssh_failures import not_placed
+from edgebench.link.replies import Room, checked
+from edgebench.link.ssh_failures import disk_full, not_placed
 from edgebench.models.cache import sha256_file
 
 PIECE_BYTES = 1 << 20
 AHEAD = 4
 """Pieces on their way that nobody has confirmed: enough that no link waits for an answer between two."""
+
+SPARE_BYTES = 1 << 20
+"""What has to stay free beside the files: notes about them, probes, and what else runs there."""
 
 
 class Placer:
@@ -42,11 +47,32 @@ class Placer:
             self._placed[path, sha256] = known
         return known
 
+    def require_room(self, files: Sequence[tuple[Path, str | None]]) -> None:
+        """DiskFullError where the device's disk cannot hold those of the files that it has not yet.
+
+        Args:
+            files: each with its SHA-256 where that is known.
+        """
+        if self._shares_files:
+            return
+        missing = [path for path, sha256 in files if not self._there(path, _name(path, sha256))]
+        needed_bytes = sum(path.stat().st_size for path in missing)
+        if not needed_bytes:
+            return
+        free_bytes = checked(
+            Room, self._connection.request({"op": "room"}, self._timeout_s).message
+        ).free_bytes
+        if free_bytes < needed_bytes + SPARE_BYTES:
+            needed, free = (f"{size / (1 << 20):.1f} MiB" for size in (needed_bytes, free_bytes))
+            raise disk_full(self._name, f"{needed} have to be placed there, {free} are free")
+
+    def _there(self, path: Path, name: str) -> str:
+        """Where the device has the file already; nothing where it has not."""
+        return self._path(self._connection.request({"op": "have", "name": name}, self._timeout_s), path)
+
     def _send(self, path: Path, sha256: str | None) -> str:
-        suffix = path.suffix.lower()
-        name = (sha256 or sha256_file(path)) + (suffix if suffix[1:].isalnum() and len(suffix) <= 12 else "")
-        there = self._connection.request({"op": "have", "name": name}, self._timeout_s)
-        if path_there := self._path(there, path):
+        name = _name(path, sha256)
+        if path_there := self._there(path, name):
             return path_there
         size = path.stat().st_size
         waiting: deque[int] = deque()
@@ -72,3 +98,9 @@ class Placer:
             what = f"{path.name}: {str(known.get('what', ''))[:500]}"
             raise not_placed(what, known.get("errno"), self._name)
         return str(frame.message.get("path") or "")
+
+
+def _name(path: Path, sha256: str | None) -> str:
+    """What the file is called on the device."""
+    suffix = path.suffix.lower()
+    return (sha256 or sha256_file(path)) + (suffix if suffix[1:].isalnum() and len(suffix) <= 12 else "")

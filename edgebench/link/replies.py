@@ -28,6 +28,12 @@ class Hello(Reply):
     platform: str
 
 
+class Room(Reply):
+    """What is free on the disk that holds the board's folder."""
+
+    free_bytes: Count
+
+
 class Clock(Reply):
     """The device's monotonic clock."""
 
@@ -174,7 +180,15 @@ def scores_in(data: bytes, reply: Scored, patches: int, classes: int) -> NDArray
     return np.frombuffer(data, "<f4").astype(np.float32).reshape(patches, classes)
 
 
-_STATUSES = {"error", "load_failed", "out_of_memory", "timeout", "lost_connection", "protocol_error"}
+_STATUSES = {
+    "error",
+    "load_failed",
+    "out_of_memory",
+    "timeout",
+    "lost_connection",
+    "disk_full",
+    "protocol_error",
+}
 
 
 def failure_in(frame: Frame) -> tuple[str, str] | None:

@@ -21,7 +21,7 @@ from edgebench.agent.frames import write_all
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link.address import check_address
 from edgebench.link.opening import Opening, OpeningFailed
-from edgebench.link.ssh_failures import no_python, not_connected, not_placed
+from edgebench.link.ssh_failures import NO_ROOM_FOR_THE_AGENT, no_python, not_connected, not_placed
 
 ENVIRONMENT = "EDGEBENCH_SSH_CONFIG"
 CONNECT_S = 15
@@ -167,7 +167,8 @@ class SshLink:
             write_all(into, ascii(source).encode() + b"\n")
         while (said := self._heard(opening))["state"] != "ready":
             if said["state"] != "send":
-                raise not_placed(str(said.get("what", ""))[:500], said.get("errno"), self.name)
+                what = str(said.get("what", ""))[:500]
+                raise not_placed(what, said.get("errno"), self.name, NO_ROOM_FOR_THE_AGENT)
             with contextlib.suppress(BrokenPipeError):
                 write_all(into, data)
 

@@ -7,11 +7,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError
+from edgebench.errors import DiskFullError, EdgeBenchError, NoPermissionError, UnavailableError
 from edgebench.link.opening import OpeningFailed
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+_FREE_SPACE = "free space there{}, or set EDGEBENCH_BOARD_DIR there to a folder on a larger disk"
+NO_ROOM_FOR_FILES = _FREE_SPACE.format(" (edgebench targets clean removes what EdgeBench keeps)")
+NO_ROOM_FOR_THE_AGENT = _FREE_SPACE.format("")  # which is what cleans
 
 
 @dataclass(frozen=True)
@@ -148,23 +152,20 @@ def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> E
     )
 
 
-def not_placed(what: str, number: object, address: str) -> EdgeBenchError:
+def not_placed(what: str, number: object, address: str, make_room: str = NO_ROOM_FOR_FILES) -> EdgeBenchError:
     """Why the agent, or a file, cannot be written on the board.
 
     Args:
         what: the board's words.
         number: its errno, where it gave one.
         address: for the message.
+        make_room: the fix where its disk is full.
     """
     what = "; ".join(_printable(what))
     if not isinstance(number, int):
         number = None
     if number in _FULL:
-        return UnavailableError(
-            f"the disk of {address} is full",
-            why=what,
-            fix="free space there, or set EDGEBENCH_BOARD_DIR there to a folder on a larger disk",
-        )
+        return disk_full(address, what, make_room)
     if number in _READ_ONLY:
         return NoPermissionError(
             f"the cache folder of {address} cannot be written",
@@ -174,6 +175,11 @@ def not_placed(what: str, number: object, address: str) -> EdgeBenchError:
     return UnavailableError(
         f"files cannot be placed on {address}", why=what, fix="free space on the device, or try again"
     )
+
+
+def disk_full(address: str, why: str, make_room: str = NO_ROOM_FOR_FILES) -> DiskFullError:
+    """There is no room on the board for what has to be placed there."""
+    return DiskFullError(f"the disk of {address} is full", why=why, fix=make_room)
 
 
 def _known_as(host: str) -> str:

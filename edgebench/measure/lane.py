@@ -197,8 +197,8 @@ class Lane:
                 passes=plan.passes,
                 period_s=plan.period_s,
                 sustained_s=plan.sustained_s,
+                images=None if self.standing[trial.key].has_images else plan.images_of(trial),
             ),
-            images=None if self.standing[trial.key].has_images else plan.images_of(trial),
         )
 
     def _measure(self, turn: Turn) -> Measured:

@@ -12,7 +12,6 @@ from typing import Any
 from edgebench.contract import (
     Channel,
     Device,
-    ImageSet,
     MeasurePlan,
     Pass,
     ProbeChunk,
@@ -21,7 +20,7 @@ from edgebench.contract import (
     Session,
     SessionSettings,
 )
-from edgebench.errors import EdgeBenchError, SessionError
+from edgebench.errors import DiskFullError, EdgeBenchError, SessionError
 from edgebench.measure import golden
 from edgebench.models.artifact import Artifact
 from edgebench.store import tables
@@ -40,7 +39,6 @@ class Job:
     artifact: Artifact
     settings: SessionSettings
     plan: MeasurePlan
-    images: ImageSet | None  # None where accuracy is not wanted, or was taken by an earlier session
 
 
 @dataclass
@@ -127,7 +125,7 @@ def unreached_session(job: Job, error: EdgeBenchError) -> Measured:
         trial=job.key,
         n=job.n,
         round=job.round,
-        status="lost_connection",
+        status="disk_full" if isinstance(error, DiskFullError) else "lost_connection",
         started_utc=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         duration_s=0.0,
         failure=Failure(
@@ -154,10 +152,10 @@ def _drive(session: Session, job: Job, got: _Gathered) -> None:
             got.passes.append(one)
             got.chunks += session.probe_chunks()
             got.device_s += one.image_ns / 1e9
-    if job.images is not None:
+    if job.plan.images is not None:
         got.stage = "predict"
         with _timed(got):
-            got.image_scores = session.predict(job.images)
+            got.image_scores = session.predict(job.plan.images)
 
 
 @contextmanager
@@ -204,8 +202,8 @@ def _tables(got: _Gathered, job: Job) -> SessionTables:
     parts = []
     if scene_scores is not None:
         parts.append(tables.prediction_rows("scene", scene_scores, job.plan.scene.labels))
-    if got.image_scores is not None and job.images is not None:
-        parts.append(tables.prediction_rows("images", got.image_scores, job.images.labels))
+    if got.image_scores is not None and job.plan.images is not None:
+        parts.append(tables.prediction_rows("images", got.image_scores, job.plan.images.labels))
     if parts:
         made.predictions = tables.concat(parts)
     return made

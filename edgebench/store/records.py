@@ -27,6 +27,7 @@ SessionStatus = Literal[
     "timeout",
     "out_of_memory",
     "lost_connection",
+    "disk_full",
     "protocol_error",
     "load_failed",
     "golden_mismatch",

@@ -145,3 +145,11 @@ def test_a_missing_piece_is_named(store):
 def test_only_hashes_are_names(store, name):
     with pytest.raises(ValueError, match="not a file name"):
         store.have(name)
+
+
+def test_how_much_room_there_is_and_what_is_kept(store, folder, tmp_path):
+    assert store.free_bytes() > 0 and not folder.exists()
+    assert store.kept_bytes() == 0
+    path = store.put(NAME, 0, DATA, last=True)
+    (folder / "notes.txt").write_text("somebody else's")
+    assert store.kept_bytes() == len(DATA) + os.path.getsize(path + ".ok")

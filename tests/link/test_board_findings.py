@@ -79,7 +79,12 @@ def test_a_board_with_everything_is_well():
         ({"python_bits": 32}, "warning", "32 bits", "64-bit"),
         ({"packages": {"tflite-runtime": "2.5.0"}}, "error", "numpy is not found", "-m pip install numpy"),
         ({"packages": {"numpy": "1.19.5"}}, "error", "ai-edge-litert or tflite-runtime", "install ai-edge"),
-        ({"disk_available_bytes": 10 << 20}, "warning", "10 MiB", "free some"),
+        ({"disk_available_bytes": 100 << 20}, "warning", "100 MiB", "targets clean"),
+        ({"disk_available_bytes": 10 << 20}, "error", "no room for the scene", "targets clean"),
+        (
+            {"disk_available_bytes": 10 << 20, "disk_kept_bytes": 90 << 20},
+            "warning", "10 MiB free beside 90 MiB that EdgeBench keeps", "targets clean",
+        ),
         (
             {"usb_accelerators": [{"id": "18d1:9302", "name": "Coral", "speed_mbps": 480.0}]},
             "warning", "USB 2", "USB 3 port",

@@ -1,10 +1,12 @@
 """A device that does not share the host's files is sent them, each once."""
 
+import psutil
 import pytest
 
-from edgebench.errors import UnavailableError
+from edgebench.errors import DiskFullError, SessionError, UnavailableError
 from edgebench.link import placing
 from edgebench.link.placing import Placer
+from edgebench.measure.session import Job, measure_session
 
 
 @pytest.fixture
@@ -56,3 +58,48 @@ def test_a_file_that_is_not_what_it_was_called(rig, far, tmp_path):
     with pytest.raises(UnavailableError, match="cannot be placed") as caught:
         Placer(far._connection, False, 30.0).place(other, rig.artifact().sha256)
     assert "damaged" in caught.value.why
+
+
+def test_room_is_asked_for_before_the_first_pass(rig, far, tmp_path, monkeypatch):
+    monkeypatch.setattr(placing, "SPARE_BYTES", 1 << 60)  # no disk has so much
+    plan = rig.plan(passes=1, images=rig.images)
+    measured = measure_session(far, Job("k" * 16, 0, 0, rig.artifact(), rig.settings(), plan), {})
+    record = measured.record
+    assert record.failure is not None
+    assert (record.status, record.failure.stage) == ("disk_full", "scene")
+    assert "3.5 MiB have to be placed there" in record.failure.why
+    assert "edgebench targets clean" in record.failure.fix
+    assert record.golden is not None and record.cold["load_s"] is not None
+    placed = {path.name[:64] for path in (tmp_path / "device").iterdir()}
+    assert not placed & {rig.scene.sha256, rig.images.sha256}
+
+
+def test_what_is_there_needs_no_room(rig, far, monkeypatch):
+    placer = Placer(far._connection, False, 30.0)
+    scene = (rig.scene.path, rig.scene.sha256)
+    placer.place(*scene)
+    monkeypatch.setattr(placing, "SPARE_BYTES", 1 << 60)
+    placer.require_room([scene])
+    with pytest.raises(DiskFullError, match="the disk of nano is full"):
+        Placer(far._connection, False, 30.0, "nano").require_room([scene, (rig.images.path, None)])
+
+
+def test_a_disk_that_fills_with_the_images_keeps_what_was_measured(rig, far):
+    with pytest.raises(SessionError) as caught, far.session(rig.artifact(), rig.settings()) as session:
+        passes = list(session.measure(rig.plan(passes=1)))
+        agent = psutil.Process(far._connection._process.pid)
+        agent.rlimit(psutil.RLIMIT_FSIZE, (1 << 20, agent.rlimit(psutil.RLIMIT_FSIZE)[1]))
+        session.predict(rig.images)
+    assert (caught.value.status, caught.value.stage) == ("disk_full", "predict")
+    assert len(passes) == 3 and session.facts()["clock"]["end"]
+
+
+def test_a_board_that_is_back_with_a_full_disk_is_not_waited_for(rig, far, monkeypatch):
+    def full():
+        raise DiskFullError("the disk of nano is full")
+
+    far._connection.close()
+    monkeypatch.setattr(far._link, "start", full)
+    with pytest.raises(SessionError) as caught:
+        far.session(rig.artifact(), rig.settings())
+    assert (caught.value.status, caught.value.stage) == ("disk_full", "start")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from edgebench.contract import Launch, MeasurePlan, ProbeChunk, SessionSettings
-from edgebench.measure.session import Job, measure_session
+from edgebench.errors import DiskFullError, UnavailableError
+from edgebench.measure.session import Job, measure_session, unreached_session
 from tests.fakes import FakeDevice, FakeSession, made_artifact, made_images, made_scene
 
 POWER = {"name": "power", "quantity": "power", "unit": "W"}
@@ -15,8 +16,8 @@ METER = {"kind": "m", "address": "", "rate_hz": 1.0, "resolution": "", "scope": 
 
 
 def made_job(passes=5, images=None):
-    plan = MeasurePlan(made_scene(), passes)
-    return Job("k" * 16, 0, 0, made_artifact(), SessionSettings(1, {}, Launch()), plan, images)
+    plan = MeasurePlan(made_scene(), passes, images=images)
+    return Job("k" * 16, 0, 0, made_artifact(), SessionSettings(1, {}, Launch()), plan)
 
 
 @dataclass
@@ -95,3 +96,12 @@ def test_an_interrupted_session_says_in_which_stage(stage):
     assert measured.record.status == "interrupted"
     assert measured.record.failure is not None
     assert measured.record.failure.stage == stage
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(DiskFullError("full"), "disk_full"), (UnavailableError("gone"), "lost_connection")]
+)
+def test_a_board_that_cannot_be_opened_is_a_failed_session(error, status):
+    record = unreached_session(made_job(), error).record
+    assert record.failure is not None
+    assert (record.status, record.failure.stage) == (status, "start")
