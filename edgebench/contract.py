@@ -43,6 +43,19 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class DeclaredBoard:
+    """A machine that a target was declared to be, so that what it says of itself can be held against it.
+
+    Attributes:
+        title: what it is called by its maker.
+        models: what its device tree or DMI calls it, without a revision; empty where no source tells.
+    """
+
+    title: str
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Target:
     """What is measured, as it was declared: a backend with its options, meters and body."""
 
@@ -56,6 +69,8 @@ class Target:
     size_mm: tuple[float, float, float] | None = None
     host: str | None = None  # user@board[:port], reached by SSH; None: this machine
     body: str = ""  # where mass and size are from, where they were not declared
+    boards: tuple[DeclaredBoard, ...] = ()  # the machines among what it is made of
+    from_boards: tuple[Literal["mass_g", "size_mm"], ...] = ()  # which figures are the boards', not its own
 
 
 class BackendOptions(BaseModel):
@@ -101,12 +116,16 @@ class Body:
         title: what it is called by its maker.
         mass_g, size_mm: None where no source was at hand.
         source: of the figures.
+        models: what its device tree or DMI calls it, without a revision; empty where no source tells.
+        plugged_in: a stick or card, whose host is a body of its own.
     """
 
     title: str
     mass_g: float | None
     size_mm: tuple[float, float, float] | None
     source: str
+    models: tuple[str, ...] = ()
+    plugged_in: bool = False
 
 
 class Backend(ABC):

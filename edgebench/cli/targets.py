@@ -39,12 +39,13 @@ NamesArgument = Annotated[
 
 @app.command("list")
 def list_(targets_file: TargetsFileOption = None, json_: JsonOption = False) -> None:
-    """List the declared targets: name, device, host, meters, mass and size."""
+    """List the declared targets: name, device, host, meters, and the mass and size that a run takes."""
+    from edgebench.plan.targets import listed
     from edgebench.plan.targets_file import read_targets
     from edgebench.report.boards import print_targets
 
     found = read_targets(targets_file_setting(targets_file))
-    rows = [target.model_dump(mode="json") for target in found.targets]
+    rows = [listed(target) for target in found.targets]
     print_targets(stdout(), rows, None if found.path is None else str(found.path), as_json=json_)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from edgebench.fit.declared import board_caution
 from edgebench.fit.latency import SteadyPasses
 from edgebench.fit.telemetry import Observed
 from edgebench.fit.types import Accuracy
@@ -26,6 +27,7 @@ def cautions(
     steady: SteadyPasses,
     observed: Sequence[Observed] = (),
     accuracy: Accuracy | None = None,
+    board_doubts: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
     """The warnings of a trial: those of its figures, then what its sessions said themselves.
 
@@ -34,6 +36,7 @@ def cautions(
         steady: the steady passes of its finished sessions.
         observed: what telemetry saw in its finished sessions.
         accuracy: of its artifact; None where there is none.
+        board_doubts: by figure, why it may be another machine's (`edgebench.fit.declared`).
     """
     ok = [record for record in records if record.status == "ok"]
     found: list[Caution] = []
@@ -54,6 +57,8 @@ def cautions(
         found.append(Caution(Flag.GOLDEN_ABSENT, count=count, of=len(ok)))
     if steady.extrapolated:
         found.append(Caution(Flag.EXTRAPOLATED, count=steady.extrapolated, of=steady.count))
+    if body := board_caution(board_doubts or {}):
+        found.append(body)
     return (*(caution.sentence() for caution in found), *said_by_sessions(records))
 
 

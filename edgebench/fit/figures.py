@@ -105,13 +105,15 @@ def _artifact(summary: TrialSummary, requirement: Requirement, certainty: Certai
 def _mass(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
     if summary.mass_g is None:
         return Figure(reason="the target's description gives no mass")
-    return Figure(summary.mass_g, exact=True, what="the declared mass")
+    doubt = summary.board_doubts.get("mass_g", "")
+    return Figure(summary.mass_g, exact=True, what="the declared mass", note=doubt)
 
 
 def _size(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
     if summary.size_mm is None:
         return Figure(reason="the target's description gives no size")
-    return Figure(summary.size_mm, exact=True, what="the declared size, turned to fit,")
+    doubt = summary.board_doubts.get("size_mm", "")
+    return Figure(summary.size_mm, exact=True, what="the declared size, turned to fit,", note=doubt)
 
 
 _FIGURES: Mapping[str, Callable[[TrialSummary, Requirement, Certainty], Figure]] = {

@@ -12,6 +12,7 @@ import pandas as pd
 
 from edgebench.fit.accuracy import Predictions, accuracy_of, agreement_of, predictions_of
 from edgebench.fit.cautions import cautions, said_by_sessions
+from edgebench.fit.declared import board_doubts
 from edgebench.fit.ended import with_end
 from edgebench.fit.latency import steady_passes
 from edgebench.fit.pace import paced_of, sustained_of
@@ -123,6 +124,7 @@ class _Part:
         observed = observe(ok, self.probes)
         status, reason = _status(trial, self.records, self.experiment.sessions)
         target = next((one for one in self.experiment.targets if one.name == trial.target), None)
+        doubts = board_doubts(target, ok)
         power = power_figures(ok, self.probes, steady.images)
         images = self.predictions("images")
         on_scene = self.predictions("scene")
@@ -156,6 +158,7 @@ class _Part:
             artifact_bytes=trial.artifact_bytes,
             mass_g=target.mass_g if target else None,
             size_mm=target.size_mm if target else None,
+            board_doubts=doubts,
             image_s_values=steady.image_s,
             infer_s_values=steady.infer_s,
             load_s_values=tuple(self._cold("load_s")),
@@ -164,7 +167,7 @@ class _Part:
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
-            warnings=cautions(self.records, steady, observed, accuracy),
+            warnings=cautions(self.records, steady, observed, accuracy, doubts),
             said=said_by_sessions(self.records),
             timed=timed_with(scene),
             mark=trial.mark,

@@ -158,6 +158,7 @@ class TrialSummary:
     artifact_bytes: int | None
     mass_g: float | None
     size_mm: tuple[float, float, float] | None
+    board_doubts: dict[str, str] = field(default_factory=dict)  # why mass_g or size_mm may be another's
     image_s_values: tuple[tuple[float, ...], ...] = ()  # steady passes by session, in time order
     infer_s_values: tuple[tuple[float, ...], ...] = ()
     load_s_values: tuple[float, ...] = ()  # one a session

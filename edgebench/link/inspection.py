@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from edgebench.agent.facts import board_facts
 from edgebench.contract import Backend, Finding, Json, Target
 from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.link.agent_backend import AgentBackend, open_link
 from edgebench.link.agent_device import AgentDevice
+from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings, missing_findings
 from edgebench.link.cleaning import Cleaned
+from edgebench.link.declared_boards import declared_finding
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ def inspect_target(target: Target, backend: Backend) -> Inspection:
         message = error.what + (f" ({error.why})" if error.why else "")
         return Inspection(None, (Finding("error", "connection", message, error.fix),))
     findings = missing_findings(facts, backend.board_packages, target)
-    findings += backend.board_check(facts, target) + board_findings(facts)
+    findings += backend.board_check(facts, target) + board_findings(facts) + _declared(target, facts)
     return Inspection(facts, tuple(findings))
 
 
@@ -42,7 +45,8 @@ def check_target(target: Target, backend: Backend) -> list[Finding]:
         known = {finding.subject for finding in here}
         there = inspect_target(target, backend).findings
         return here + [finding for finding in there if finding.subject not in known]
-    return backend.check(target)
+    machine = board_facts() if isinstance(backend, AgentBackend) else {}
+    return backend.check(target) + _declared(target, machine)
 
 
 def clean_target(target: Target, backend: Backend) -> Cleaned:
@@ -59,6 +63,13 @@ def clean_target(target: Target, backend: Backend) -> Cleaned:
             fix="name a target with a host; the cache on this machine is the folder EDGEBENCH_CACHE_DIR",
         )
     return AgentDevice(open_link(target), (), locks=False).clean()
+
+
+def _declared(target: Target, facts: Mapping[str, Json]) -> list[Finding]:
+    """Nothing where no figure is its boards'."""
+    if not target.boards or not target.from_boards:
+        return []
+    return [declared_finding(target.boards, BoardFacts.of(facts).board)]
 
 
 def _described(target: Target) -> dict[str, Json]:

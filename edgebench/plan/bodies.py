@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from edgebench.contract import Backend, Body
+from edgebench.contract import Backend, Body, DeclaredBoard
 from edgebench.errors import UsageError
 
 Size = tuple[float, float, float]
@@ -15,26 +15,39 @@ _PI_SIZE: Size = (85.0, 56.0, 17.0)
 _PI = "mechanical drawing of its maker; the height is that of the USB and Ethernet sockets"
 
 HOSTS: Mapping[str, Body] = {
-    "raspberry-pi-3b": Body("Raspberry Pi 3 Model B", 45.0, _PI_SIZE, f"{_PI}; mass by Wikidata, Q25519213"),
-    "raspberry-pi-3b-plus": Body("Raspberry Pi 3 Model B+", None, _PI_SIZE, _PI),
-    "raspberry-pi-4b": Body(
-        "Raspberry Pi 4 Model B", 46.0, _PI_SIZE, f"{_PI}; mass as weighed by G. Halfacree, Medium, June 2019"
+    "raspberry-pi-3b": Body(
+        "Raspberry Pi 3 Model B",
+        45.0,
+        _PI_SIZE,
+        f"{_PI}; mass by Wikidata, Q25519213",
+        models=("Raspberry Pi 3 Model B",),
     ),
-    "raspberry-pi-5": Body("Raspberry Pi 5", None, _PI_SIZE, _PI),
+    "raspberry-pi-3b-plus": Body(
+        "Raspberry Pi 3 Model B+", None, _PI_SIZE, _PI, models=("Raspberry Pi 3 Model B Plus",)
+    ),
+    "raspberry-pi-4b": Body(
+        "Raspberry Pi 4 Model B",
+        46.0,
+        _PI_SIZE,
+        f"{_PI}; mass as weighed by G. Halfacree, Medium, June 2019",
+        models=("Raspberry Pi 4 Model B",),
+    ),
+    "raspberry-pi-5": Body("Raspberry Pi 5", None, _PI_SIZE, _PI, models=("Raspberry Pi 5 Model B",)),
 }
 """Hosts that sticks and cards are plugged into, without case, cooler and power supply."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """Of a target: the figures that all its parts have, and in words what they are made up of."""
+class Assembly:
+    """Of a target: the figures that all its parts have, in words what they add up from, and its machines."""
 
     mass_g: float | None
     size_mm: Size | None
-    said: str
+    sources: str
+    machines: tuple[DeclaredBoard, ...]
 
 
-def made_of(names: Sequence[str], backend: Backend) -> Made:
+def assemble(names: Sequence[str], backend: Backend) -> Assembly:
     """The sum of some boards; UsageError for a name that neither the backend nor `HOSTS` has.
 
     Masses are added. The size is that of a box in which the parts lie on each other, each on its largest
@@ -44,19 +57,20 @@ def made_of(names: Sequence[str], backend: Backend) -> Made:
     bodies = [_known(name, known, backend) for name in names]
     masses = [body.mass_g for body in bodies]
     sizes = [body.size_mm for body in bodies]
-    said = " + ".join(_told(body) for body in bodies)
+    sources = " + ".join(_described(body) for body in bodies)
     lacking = [body.title for body in bodies if body.mass_g is None]
     if lacking:
-        said += f"; no mass: no source gives that of {', '.join(lacking)} (mass_g in the targets file)"
+        sources += f"; no mass: no source gives that of {', '.join(lacking)} (mass_g in the targets file)"
     unsized = [body.title for body in bodies if body.size_mm is None]
     if unsized:
-        said += f"; no size: no source gives that of {', '.join(unsized)} (size_mm in the targets file)"
+        sources += f"; no size: no source gives that of {', '.join(unsized)} (size_mm in the targets file)"
     elif len(bodies) > 1:
-        said += "; the size is of the parts lying on each other"
-    return Made(
-        sum(one for one in masses if one is not None) if not lacking else None,
-        _stacked([one for one in sizes if one is not None]) if not unsized else None,
-        said,
+        sources += "; the size is of the parts lying on each other"
+    return Assembly(
+        sum(mass for mass in masses if mass is not None) if not lacking else None,
+        _stacked([size for size in sizes if size is not None]) if not unsized else None,
+        sources,
+        tuple(DeclaredBoard(body.title, body.models) for body in bodies if not body.plugged_in),
     )
 
 
@@ -71,7 +85,7 @@ def _known(name: str, known: Mapping[str, Body], backend: Backend) -> Body:
     )
 
 
-def _told(body: Body) -> str:
+def _described(body: Body) -> str:
     mass = "mass not known" if body.mass_g is None else f"{body.mass_g:g} g"
     size = (
         "size not known" if body.size_mm is None else " x ".join(f"{side:g}" for side in body.size_mm) + " mm"

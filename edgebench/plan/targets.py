@@ -7,10 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from edgebench import registry
 from edgebench.contract import Backend, Launch, Target
-from edgebench.errors import UsageError
+from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.link.address import check_address
-from edgebench.plan.bodies import made_of
+from edgebench.plan.bodies import assemble
 from edgebench.plan.targets_file import DeclaredTarget
 
 
@@ -63,7 +64,7 @@ def make_targets(
             power_mode=power_mode,
             meters=tuple(meters),
             host=host,
-            **_body(boards, backends[name], None, None),
+            **body_of(boards, backends[name], None, None),
         )
         for name in names
     ]
@@ -98,24 +99,49 @@ def _from_file(
         power_mode=power_mode or one.power_mode,
         meters=tuple(meters) or one.meters,
         host=one.host,
-        **_body(one.board, backend, one.mass_g, one.size_mm),
+        **body_of(one.board, backend, one.mass_g, one.size_mm),
     )
 
 
-def _body(
+def listed(target: DeclaredTarget) -> dict[str, Any]:
+    """A declared target as plain data, with the mass and size that a run takes and where they are from.
+
+    `body_error` says why a run would take neither: a device or a board that there is not; else it is "".
+    """
+    row = {**target.model_dump(mode="json"), "body": "", "from_boards": (), "body_error": ""}
+    if not target.board:
+        return row
+    try:
+        body = body_of(target.board, registry.backend(target.device), target.mass_g, target.size_mm)
+    except EdgeBenchError as error:
+        return row | {"body_error": "; ".join(part for part in (error.what, error.fix) if part)}
+    return row | {name: body[name] for name in ("mass_g", "size_mm", "body", "from_boards")}
+
+
+def body_of(
     boards: Sequence[str],
     backend: Backend,
     mass_g: float | None,
     size_mm: tuple[float, float, float] | None,
 ) -> dict[str, Any]:
-    """Mass and size as they were declared, else those of the boards, with where they are from."""
+    """Mass and size as they were declared, else those of the boards, with where they are from.
+
+    They are fields of a Target. UsageError for a board that there is not.
+    """
+    declared = {"mass_g": mass_g, "size_mm": size_mm}
     if not boards:
-        return {"mass_g": mass_g, "size_mm": size_mm}
-    made = made_of(boards, backend)
+        return declared
+    assembly = assemble(boards, backend)
+    added = {"mass_g": assembly.mass_g, "size_mm": assembly.size_mm}
+    from_boards = tuple(
+        name for name, figure in added.items() if declared[name] is None and figure is not None
+    )
     return {
-        "mass_g": made.mass_g if mass_g is None else mass_g,
-        "size_mm": made.size_mm if size_mm is None else size_mm,
-        "body": made.said,
+        **declared,
+        **{name: added[name] for name in from_boards},
+        "body": assembly.sources,
+        "boards": assembly.machines,
+        "from_boards": from_boards,
     }
 
 

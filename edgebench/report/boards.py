@@ -21,7 +21,7 @@ def print_targets(
 
     Args:
         console: where to print.
-        targets: the declared ones as plain data.
+        targets: the declared ones as plain data (`edgebench.plan.targets.listed`).
         file: where they stand; None where there is no file.
         as_json: print one document instead.
     """
@@ -37,7 +37,24 @@ def print_targets(
         table.add_row(*(cell(console, text) for text in _cells(target)))
     if targets:
         console.print(table)
+    for target in targets:
+        if source := _body_source(target):
+            line(console, f"{target.get('name')}: {source}", indent=2)
     line(console, f"{words.counted(len(targets), 'target')} in {file}")
+
+
+def _body_source(target: Mapping[str, Any]) -> str:
+    """Where mass and size are from: the file itself, or what its boards are known to weigh and measure."""
+    if target.get("body_error"):
+        return f"no mass and size by its board: {target['body_error']}"
+    from_boards = set(target.get("from_boards", ()))
+    names = {"mass_g": "mass", "size_mm": "size"}
+    own = [word for key, word in names.items() if target.get(key) is not None and key not in from_boards]
+    sources = [f"{' and '.join(own)} as the file says"] if own else []
+    if target.get("body") and (from_boards or not own):
+        added = " and ".join(word for key, word in names.items() if key in from_boards)
+        sources.append(f"{added} of {target['body']}" if added else str(target["body"]))
+    return "; ".join(sources)
 
 
 def _cells(target: Mapping[str, Any]) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ class Flag(Enum):
     MULTIMODAL = (
         "the medians of the {of} sessions fall into groups, {what}: the interval covers less than it claims"
     )
+    BOARD_UNCONFIRMED = "not confirmed: {what}"
 
 
 @dataclass(frozen=True)

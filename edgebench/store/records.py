@@ -76,6 +76,13 @@ class ImagesRecord(_Record):
     overlapping: bool = False
 
 
+class BoardRecord(_Record):
+    """A machine that a target was declared to be (the contract's DeclaredBoard)."""
+
+    title: str
+    models: tuple[str, ...] = ()
+
+
 class TargetRecord(_Record):
     """A target as declared (the contract's Target, as plain data)."""
 
@@ -88,6 +95,8 @@ class TargetRecord(_Record):
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
     body: str = ""  # what it is made of, and where mass and size are from
+    boards: tuple[BoardRecord, ...] = ()  # the machines among what it is made of
+    from_boards: tuple[Literal["mass_g", "size_mm"], ...] = ()  # which figures are the boards', not its own
     host: str | None = None  # kept here alone: no report and no export shows it
 
 

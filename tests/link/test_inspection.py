@@ -1,11 +1,12 @@
 """Looking at targets: on this machine, behind a real sshd, and where nothing answers."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
 from edgebench import registry
-from edgebench.contract import Launch, Target
+from edgebench.contract import DeclaredBoard, Launch, Target
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link.address import Address, check_address
 from edgebench.link.inspection import check_target, clean_target, inspect_target
@@ -57,6 +58,17 @@ def test_doctor_adds_the_power_mode_where_one_is_asked_for(toy):
     [wrong] = [finding for finding in check_target(asked, toy) if finding.level == "error"]
     assert wrong.subject == "power mode"
     assert [finding.subject for finding in check_target(HERE, toy)] == ["toy"]
+
+
+def test_doctor_and_check_hold_the_declared_board_against_the_machine(toy):
+    boards = (DeclaredBoard("Abacus", ("Abacus",)),)
+    target = replace(HERE, mass_g=1.0, boards=boards, from_boards=("mass_g",))
+    for findings in (check_target(target, toy), inspect_target(target, toy).findings):
+        [finding] = [finding for finding in findings if finding.subject == "board"]
+        assert finding.level == "warning"
+        assert "declared as Abacus" in finding.message
+    own = replace(target, from_boards=())
+    assert "board" not in [finding.subject for finding in check_target(own, toy)]
 
 
 def test_a_run_in_a_power_mode_that_there_is_not_does_not_begin(toy):

@@ -1,12 +1,14 @@
-"""Mass and size of targets, by the boards that they are made of."""
+"""Mass and size of targets, by the boards that they are assembly of."""
+
+from dataclasses import replace
 
 import pytest
 
 from edgebench import registry
-from edgebench.contract import Body
+from edgebench.contract import Body, DeclaredBoard
 from edgebench.errors import UsageError
-from edgebench.plan.bodies import HOSTS, made_of
-from edgebench.plan.targets import make_targets
+from edgebench.plan.bodies import HOSTS, assemble
+from edgebench.plan.targets import listed, make_targets
 from edgebench.plan.targets_file import DeclaredTarget
 from tests.fakes import FakeBackend
 
@@ -24,34 +26,34 @@ class Backend(FakeBackend):
 
 
 def test_masses_are_added_and_boxes_are_stacked_flat():
-    made = made_of(("stick", "plate"), Backend())
-    assert made.mass_g == 120.0
-    assert made.size_mm == (90.0, 60.0, 15.0)
-    assert "Stick (20 g, 10 x 70 x 30 mm: its data sheet) + Plate (100 g" in made.said
-    assert "lying on each other" in made.said
+    assembly = assemble(("stick", "plate"), Backend())
+    assert assembly.mass_g == 120.0
+    assert assembly.size_mm == (90.0, 60.0, 15.0)
+    assert "Stick (20 g, 10 x 70 x 30 mm: its data sheet) + Plate (100 g" in assembly.sources
+    assert "lying on each other" in assembly.sources
 
 
 def test_one_alone_is_as_its_maker_says():
-    made = made_of(("stick",), Backend())
-    assert (made.mass_g, made.size_mm) == (20.0, (70.0, 30.0, 10.0))
+    assembly = assemble(("stick",), Backend())
+    assert (assembly.mass_g, assembly.size_mm) == (20.0, (70.0, 30.0, 10.0))
 
 
 def test_what_no_source_gives_leaves_the_sum_out_and_says_so():
-    made = made_of(("stick", "unweighed"), Backend())
-    assert made.mass_g is None and made.size_mm is not None
-    assert "no mass: no source gives that of Unweighed" in made.said
-    made = made_of(("stick", "unmeasured"), Backend())
-    assert made.mass_g == 23.0 and made.size_mm is None
-    assert "no size: no source gives that of Unmeasured" in made.said
+    assembly = assemble(("stick", "unweighed"), Backend())
+    assert assembly.mass_g is None and assembly.size_mm is not None
+    assert "no mass: no source gives that of Unweighed" in assembly.sources
+    assembly = assemble(("stick", "unmeasured"), Backend())
+    assert assembly.mass_g == 23.0 and assembly.size_mm is None
+    assert "no size: no source gives that of Unmeasured" in assembly.sources
 
 
 def test_hosts_are_known_to_every_backend():
-    assert made_of(("raspberry-pi-4b",), FakeBackend()).mass_g == 46.0
+    assert assemble(("raspberry-pi-4b",), FakeBackend()).mass_g == 46.0
 
 
 def test_a_name_that_is_none_is_told_with_those_that_are():
     with pytest.raises(UsageError, match="no board 'stik'") as caught:
-        made_of(("stik",), Backend())
+        assemble(("stik",), Backend())
     assert "did you mean 'stick'" in caught.value.fix
     assert "raspberry-pi-4b" in caught.value.fix
 
@@ -61,6 +63,33 @@ def test_a_targets_own_figures_beat_those_of_its_boards():
     [target] = make_targets({"fake": Backend()}, (), (), devices=(), declared=(declared,))
     assert (target.mass_g, target.size_mm) == (99.0, (90.0, 60.0, 15.0))
     assert "Plate" in target.body
+    assert target.from_boards == ("size_mm",)
+
+
+def test_the_machines_among_the_parts_are_kept_to_be_held_against_what_the_machine_says():
+    known = replace(PARTS["plate"], models=("Plate One",))
+    boards = {"stick": replace(PARTS["stick"], plugged_in=True), "plate": known}
+    backend = Backend()
+    backend.bodies = lambda: boards  # type: ignore[method-assign]
+    [target] = make_targets({"fake": backend}, (), (), boards=("stick", "plate"))
+    assert target.boards == (DeclaredBoard("Plate", ("Plate One",)),)
+    assert target.from_boards == ("mass_g", "size_mm")
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_every_host_says_what_it_calls_itself(name):
+    assert HOSTS[name].models
+
+
+def test_a_declared_target_is_listed_with_what_a_run_takes():
+    row = listed(DeclaredTarget(name="pi", device="toy", board=("raspberry-pi-4b",), mass_g=99.0))
+    assert (row["mass_g"], row["size_mm"], row["from_boards"]) == (99.0, (85.0, 56.0, 17.0), ("size_mm",))
+    assert "Raspberry Pi 4 Model B" in row["body"]
+    assert listed(DeclaredTarget(name="bare", device="toy"))["mass_g"] is None
+    for device, board, text in (("toy", "rasberry-pi-4b", "raspberry-pi-4b"), ("tyo", "stick", "toy")):
+        row = listed(DeclaredTarget(name="x", device=device, board=(board,)))
+        assert (row["mass_g"], row["size_mm"]) == (None, None)
+        assert text in row["body_error"]
 
 
 def test_a_flag_says_it_of_the_devices():
@@ -85,8 +114,8 @@ def test_every_body_names_its_source(name):
 
 
 def test_a_stick_on_its_host():
-    made = made_of(("coral-usb", "raspberry-pi-4b"), registry.backend("coral"))
-    assert made.size_mm == (85.0, 56.0, 25.0)
-    assert made.mass_g is None  # nobody says what the stick weighs
-    card = made_of(("coral-m2-ae", "raspberry-pi-4b"), registry.backend("coral"))
+    assembly = assemble(("coral-usb", "raspberry-pi-4b"), registry.backend("coral"))
+    assert assembly.size_mm == (85.0, 56.0, 25.0)
+    assert assembly.mass_g is None  # nobody says what the stick weighs
+    card = assemble(("coral-m2-ae", "raspberry-pi-4b"), registry.backend("coral"))
     assert card.mass_g == pytest.approx(49.1)

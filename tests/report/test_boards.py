@@ -74,3 +74,26 @@ def test_checks_as_json():
 def test_no_file_is_said():
     assert "no targets.toml" in printed(print_targets, [], None)
     assert "0 targets in f.toml" in printed(print_targets, [], "f.toml")
+
+
+def test_the_listing_says_where_mass_and_size_are_from():
+    rows = [
+        {"name": "a", "mass_g": 46.0, "size_mm": [1, 2, 3], "body": "Pi (46 g: its maker)",
+         "from_boards": ["mass_g", "size_mm"]},
+        {"name": "b", "mass_g": 99.0, "size_mm": [1, 2, 3], "body": "Pi", "from_boards": ["size_mm"]},
+        {"name": "c", "mass_g": 99.0, "size_mm": [1, 2, 3]},
+        {"name": "d", "body": "Stick; no mass"},
+        {"name": "e", "body_error": "there is no board 'x'"},
+        {"name": "f"},
+    ]  # fmt: skip
+    text = printed(print_targets, rows, "targets.toml")
+    for line in (
+        "a: mass and size of Pi (46 g: its maker)",
+        "b: mass as the file says; size of Pi",
+        "c: mass and size as the file says",
+        "d: Stick; no mass",
+        "e: no mass and size by its board: there is no board 'x'",
+    ):
+        assert line in text
+    assert "f:" not in text
+    assert "46 g" in text

@@ -71,6 +71,7 @@ def test_records_and_schemas_have_the_same_fields(name, model):
         "SceneRecord": lambda: described["properties"]["scene"],
         "ImagesRecord": lambda: described["properties"]["images"],
         "TargetRecord": lambda: described["properties"]["targets"]["items"],
+        "BoardRecord": lambda: described["properties"]["targets"]["items"]["properties"]["boards"]["items"],
         "TrialRecord": lambda: described["properties"]["trials"]["items"],
         "GoldenCheck": lambda: described["properties"]["golden"],
         "Failure": lambda: described["properties"]["failure"],
