@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from edgebench.stats.intervals import trial_median
 from edgebench.store.records import PACED_COLUMNS
 
 _NO_STAGES = {"start_ns", "end_ns", "image_ns", *PACED_COLUMNS}
@@ -22,7 +23,7 @@ class SteadyPasses:
         image_s, infer_s: seconds of a whole image, by session and in time order; `infer_s` may be empty.
         at_s: when each pass started, seconds since its session's first.
         images: images that each session got through, by session number.
-        stages_ms: milliseconds a patch of each stage, median over the passes.
+        stages_ms: milliseconds a patch of each stage, the mean over the sessions of each session's median.
         extrapolated: passes that covered fewer patches than the scene has, scaled up to it.
         numbers: the sessions' numbers, in the order of `image_s`.
         lateness_s: of paced passes, by session: the end against the deadline; empty where not paced.
@@ -58,8 +59,9 @@ def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: 
     # Their order in time is that of the columns; infer comes last, wherever its column stands.
     for stage in sorted(stages, key=lambda column: column == "infer_ns"):
         values = _nanoseconds(frame[stage]) / 1e6 * whole / scene_patches
-        if np.isfinite(values).any():
-            stages_ms[stage.removesuffix("_ns")] = float(np.nanmedian(values))
+        taken = np.isfinite(values)
+        if taken.any():
+            stages_ms[stage.removesuffix("_ns")] = trial_median([values[rows & taken] for _, rows in found])
     return SteadyPasses(
         image_s=tuple(tuple(image_s[rows].tolist()) for _, rows in found),
         infer_s=tuple(tuple(infer_s[rows].tolist()) for _, rows in found if np.isfinite(infer_s[rows]).all()),

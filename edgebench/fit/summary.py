@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -20,7 +19,7 @@ from edgebench.fit.power import power_figures, power_reason
 from edgebench.fit.settled import rule_of
 from edgebench.fit.telemetry import observe
 from edgebench.fit.types import Interval, TrialStatus, TrialSummary
-from edgebench.stats.intervals import session_interval
+from edgebench.stats.intervals import session_interval, trial_median
 from edgebench.store.load import Results
 from edgebench.store.records import (
     SCHEMA_VERSION,
@@ -147,14 +146,14 @@ class _Part:
             image_s=self._interval(steady.image_s),
             infer_s=self._interval(steady.infer_s),
             stages_ms=steady.stages_ms,
-            cold={name: _median(self._cold(name)) for name in COLD},
+            cold={name: _over_sessions(self._cold(name)) for name in COLD},
             accuracy=accuracy,
             accuracy_reason="" if accuracy else self._accuracy_reason(images, reason),
             scene_accuracy=accuracy_of(on_scene, trial.class_names, overlapping=False) if on_scene else None,
             agreement=None,
             power=power,
             power_reason=self._power_reason(bool(power), reason, target.meters if target else ()),
-            memory_bytes=None if not memory else int(statistics.median(memory)),
+            memory_bytes=None if not memory else round(trial_median([[float(peak)] for peak in memory])),
             artifact_bytes=trial.artifact_bytes,
             mass_g=target.mass_g if target else None,
             size_mm=target.size_mm if target else None,
@@ -274,5 +273,5 @@ def _model(trial: TrialRecord) -> tuple[str, float | None, str, int]:
     return trial.target, trial.depth_multiplier, trial.variant.rpartition("-")[0], trial.batch
 
 
-def _median(values: Sequence[float]) -> float | None:
-    return statistics.median(values) if values else None
+def _over_sessions(values: Sequence[float]) -> float | None:
+    return trial_median([[value] for value in values]) if values else None

@@ -146,15 +146,15 @@ class TrialSummary:
     reason: str
     image_s: Interval | None
     infer_s: Interval | None
-    stages_ms: dict[str, float]  # a patch, median over the steady passes
-    cold: dict[str, float | None]  # medians over sessions: import_s, load_s, first_inference_s, first_pass_s
+    stages_ms: dict[str, float]  # a patch; mean over sessions of each session's median
+    cold: dict[str, float | None]  # means over sessions: import_s, load_s, first_inference_s, first_pass_s
     accuracy: Accuracy | None
     accuracy_reason: str
     scene_accuracy: Accuracy | None
     agreement: Agreement | None
     power: tuple[PowerFigure, ...] | None
     power_reason: str
-    memory_bytes: int | None
+    memory_bytes: int | None  # peak of the worker, mean over sessions
     artifact_bytes: int | None
     mass_g: float | None
     size_mm: tuple[float, float, float] | None

@@ -97,7 +97,7 @@ def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
         + ", ".join(f"{words.plain(stage, 40)} {words.number(time)}" for stage, time in one.stages_ms.items())
         for one in shown[:30]
     )
-    caption = "Milliseconds a patch, stage upon stage; median over the steady passes."
+    caption = "Milliseconds a patch, stage upon stage; means over the sessions of each session's median."
     return _drawn(figures.stages(summaries), alt, caption, _targets(summaries))
 
 
@@ -106,7 +106,7 @@ def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     shown = [one for one in summaries if one.sustained is not None]
     if not shown:
         return None
-    caption = "Median image_s of each minute, by trial; means over the sessions."
+    caption = "Median image_s of each minute, by trial; means over the sessions of each session's median."
     return _drawn(minutes.minutes_figure(shown), minutes.minutes_words(shown), caption, _targets(shown))
 
 

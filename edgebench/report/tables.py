@@ -167,6 +167,7 @@ def latency(summaries: Sequence[TrialSummary], quantity: str) -> Table:
                 Column("", long=True),
             ),
             tuple(rows),
+            caption=words.MEDIAN,
         )
     )
 
@@ -199,12 +200,12 @@ def stages(summaries: Sequence[TrialSummary]) -> Table:
             )
             for one in shown
         ),
-        caption="median over the steady passes, a patch",
+        caption=f"a patch; {words.MEDIAN}",
     )
 
 
 def cold(summaries: Sequence[TrialSummary]) -> Table:
-    """What happens once a session, in milliseconds; medians over the sessions."""
+    """What happens once a session, in milliseconds; means over the sessions."""
     names = trial_names(summaries)
     shown = (
         ("import_s", "import"),
@@ -218,7 +219,7 @@ def cold(summaries: Sequence[TrialSummary]) -> Table:
         tuple(
             (names[one.key], *(_milliseconds(one.cold.get(name)) for name, _ in shown)) for one in summaries
         ),
-        caption="once a session, apart from the steady figures; median over the sessions",
+        caption="once a session, apart from the steady figures; mean over the sessions",
     )
 
 
@@ -315,4 +316,5 @@ def memory(summaries: Sequence[TrialSummary]) -> Table:
             (names[one.key], words.size(one.memory_bytes), words.size(one.artifact_bytes), str(one.batch))
             for one in summaries
         ),
+        caption="the peak of each session, mean over the sessions",
     )

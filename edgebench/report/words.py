@@ -10,6 +10,9 @@ from edgebench.fit.types import Accuracy, Agreement, Interval, TrialSummary, Ver
 
 MISSING = "-"
 
+MEDIAN = "median: the mean over the sessions of each session's median"
+"""What a trial's median is, of an image as of its stages."""
+
 HOW_FIGURES_ARE_DEFINED: tuple[tuple[str, str], ...] = (
     (
         "image_s",
@@ -20,6 +23,12 @@ HOW_FIGURES_ARE_DEFINED: tuple[tuple[str, str], ...] = (
         "infer_s",
         "seconds in which the runtime works on the scene's patches: the union of the inference intervals "
         "where they overlap. No table mixes it with image_s.",
+    ),
+    (
+        "median",
+        "the mean over the sessions of each session's median over its steady passes: of image_s, of infer_s "
+        "and of every stage. What is taken once a session (loading, memory) is the mean over the sessions. "
+        "The stages sum to nearly image_s where they do not overlap; medians do not add up exactly.",
     ),
     (
         "interval",

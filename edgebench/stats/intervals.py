@@ -47,6 +47,26 @@ def medians_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.median(values, axis=-1))
 
 
+def mean_over_sessions(medians: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean over the last axis, float64 [..., K] to [...]; of equal sessions exactly their value."""
+    # Taken from the first, so that nothing is lost to rounding where nothing differs.
+    first = medians[..., :1]
+    return np.asarray(first[..., 0] + (medians - first).mean(axis=-1))
+
+
+def trial_median(values_by_session: Sequence[Sequence[float] | NDArray[np.float64]]) -> float:
+    """What a trial's median of anything is: the mean over its sessions of each session's own median.
+
+    Of what is taken once a session, such as the time to load, it is the mean over the sessions.
+
+    Raises ValueError when no session has a value, or one is not finite.
+    """
+    medians = session_medians(values_by_session)
+    if not medians:
+        raise ValueError("no session has a value")
+    return float(mean_over_sessions(np.array(medians)))
+
+
 @lru_cache(maxsize=4096)
 def t_quantile(confidence: float, degrees: int) -> float:
     """How many standard errors a two-sided interval at that confidence reaches (Student's t)."""
@@ -66,9 +86,7 @@ def t_interval(
         Two arrays [...], in the medians' unit.
     """
     sessions = medians.shape[-1]
-    # Taken from the first, so that equal sessions give exactly their value and no width.
-    first = medians[..., :1]
-    centre = first[..., 0] + (medians - first).mean(axis=-1)
+    centre = mean_over_sessions(medians)
     squares = np.square(medians - centre[..., None]).sum(axis=-1)
     scale = t_quantile(confidence, sessions - 1) / math.sqrt(sessions * (sessions - 1))
     return centre, scale * np.sqrt(squares)
@@ -97,7 +115,7 @@ def session_interval(
     sessions = len(medians)
     count = sum(len(values) for values in values_by_session)
     if sessions < MIN_SESSIONS:
-        return Interval(medians[0] + (medians[-1] - medians[0]) / 2, None, None, sessions, count)
+        return Interval(float(mean_over_sessions(np.array(medians))), None, None, sessions, count)
     found, half_width = t_interval(np.array(medians), confidence)
     centre, half = float(found), float(half_width)
     return Interval(centre, centre - half, centre + half, sessions, count)

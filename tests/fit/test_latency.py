@@ -2,6 +2,7 @@ import pandas as pd
 import pytest
 
 from edgebench.fit.latency import steady_passes
+from edgebench.stats.intervals import session_interval
 
 
 def _passes(*rows):
@@ -27,6 +28,17 @@ def test_only_steady_passes_of_the_given_sessions_count_in_time_order():
     assert found.images == {0: 2.0}
     assert found.count == 2 and found.extrapolated == 0
     assert found.stages_ms == pytest.approx({"patchify": 7.5, "infer": 187.5})
+
+
+def test_a_stage_is_the_mean_over_the_sessions_of_their_medians_as_infer_s_is():
+    second = 1_000_000_000
+    rows = [(0, "steady", n, 2 * second, second, 4, 40_000_000) for n in range(5)]
+    rows += [(1, "steady", n, 10 * second, 9 * second, 4, 80_000_000) for n in range(2)]
+    found = steady_passes(_passes(*rows), [0, 1], scene_patches=4)
+    assert found.stages_ms == pytest.approx({"patchify": 15.0, "infer": 1250.0})
+    # Of the passes of all sessions at once the median would be that of the session with the most of them.
+    infer_s = session_interval(found.infer_s)
+    assert found.stages_ms["infer"] * 4 / 1e3 == pytest.approx(infer_s.median) == pytest.approx(5.0)
 
 
 def test_a_pass_of_fewer_patches_is_scaled_and_counted():

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgebench.stats.intervals import interval_reason, session_interval, session_medians, t_interval
+from edgebench.stats.intervals import (
+    interval_reason,
+    session_interval,
+    session_medians,
+    t_interval,
+    trial_median,
+)
 
 
 def test_centre_is_the_mean_of_the_session_medians():
@@ -49,6 +55,17 @@ def test_many_at_once_are_the_same_intervals():
 def test_sessions_of_different_length_have_the_same_medians():
     assert session_medians([[1.0, 2.0, 4.0], [3.0, 1.0], [], [5.0]]) == [2.0, 2.0, 5.0]
     assert session_medians([np.array([1.0, 2.0]), np.array([3.0, 4.0])]) == [1.5, 3.5]
+
+
+def test_a_trials_median_is_the_mean_over_its_sessions_whatever_they_hold():
+    assert (
+        trial_median([[1.0, 2.0, 90.0], [], [4.0]])
+        == session_interval([[1.0, 2.0, 90.0], [4.0]]).median
+        == 3.0
+    )
+    assert trial_median([[0.1]] * 7) == 0.1
+    with pytest.raises(ValueError, match="no session"):
+        trial_median([[], []])
 
 
 def test_equal_sessions_give_no_width():
