@@ -76,8 +76,8 @@ def run(
         typer.Option(
             "--patch",
             metavar="WxH",
-            help="How the scene is cut; resized on the device, by the nearest pixel, to the model's input. "
-            "Default: that input's size",
+            help="How the scene is cut; resized on the device, by the nearest pixel, to the model's input; "
+            "what is left over at the edges is not classified. Default: that input's size",
         ),
     ] = None,
     stride: Annotated[

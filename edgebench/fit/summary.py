@@ -18,7 +18,7 @@ from edgebench.fit.pace import paced_of, sustained_of
 from edgebench.fit.power import power_figures, power_reason
 from edgebench.fit.settled import rule_of
 from edgebench.fit.telemetry import observe
-from edgebench.fit.types import Interval, TrialStatus, TrialSummary
+from edgebench.fit.types import WHOLE, Interval, TrialStatus, TrialSummary
 from edgebench.stats.intervals import session_interval, trial_median
 from edgebench.store.load import Results
 from edgebench.store.records import (
@@ -171,6 +171,7 @@ class _Part:
             timed=timed_with(scene),
             mark=trial.mark,
             assumed=trial.assumed,
+            scene_covered=scene.covered,
             failures=tuple(
                 _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
             ),
@@ -214,7 +215,12 @@ def timed_with(scene: SceneRecord) -> str:
     across = scene.patch_width or scene.patch
     apart = "" if scene.stride is None else f", {scene.stride} apart"
     many = f"{scene.patches} patches" if scene.patches != 1 else "1 patch"
-    return f"{scene.name}, {scene.width} x {scene.height} pixels, {many} of {across} x {scene.patch}{apart}"
+    covered = scene.covered
+    share = "" if covered is None or covered >= WHOLE else f", {100 * covered:.1f} % of the scene"
+    return (
+        f"{scene.name}, {scene.width} x {scene.height} pixels, "
+        f"{many} of {across} x {scene.patch}{apart}{share}"
+    )
 
 
 def _status(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) -> tuple[TrialStatus, str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+WHOLE = 0.9995
+"""From this share of a scene on the rest, which a tenth of a percent does not show, is not spoken of."""
+
 TrialStatus = Literal["done", "partial", "failed", "unsupported", "not_run"]
 
 
@@ -174,6 +177,12 @@ class TrialSummary:
     timed: str = ""  # what a pass is, in words
     mark: str = ""  # what stands beside every figure, such as "on the CPU"
     assumed: tuple[str, ...] = ()  # of the model's input, because neither the file nor the user says it
+    scene_covered: float | None = None  # share of the picture that its patches cover; None for samples
+
+    @property
+    def whole_scene(self) -> bool:
+        """Whether a pass leaves nothing of the picture out, as far as a tenth of a percent shows."""
+        return self.scene_covered is not None and self.scene_covered >= WHOLE
 
 
 @dataclass(frozen=True)

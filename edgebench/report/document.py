@@ -73,6 +73,7 @@ def _trial(summary: TrialSummary) -> dict[str, Any]:
         "timed": summary.timed,
         "mark": summary.mark,
         "assumed": summary.assumed,
+        "scene_covered": summary.scene_covered,
         "reasons": reasons(summary),
     }
 
@@ -96,6 +97,8 @@ def reasons(summary: TrialSummary) -> dict[str, str]:
         found["scene_accuracy"] = (
             "the scene has no labels in the artifact's classes" if summary.image_s is not None else unmeasured
         )
+    if summary.scene_covered is None:
+        found["scene_covered"] = "the model takes no picture and was timed with samples"
     if summary.agreement is None:
         found["agreement"] = (
             "this is the fp32 variant"

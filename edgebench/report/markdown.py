@@ -24,7 +24,7 @@ def export_markdown(results: Results, summaries: Sequence[TrialSummary], verdict
     parts += [_table(table, f"### {escape(table.title)}") for table in page["verdict_tables"]]
     if not page["cards"]:
         parts.append("No profile was asked for.")
-    parts.append(_table(page["image_s"], "## image\\_s: the whole scene"))
+    parts.append(_table(page["image_s"], f"## image\\_s: {escape(page['passes'])}"))
     if page["timed"]:
         parts.append("\n".join(f"- {escape(note)}" for note in page["timed"]))
     parts.append(_table(page["infer_s"], "## infer\\_s: the runtime alone"))

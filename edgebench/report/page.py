@@ -35,7 +35,8 @@ def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequenc
         "verdict_tables": tables.verdict_tables(summaries, verdicts),
         "image_s": tables.latency(summaries, "image_s"),
         "infer_s": tables.latency(summaries, "infer_s"),
-        "timed": _timed(summaries, names),
+        "passes": words.passes(summaries),
+        "timed": _shared_notes([(one.timed, names[one.key]) for one in words.timed(summaries)]),
         "stages": tables.stages(summaries),
         "cold": tables.cold(summaries),
         "paced": pace.paced_table(summaries),
@@ -185,14 +186,6 @@ def _shared_notes(said: Sequence[tuple[str, str]]) -> list[str]:
         if sentence:
             told.setdefault(words.plain(sentence), []).append(who)
     return [f"{_few(list(dict.fromkeys(who)))}: {sentence}" for sentence, who in told.items()]
-
-
-def _timed(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:
-    """What a pass is, where the trials differ in it or it is no picture cut as usual."""
-    said = {one.timed for one in summaries}
-    if len(said) < 2 and not any("inferences" in text for text in said):
-        return []
-    return _shared_notes([(one.timed, names[one.key]) for one in summaries])
 
 
 def _warnings(results: Results, summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:

@@ -45,6 +45,7 @@ def _row(one: TrialSummary, stages: Sequence[str]) -> dict[str, Any]:
         "precision": one.precision,
         "batch": one.batch,
         "timed": one.timed,
+        "scene_covered": one.scene_covered,
         "mark": one.mark,
         "assumed": "; ".join(one.assumed),
         "status": one.status,

@@ -88,19 +88,11 @@ def _right_of(summary: TrialSummary) -> str:
     return f"{words.right_of(summary.accuracy)}{star}"
 
 
-def _timed(group: Sequence[TrialSummary]) -> list[tuple[str, str]]:
-    """What a pass is, by trial, where that differs or is no picture."""
-    said = {one.timed for one in group}
-    if len(said) < 2 and not any("inferences" in text for text in said):
-        return []
-    return [(one.key, f"timed with {one.timed}") for one in group if one.image_s is not None]
-
-
 def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
     """What the table of figures cannot say: why trials have none, and what is to be minded."""
     told: dict[str, list[str]] = {}
-    for key, text in _timed(group):
-        told.setdefault(text, []).append(names[key])
+    for one in words.timed([one for one in group if one.image_s is not None]):
+        told.setdefault(f"timed with {one.timed}", []).append(names[one.key])
     for summary in group:
         label = names[summary.key]
         if summary.status != "done":

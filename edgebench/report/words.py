@@ -120,6 +120,27 @@ def percent(part: float, digits: int = 1) -> str:
     return f"{100 * part:.{digits}f} %"
 
 
+def passes(summaries: Sequence[TrialSummary]) -> str:
+    """What image_s is the time of, for a heading: `the whole scene` only where no pixel is left out."""
+    shares = {one.scene_covered for one in summaries}
+    if all(one.whole_scene for one in summaries):
+        return "the whole scene"
+    if shares == {None}:
+        return "a pass over the samples"
+    [share, *others] = shares
+    if share is not None and not others:
+        return f"the patches of the scene, {percent(share)} of it"
+    return "a pass"
+
+
+def timed(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
+    """The trials whose pass has to be said: where they differ in it, or it is not the whole of a scene."""
+    told = [one for one in summaries if one.timed]
+    if len({one.timed for one in told}) < 2 and all(one.whole_scene for one in told):
+        return []
+    return told
+
+
 def right_of(accuracy: Accuracy | None) -> str:
     """`954/1000`."""
     return MISSING if accuracy is None else f"{accuracy.k}/{accuracy.n}"

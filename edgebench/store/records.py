@@ -64,6 +64,21 @@ class SceneRecord(_Record):
         """Patches, or samples, in a pass."""
         return self.rows * self.columns
 
+    @property
+    def covered(self) -> float | None:
+        """The share of the picture's pixels that lie in at least one patch, 0..1; None for samples.
+
+        Where patches end before the picture does, the rest is not looked at; a stride above their edge
+        leaves gaps.
+        """
+        if self.kind == "samples":
+            return None
+        across = self.patch_width or self.patch
+        down, right = self.stride or self.patch, self.stride or across
+        height = self.patch + (self.rows - 1) * min(down, self.patch)
+        width = across + (self.columns - 1) * min(right, across)
+        return height * width / (self.height * self.width)
+
 
 class ImagesRecord(_Record):
     """Which images accuracy was taken on."""

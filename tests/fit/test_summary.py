@@ -9,6 +9,7 @@ from edgebench.fit.judgement import judge_folder
 from edgebench.fit.profile import load_profile
 from edgebench.fit.summary import summarise, trial_json
 from edgebench.fit.types import TrialSummary
+from edgebench.store.records import SceneRecord
 from tests.made import CLASSES, NINE, QUARTER, made_experiment
 
 FP32, FP16, INT8 = QUARTER
@@ -232,7 +233,22 @@ def test_a_trial_may_have_a_scene_of_its_own(tmp_path):
     assert found.timed == "5 samples, drawn (image_s is the time of 20 inferences)"
     assert found.scene_accuracy is None
     found = with_trial(path, scene={**scene, "patch": 40, "patch_width": 60, "stride": 50, "labels": None})
-    assert found.timed.endswith("20 patches of 60 x 40, 50 apart")
+    assert found.timed.endswith("20 patches of 60 x 40, 50 apart, 4.1 % of the scene")
+
+
+@pytest.mark.parametrize(
+    ("cut", "covered"),
+    [
+        ({"height": 4512, "width": 4512, "patch": 224, "rows": 20, "columns": 20}, 4480**2 / 4512**2),
+        ({"height": 4512, "width": 4512, "patch": 512, "rows": 8, "columns": 8}, 4096**2 / 4512**2),
+        ({"height": 100, "width": 150, "patch": 20, "patch_width": 40, "rows": 5, "columns": 3}, 0.8),
+        ({"height": 100, "width": 100, "patch": 50, "stride": 25, "rows": 3, "columns": 3}, 1.0),
+        ({"height": 100, "width": 100, "patch": 25, "stride": 75, "rows": 2, "columns": 2}, 0.25),
+        ({"height": 9, "width": 1, "patch": 1, "rows": 9, "columns": 1, "kind": "samples"}, None),
+    ],
+)
+def test_how_much_of_the_scene_a_pass_covers(cut, covered):
+    assert SceneRecord(name="", sha256="", **cut).covered == covered
 
 
 def test_a_model_whose_accuracy_means_nothing_says_why(tmp_path):

@@ -12,7 +12,9 @@ from edgebench.errors import StoredResultError
 from edgebench.fit.judgement import Judged
 from edgebench.fit.types import Ended, Verdict
 from edgebench.report.html import render, write_report
+from edgebench.report.markdown import export_markdown
 from edgebench.report.page import texts
+from edgebench.report.spreadsheet import export_csv
 from edgebench.store.load import load
 from tests import made
 from tests.report import samples
@@ -167,6 +169,20 @@ def test_it_says_what_a_reader_needs(whole: Judged, whole_text: str) -> None:
     assert "40 images" in said
     assert "131 MB" in said
     assert said.count("label \\ predicted") == 9
+
+
+def test_the_share_of_the_scene_stands_beside_the_figure(whole: Judged) -> None:
+    parts = [replace(one, timed="64 patches, 82.4 % of it", scene_covered=0.824) for one in whole.summaries]
+    for text in (
+        render(whole.results, parts, []),
+        export_markdown(whole.results, parts, []).replace("\\", ""),
+    ):
+        assert "image_s: the patches of the scene, 82.4 % of it" in text
+        assert "64 patches, 82.4 % of it" in text
+        assert "the whole scene" not in text
+    assert "image_s: the whole scene" in render(whole.results, whole.summaries, [])
+    [line] = [line for line in export_csv(parts[:1], []).splitlines() if line.startswith(parts[0].key)]
+    assert ",0.824," in line
 
 
 def test_image_s_and_infer_s_never_share_a_table(whole_text: str) -> None:

@@ -111,6 +111,12 @@ def test_nothing_at_all() -> None:
     assert printed([], []) == "There are no trials in this result.\n"
 
 
+def test_what_a_pass_leaves_out_stands_beside_the_figures() -> None:
+    cut = {"timed": "greenland, 64 patches of 512 x 512, 82.4 % of the scene", "scene_covered": 0.824}
+    assert " ".join(printed(samples.nine(**cut), []).split()).count(f"timed with {cut['timed']}") == 1
+    assert "timed with" not in printed(samples.nine(), [])
+
+
 def test_targets_are_grouped() -> None:
     summaries = [*samples.nine(), *(replace(one, target="ncs2", key=one.key[::-1]) for one in samples.nine())]
     text = printed(summaries, samples.verdicts(summaries))

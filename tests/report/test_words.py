@@ -108,6 +108,20 @@ def test_a_model_without_depth_is_called_by_its_name() -> None:
     assert words.families(own) == "my-net-1a2b3c4d, two-0a0b0c0d"
 
 
+def test_the_heading_of_image_s_is_true() -> None:
+    whole = samples.summary(scene_covered=0.99951)
+    cut = replace(whole, timed="cut", scene_covered=0.824)
+    drawn = replace(whole, timed="5 samples", scene_covered=None)
+    assert words.passes([whole, whole]) == "the whole scene"
+    assert words.passes([cut]) == "the patches of the scene, 82.4 % of it"
+    assert words.passes([whole, cut]) == words.passes([cut, drawn]) == "a pass"
+    assert words.passes([drawn]) == "a pass over the samples"
+    assert words.timed([whole, whole]) == []
+    assert words.timed([cut]) == [cut]
+    assert words.timed([drawn]) == [drawn]
+    assert words.timed([whole, cut]) == [whole, cut]
+
+
 def test_a_mark_stands_in_the_name_of_its_trial_alone() -> None:
     plain, marked = samples.summary(0.25), samples.summary(0.5, mark="on the CPU")
     names = words.labels([plain, marked])

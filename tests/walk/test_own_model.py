@@ -70,7 +70,9 @@ def test_every_export_shows_them(walked: tuple[Place, Done]):
     jsonschema.validate(document, schema("result"))
     tower, two = document["trials"]
     assert tower["accuracy"]["k"] == tower["accuracy"]["n"] == 9
-    assert tower["timed"].endswith("patches of 60 x 40, 50 apart")
+    share = f"{100 * tower['scene_covered']:.1f} %"
+    assert tower["timed"].endswith(f"patches of 60 x 40, 50 apart, {share} of the scene")
+    assert two["scene_covered"] is None and "no picture" in two["reasons"]["scene_covered"]
     assert two["accuracy"] is None and "2 inputs" in two["reasons"]["accuracy"]
     page = (place.folder / "results" / "mine" / "report.html").read_text()
     assert tower["variant"].removesuffix("-fp32") in page
@@ -105,7 +107,7 @@ def test_what_was_assumed_of_the_input_stands_at_its_figures(mine: Place):
         (["--model", "bare_saved"], 1, "no signature"),
         (["--model", "flex.tflite"], 1, "an operation that LiteRT does not have"),
         (["--model", "tower.tflite", "--precision", "int8"], 1, "taken as it is"),
-        (["--model", "tower.tflite", "--images", "hollow"], 1, "is empty"),
+        (["--model", "tower.tflite", "--images", "hollow"], 1, "class folders without a picture: cat"),
         (["--model", "two.tflite", "--input-shape", "tokens=1,7"], 2, "does not fit"),
         (["--model", "nowhere.tflite"], 1, "no file nowhere.tflite"),
     ],
