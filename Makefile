@@ -4,14 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help run test lint types bench proof clean
+.PHONY: help run test test-all lint types bench proof clean
 
 help:
-	@echo "make run    install, then measure nine variants on this machine and judge them"
-	@echo "make test   lint, types and tests"
-	@echo "make bench  EdgeBench's own cost, side by side with plain scripts"
-	@echo "make proof  what the statistics claim, held against simulated truth"
-	@echo "make clean  remove the environment and the caches of the tools"
+	@echo "make run       install, then measure nine variants on this machine and judge them"
+	@echo "make test      lint, types and tests"
+	@echo "make test-all  the same, and an emulated ARM board (as root; Debian packages: see .ci/run)"
+	@echo "make bench     EdgeBench's own cost, side by side with plain scripts"
+	@echo "make proof     what the statistics claim, held against simulated truth"
+	@echo "make clean     remove the environment and the caches of the tools"
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +37,9 @@ types: $(STAMP)
 # A file at a time on every core: what a file's tests share is made once.
 test: lint types
 	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile
+
+test-all:
+	EDGEBENCH_TEST_ARM=1 $(MAKE) test
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -116,10 +117,11 @@ class Board:
         psutil.wait_procs(everything, timeout=20)
 
 
-def make_board(folder: Path, *settings: str) -> Board:
-    """Keys, configurations and a free port; not started."""
+def make_board(folder: Path, *settings: str, environment: Mapping[str, str] | None = None) -> Board:
+    """Keys, configurations and a free port; not started. `environment` is what sessions find set there."""
     port = free_port()
     board = Board(folder, port, settings)
+    variables = {BOARD_DIR: str(board.placed), **(environment or {})}
     for name in ("host_key", "user_key"):
         make_key(folder / name)
     shutil.copy(folder / "user_key.pub", folder / "authorized_keys")
@@ -137,7 +139,8 @@ def make_board(folder: Path, *settings: str) -> Board:
                 "PermitRootLogin prohibit-password",
                 "PasswordAuthentication no",
                 "KbdInteractiveAuthentication no",
-                f"SetEnv {BOARD_DIR}={board.placed}",
+                # One line: an sshd minds the first alone.
+                f"SetEnv {' '.join(f'{name}={value}' for name, value in variables.items())}",
                 *settings,
             ]
         )
