@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from edgebench.errors import UnsupportedError
+from edgebench.errors import EdgeBenchError
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.models.source import SHIPPED, ModelSource
@@ -28,6 +28,10 @@ Json = Any
 
 Progress = Callable[[str], None]
 """Called with one short line about what is being done; never from a timed region."""
+
+Prepared = Artifact | EdgeBenchError
+"""What became of a request for an artifact: UnsupportedError where the device does not take the variant, any
+other error where it could not be made. The trial has the reason, and the other trials go on."""
 
 Scores = NDArray[np.float32]
 
@@ -147,7 +151,7 @@ class Backend(ABC):
     @abstractmethod
     def prepare(
         self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress
-    ) -> list[Artifact | UnsupportedError]:
+    ) -> Sequence[Prepared]:
         """One outcome a request, in order. Many at once, because converters are slow to start."""
 
     @abstractmethod

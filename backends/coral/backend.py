@@ -7,10 +7,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from edgebench.contract import BackendOptions, Body, Finding, Json, PrepareRequest, Progress, Target
-from edgebench.errors import SessionError, UnsupportedError
+from edgebench.contract import BackendOptions, Body, Finding, Json, Prepared, PrepareRequest, Progress, Target
+from edgebench.errors import SessionError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 
 from . import prepare, trap
@@ -65,9 +64,7 @@ class CoralBackend(AgentBackend):
         """What decides the compiled .tflite: the int8 one's inputs, and its compiler or the file given."""
         return prepare.prepare_inputs(request)
 
-    def prepare(
-        self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress
-    ) -> list[Artifact | UnsupportedError]:
+    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Convert to int8, then compile with edgetpu_compiler, or take the files that were given."""
         return prepare.prepare(requests, cache, progress)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from edgebench.atomic import write_atomically
-from edgebench.contract import Json, PrepareRequest, Progress
+from edgebench.contract import Json, Prepared, PrepareRequest, Progress
 from edgebench.errors import InputError, UnavailableError, UnsupportedError, UsageError
 from edgebench.models import prepare as tflite
 from edgebench.models.artifact import Artifact
@@ -23,8 +23,6 @@ KIND = "coral"
 RECIPE_VERSION = 1  # counts up when the same inputs would give another file
 SUFFIX = "_edgetpu.tflite"
 ON_CPU = "on the CPU"
-
-Outcome = Artifact | UnsupportedError
 
 PRECISION_REASONS: Mapping[str, str] = {
     "fp32": "the Edge TPU computes in 8-bit integers alone",
@@ -52,14 +50,14 @@ def prepare_inputs(request: PrepareRequest) -> dict[str, Json]:
     return {**inputs, "compiler": None if found is None else found.version}
 
 
-def prepare(requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Outcome]:
+def prepare(requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
     """One outcome a request, in order.
 
     Raises:
         UnavailableError: there is no compiler here, and no compiled file was given; with what to do.
         InputError: a file that was given is not compiled, or is compiled of something else.
     """
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, Prepared] = {}
     taken: list[int] = []
     for at, request in enumerate(requests):
         try:
@@ -71,9 +69,7 @@ def prepare(requests: Sequence[PrepareRequest], cache: Cache, progress: Progress
     _require_one_model_a_file([requests[at] for at in taken])
     bases = tflite.prepare_tflite([requests[at] for at in taken], cache, progress) if taken else []
     for at, base in zip(taken, bases, strict=True):
-        outcomes[at] = (
-            base if isinstance(base, UnsupportedError) else _stored(requests[at], base, cache) or base
-        )
+        outcomes[at] = _stored(requests[at], base, cache) or base if isinstance(base, Artifact) else base
     pairs = zip(taken, bases, strict=True)
     missing = {at: base for at, base in pairs if outcomes[at] is base and isinstance(base, Artifact)}
     if missing:
@@ -199,7 +195,7 @@ def _require_a_way(
 
 def _made(
     request: PrepareRequest, base: Artifact, cache: Cache, scratch: Path, progress: Progress
-) -> Outcome:
+) -> Prepared:
     name = request.variant.name
     file = scratch / f"{name}.tflite"
     note: dict[str, Json] = {}

@@ -9,12 +9,10 @@ from typing import Literal
 from pydantic import Field
 
 from edgebench.agent.facts import board_facts
-from edgebench.contract import BackendOptions, Finding, Json, PrepareRequest, Progress, Target
-from edgebench.errors import UnsupportedError
+from edgebench.contract import BackendOptions, Finding, Json, Prepared, PrepareRequest, Progress, Target
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
 from edgebench.models import prepare
-from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 
 from .checks import runtime_findings
@@ -44,9 +42,7 @@ class CpuBackend(AgentBackend):
         """What decides the .tflite: weights, conversion recipe, calibration, batch."""
         return prepare.prepare_inputs(request)
 
-    def prepare(
-        self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress
-    ) -> list[Artifact | UnsupportedError]:
+    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Convert with TensorFlow, in processes of its own, what the cache does not hold."""
         return prepare.prepare_tflite(requests, cache, progress)
 

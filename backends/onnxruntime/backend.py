@@ -10,11 +10,9 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from edgebench.agent.facts import board_facts
-from edgebench.contract import BackendOptions, Finding, Json, PrepareRequest, Progress, Target
-from edgebench.errors import UnsupportedError
+from edgebench.contract import BackendOptions, Finding, Json, Prepared, PrepareRequest, Progress, Target
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
-from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.models.onnx import prepare
 from edgebench.models.onnx.form import OnnxForm
@@ -70,9 +68,7 @@ class OnnxRuntimeBackend(AgentBackend):
         """What decides the .onnx: weights or file, the steps, calibration, batch."""
         return prepare.prepare_inputs(request, _form(request))
 
-    def prepare(
-        self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress
-    ) -> list[Artifact | UnsupportedError]:
+    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Carry out the steps, in processes of their own, for what the cache does not hold."""
         orders = [prepare.Order(request, _form(request)) for request in requests]
         return prepare.prepare_onnx(orders, cache, progress)

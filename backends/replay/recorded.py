@@ -98,7 +98,7 @@ class RecordedSource:
         trial = self._trial(variant, batch)
         if trial is None:
             return UnsupportedError(f"{self.name} has no {variant.name} at batch {batch}")
-        if trial.status == "unsupported" or trial.artifact_bytes is None or not trial.class_names:
+        if trial.status != "planned" or trial.artifact_bytes is None or not trial.class_names:
             return UnsupportedError(
                 f"{variant.name} was not measured in {self.name}",
                 why=trial.reason or "the source says nothing of its artifact",

@@ -92,9 +92,14 @@ def prepare(
     They are kept in a cache by content (EDGEBENCH_CACHE_DIR, else the user's
     cache folder); what is there already is not made again. A family without
     trained weights gets random ones, the same every time: for latency only.
+
+    Exit code 5 where one cannot be made, or is not supported although its
+    precision was named; the others are made all the same.
     """
     from edgebench import registry
+    from edgebench.errors import EXIT_TRIALS_FAILED, UnsupportedError
     from edgebench.measure.progress import SilentObserver, StderrObserver
+    from edgebench.models.artifact import Artifact
     from edgebench.models.cache import Cache
     from edgebench.models.listing import list_prepared
     from edgebench.plan.models import requests_for, resolve_sources
@@ -118,6 +123,9 @@ def prepare(
     made = backend.prepare(requests, cache, observer.note)
     rows = list_prepared(requests, made, cache, evaluate=evaluate, progress=observer.note)
     print_variants(stdout(), rows, as_json=json_)
+    lacking = [outcome for outcome in made if not isinstance(outcome, Artifact)]
+    if any(precision or not isinstance(outcome, UnsupportedError) for outcome in lacking):
+        raise typer.Exit(EXIT_TRIALS_FAILED)
 
 
 @app.command()

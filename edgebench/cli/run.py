@@ -234,7 +234,8 @@ def run(
     launch settings, mass and size stand in targets.toml (--target).
 
     Exit codes: 0 done, 1 error, 2 usage, 3 a requirement is not met,
-    4 undecided (--strict), 5 some trials failed, 130 interrupted.
+    4 undecided (--strict), 5 some trials failed, or a model, depth or precision
+    that was named is not supported, 130 interrupted.
     """
     from edgebench.cli.outcome import conclude, print_plan, say_forecast
     from edgebench.measure.campaign import Campaign

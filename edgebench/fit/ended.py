@@ -26,8 +26,8 @@ def with_end(
         rule: what its experiment was planned with.
         run: how the last run of the experiment ended, where that is known.
     """
-    if summary.status == "unsupported":
-        return summary
+    if summary.status == "unsupported" or (summary.status == "failed" and not records):
+        return summary  # nothing was begun
     ok = sum(record.status == "ok" for record in records)
     far = standing(summary, ok, rule)
     by = _by(far, ok, records, rule, run)

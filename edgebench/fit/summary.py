@@ -143,6 +143,7 @@ class _Part:
             batch=trial.batch,
             status=status,
             reason=reason,
+            requested=trial.requested,
             image_s=self._interval(steady.image_s),
             infer_s=self._interval(steady.infer_s),
             stages_ms=steady.stages_ms,
@@ -227,6 +228,8 @@ def _status(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) 
     """How far a trial came, and in words what is missing."""
     if trial.status == "unsupported":
         return "unsupported", trial.reason or "the target does not take this variant"
+    if trial.status == "failed":
+        return "failed", f"it could not be prepared: {trial.reason or 'no reason was kept'}"
     ok = sum(record.status == "ok" for record in records)
     failed = [record for record in records if record.status not in ("ok", "interrupted")]
     if ok >= planned:

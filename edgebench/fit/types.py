@@ -162,6 +162,7 @@ class TrialSummary:
     mass_g: float | None
     size_mm: tuple[float, float, float] | None
     board_doubts: dict[str, str] = field(default_factory=dict)  # why mass_g or size_mm may be another's
+    requested: bool = False  # unsupported, although the command asked for it by name
     image_s_values: tuple[tuple[float, ...], ...] = ()  # steady passes by session, in time order
     infer_s_values: tuple[tuple[float, ...], ...] = ()
     load_s_values: tuple[float, ...] = ()  # one a session

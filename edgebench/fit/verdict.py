@@ -64,11 +64,12 @@ def overall(verdicts: Sequence[Verdict]) -> list[Overall]:
 def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], strict: bool) -> int:
     """The exit code that a judged experiment deserves: 5 before 3 before 4 before 0.
 
-    5: a trial failed, or lacks sessions because some failed; what the others came to stands, but the
-    comparison that was asked for is not all there. 3: a requirement is not met. 4, only under `strict`:
-    one is inconclusive or unknown. A variant that the device does not take is no failure.
+    5: a trial failed, or lacks sessions because some failed, or is of a variant that was asked for by name
+    and that the device does not take; what the others came to stands, but the comparison that was asked
+    for is not all there. 3: a requirement is not met. 4, only under `strict`: one is inconclusive or
+    unknown. A variant that nobody named and that the device does not take is no failure.
     """
-    if any(one.status == "failed" or (one.status == "partial" and one.failures) for one in summaries):
+    if any(_lacks_what_was_asked(summary) for summary in summaries):
         return EXIT_TRIALS_FAILED
     words = {verdict.verdict for verdict in verdicts}
     if "fail" in words:
@@ -76,6 +77,12 @@ def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], st
     if strict and words & {"inconclusive", "unknown"}:
         return EXIT_UNDECIDED
     return EXIT_OK
+
+
+def _lacks_what_was_asked(summary: TrialSummary) -> bool:
+    if summary.status == "unsupported":
+        return summary.requested
+    return summary.status == "failed" or (summary.status == "partial" and bool(summary.failures))
 
 
 def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> bool:

@@ -10,14 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import edgebench
-from edgebench.contract import Backend, Device, ImageSet, Scene, Target
+from edgebench.contract import Backend, Device, ImageSet, Prepared, Scene, Target
 from edgebench.data.preview import scene_preview
-from edgebench.errors import UnsupportedError
+from edgebench.errors import EdgeBenchError, UnsupportedError
 from edgebench.fit.summary import summarise, trial_json
 from edgebench.link.inspection import check_target
 from edgebench.measure.adaptive import never, settled_on_disk
 from edgebench.measure.experiment import Experiment, Outcome
 from edgebench.measure.host import host_facts
+from edgebench.measure.preparation import (
+    PreparedTrials,
+    prepare_trials,
+    reason_of,
+    requested_in_vain,
+    require_any,
+)
 from edgebench.measure.progress import Observer
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
@@ -43,9 +50,6 @@ from edgebench.store.records import (
     TrialRecord,
 )
 
-Prepared = Mapping[str, Artifact | UnsupportedError]
-"""By trial key: the artifact, or why there is none."""
-
 
 @dataclass(frozen=True)
 class Campaign:
@@ -64,8 +68,8 @@ class Campaign:
         """Prepare, open the folder, measure; returns the folder and how it ended."""
         plan = self.built.plan
         folder = self._unfinished() if self.resume else None
-        prepared = self._prepare(plan)
-        _require_one(plan, prepared)
+        prepared = prepare_trials(self.built, self.cache, self.observer.note)
+        require_any(plan, prepared)
         if folder is not None:
             record = read_experiment(folder)
             if changed := _changed(record, prepared):
@@ -114,20 +118,10 @@ class Campaign:
         keys = [trial.key for trial in self.built.plan.trials]
         return find_unfinished(config.output_dir, config.name, keys)
 
-    def _prepare(self, plan: Plan) -> Prepared:
-        prepared: dict[str, Artifact | UnsupportedError] = {}
-        for target in self.built.targets:
-            trials = [trial for trial in plan.trials if trial.target is target]
-            backend = self.built.backends[target.device]
-            requests = [trial.request for trial in trials]
-            made = backend.prepare(requests, self.cache, self.observer.note)
-            prepared |= {trial.key: one for trial, one in zip(trials, made, strict=True)}
-        return prepared
-
     def _open(self, trial: PlannedTrial) -> Device:
         return self.built.backends[trial.target.device].open(trial.target)
 
-    def _store(self, folder: Path | None, prepared: Prepared) -> ExperimentStore:
+    def _store(self, folder: Path | None, prepared: PreparedTrials) -> ExperimentStore:
         if folder is not None:
             self.observer.note(f"going on with {folder}")
             store = ExperimentStore.open(folder)
@@ -138,8 +132,9 @@ class Campaign:
         record = self._record(prepared)
         return ExperimentStore.create(config.output_dir, config.name, record, _preview(self.built.plan.scene))
 
-    def _record(self, prepared: Prepared) -> ExperimentRecord:
+    def _record(self, prepared: PreparedTrials) -> ExperimentRecord:
         plan, config = self.built.plan, self.resolved.config
+        in_vain = requested_in_vain(plan, prepared, config)
         record = ExperimentRecord(
             name=config.name or "-".join(target.name for target in self.built.targets),
             created_utc=_now_utc(),
@@ -159,7 +154,10 @@ class Campaign:
             images=_images_record(plan.images),
             images_reason="" if plan.images else "no images were given (--images)",
             targets=tuple(TargetRecord(**asdict(target)) for target in self.built.targets),
-            trials=tuple(_trial_record(trial, prepared[trial.key], plan) for trial in plan.trials),
+            trials=tuple(
+                _trial_record(trial, prepared[trial.key], plan, requested=trial.key in in_vain)
+                for trial in plan.trials
+            ),
             profiles=self.profiles,
             host=host_facts(),
             preflight=tuple(preflight(self.built.targets, self.built.backends)),
@@ -207,17 +205,6 @@ def _now_utc() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _require_one(plan: Plan, prepared: Prepared) -> None:
-    """Where none of the user's own models can be measured, the first reason is the error; no folder is made.
-
-    What a device does not take of the models that it is given by name is a result, and is recorded.
-    """
-    refused = [one for one in prepared.values() if isinstance(one, UnsupportedError)]
-    own = all(trial.request.source.own for trial in plan.trials)
-    if own and refused and len(refused) == len(prepared):
-        raise refused[0]
-
-
 def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> list[dict[str, Any]]:
     """Doctor's findings for every target, as plain data with the target's name."""
     return [
@@ -261,7 +248,7 @@ def _images_record(images: ImageSet | None) -> ImagesRecord | None:
     )
 
 
-def _trial_record(trial: PlannedTrial, made: Artifact | UnsupportedError, plan: Plan) -> TrialRecord:
+def _trial_record(trial: PlannedTrial, made: Prepared, plan: Plan, *, requested: bool) -> TrialRecord:
     common: dict[str, Any] = {
         "key": trial.key,
         "target": trial.target.name,
@@ -279,8 +266,9 @@ def _trial_record(trial: PlannedTrial, made: Artifact | UnsupportedError, plan: 
             "images": None if images == plan.images else _images_record(images),
             "images_reason": "" if images else trial.given.images_reason or "no images were given (--images)",
         }
-    if isinstance(made, UnsupportedError):
-        return TrialRecord(**common, status="unsupported", reason="; ".join(str(made).splitlines()))
+    if isinstance(made, EdgeBenchError):
+        common |= {"reason": reason_of(made), "requested": requested}
+        return TrialRecord(**common, status="unsupported" if isinstance(made, UnsupportedError) else "failed")
     return TrialRecord(
         **common,
         class_names=made.class_names,
@@ -293,7 +281,7 @@ def _trial_record(trial: PlannedTrial, made: Artifact | UnsupportedError, plan: 
     )
 
 
-def _changed(record: ExperimentRecord, prepared: Prepared) -> str:
+def _changed(record: ExperimentRecord, prepared: PreparedTrials) -> str:
     """Which recorded fact of an unfinished experiment no longer holds, or "" when all do.
 
     What came out of preparation is recorded, not hashed into the key; sessions on another artifact or
@@ -301,6 +289,8 @@ def _changed(record: ExperimentRecord, prepared: Prepared) -> str:
     """
     for trial in record.trials:
         made = prepared.get(trial.key)
+        if isinstance(made, Artifact) and trial.status != "planned":
+            return f"{trial.variant} could not be prepared for it, and now it can"
         if isinstance(made, Artifact) and made.sha256 != trial.artifact_sha256:
             return f"the artifact of {trial.variant} is not the one that it measured"
     now = host_facts()

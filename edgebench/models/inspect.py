@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from edgebench.errors import InputError, UnavailableError
 from edgebench.models.cache import sha256_file
-from edgebench.models.processes import HelperError, run_jobs
+from edgebench.models.processes import HelperEndedError, HelperError, run_jobs
 
 Shape = tuple[int | None, ...]
 """The axes' lengths, None where an axis has no fixed one."""
@@ -133,7 +133,7 @@ def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
     except HelperError as error:
         raise InputError(
             f"{path} cannot be read as a model",
-            why=error.why if error.what.startswith("edgebench.") else error.what,
+            why=error.why if isinstance(error, HelperEndedError) else error.what,
             fix=f"check that the file is whole and is {_article(format_)} {path.suffix} file",
         ) from error
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,9 +101,7 @@ def making(cache: Cache, name: str) -> Iterator[Path]:
         try:
             yield scratch
         finally:
-            for left in scratch.iterdir():
-                left.unlink(missing_ok=True)
-            scratch.rmdir()
+            shutil.rmtree(scratch)  # folders too: the temporary files of helper processes lie here
     except OSError as error:
         raise _unwritable(cache, error) from error
     finally:

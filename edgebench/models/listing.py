@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from edgebench.contract import PrepareRequest, Progress
+from edgebench.contract import Prepared, PrepareRequest, Progress
 from edgebench.data.landcover import CLASS_NAMES
-from edgebench.errors import UnsupportedError
+from edgebench.errors import EdgeBenchError
 from edgebench.models import families
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
@@ -40,7 +40,7 @@ def list_variants(cache: Cache, batch: int = 1) -> list[dict[str, Any]]:
 
 def list_prepared(
     requests: Sequence[PrepareRequest],
-    made: Sequence[Artifact | UnsupportedError],
+    made: Sequence[Prepared],
     cache: Cache,
     *,
     evaluate: bool,
@@ -57,7 +57,7 @@ def list_prepared(
     siblings = {one.variant: one for one in made if isinstance(one, Artifact)}
     rows = []
     for request, outcome in zip(requests, made, strict=True):
-        if isinstance(outcome, UnsupportedError):
+        if isinstance(outcome, EdgeBenchError):
             rows.append(_row(request, None, None, "; ".join(str(outcome).splitlines())))
         else:
             found = _evaluation(outcome, cache, siblings) if _can_be_evaluated(outcome) else None

@@ -14,7 +14,7 @@ from edgebench.models.cache import Cache, canonical_hash, sha256_file
 from edgebench.models.inspect import ModelFacts, TensorFacts, inspect_model
 from edgebench.models.keep import making
 from edgebench.models.own import plain_stem, understand
-from edgebench.models.processes import HelperError, run_jobs
+from edgebench.models.processes import HelperEndedError, HelperError, run_jobs
 from edgebench.models.source import InputChoice, ModelSource, SourceKind
 
 _SUFFIXES: dict[str, SourceKind] = {".tflite": "tflite", ".onnx": "onnx", ".keras": "keras"}
@@ -116,7 +116,7 @@ def _saved_model(folder: Path, cache: Cache, progress: Progress) -> ModelFacts:
     except HelperError as error:
         raise InputError(
             f"{folder} cannot be read as a SavedModel",
-            why=error.why if error.what.startswith("edgebench.") else error.what,
+            why=error.why if isinstance(error, HelperEndedError) else error.what,
             fix=error.fix or "export the model again",
         ) from error
     return ModelFacts(

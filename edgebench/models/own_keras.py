@@ -44,7 +44,8 @@ def answer(job: Job, report: Report) -> dict[str, Any]:
     try:
         return _convert(tf, job, report)
     except UnsupportedError as error:
-        return {"unsupported": {"what": error.what, "why": error.why, "fix": error.fix}}
+        refusal = {"unsupported": {"what": error.what, "why": error.why, "fix": error.fix}}
+        return dict.fromkeys(job["outputs"], refusal)
 
 
 def _convert(tf: Any, job: Job, report: Report) -> dict[str, Any]:

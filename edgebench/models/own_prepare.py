@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from edgebench.contract import PrepareRequest, Progress
-from edgebench.errors import UnavailableError, UnsupportedError
+from edgebench.errors import EdgeBenchError, UnavailableError, UnsupportedError
 from edgebench.models.artifact import Artifact, Golden, InputSpec, TensorInput
 from edgebench.models.cache import Cache, canonical_hash
 from edgebench.models.keep import Kept, find, keep
 from edgebench.models.own import OwnModel, fixed_batch, input_spec
-from edgebench.models.processes import run_jobs
+from edgebench.models.processes import HelperError, try_jobs, try_outputs
 from edgebench.models.source import ModelSource
 from edgebench.models.variant import PRECISIONS
 
@@ -83,21 +83,22 @@ def stored_artifact(request: PrepareRequest, cache: Cache, tools: Tools) -> Arti
 
 def make(
     requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progress: Progress, tools: Tools
-) -> dict[str, UnsupportedError]:
+) -> dict[str, EdgeBenchError]:
     """Make what these requests ask for; returns why not, by variant and batch, for what cannot be made.
 
-    UnavailableError when a package for it is not installed; HelperError for a model that cannot be run.
+    There is an UnsupportedError for what the runtime does not take, a HelperError for what cannot be read,
+    converted or run. UnavailableError is raised when a package for it is not installed.
     """
-    refused: dict[str, UnsupportedError] = {}
+    refused: dict[str, EdgeBenchError] = {}
     taken = [request for request in requests if request.source.kind == "tflite"]
     converted = [request for request in requests if request.source.kind in _CONVERTED]
     if taken:
         _require_tools(taken[0], tools, ("ai-edge-litert",))
         jobs = [_taken_job(request) for request in taken]
-        done = run_jobs("edgebench.models.own_tflite", jobs, scratch, progress)
+        done = try_jobs("edgebench.models.own_tflite", jobs, scratch, progress)
         for number, (request, note) in enumerate(zip(taken, done, strict=True)):
-            if "unsupported" in note:
-                refused[name_of(request)] = UnsupportedError(**note["unsupported"])
+            if isinstance(note, HelperError) or "unsupported" in note:
+                refused[name_of(request)] = _refusal(note)
                 continue
             file = scratch / f"taken-{number}.tflite"
             shutil.copyfile(_known(request)[0].path or "", file)
@@ -108,15 +109,20 @@ def make(
         for request in converted:
             groups.setdefault((request.source.name, request.batch), []).append(request)
         jobs = [_converted_job(group, scratch, at) for at, group in enumerate(groups.values())]
-        done = run_jobs("edgebench.models.own_keras", jobs, scratch, progress)
-        for group, job, notes in zip(groups.values(), jobs, done, strict=True):
+        converted_notes = try_outputs("edgebench.models.own_keras", jobs, scratch, progress)
+        for group, job, notes in zip(groups.values(), jobs, converted_notes, strict=True):
             for request in group:
-                note = notes if "unsupported" in notes else notes[request.variant.precision]
-                if "unsupported" in note:
-                    refused[name_of(request)] = UnsupportedError(**note["unsupported"])
+                note = notes[request.variant.precision]
+                if isinstance(note, HelperError) or "unsupported" in note:
+                    refused[name_of(request)] = _refusal(note)
                 else:
                     _keep(cache, request, Path(job["outputs"][request.variant.precision]), note, tools)
     return refused
+
+
+def _refusal(note: Mapping[str, Any] | HelperError) -> EdgeBenchError:
+    """Why there is no artifact, by a note that tells of none."""
+    return note if isinstance(note, HelperError) else UnsupportedError(**note["unsupported"])
 
 
 def name_of(request: PrepareRequest) -> str:

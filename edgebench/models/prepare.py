@@ -9,24 +9,25 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from edgebench.contract import ImageSet, PrepareRequest, Progress
+from edgebench.contract import ImageSet, Prepared, PrepareRequest, Progress
 from edgebench.data.draws import SHIPPED_COUNTS
 from edgebench.data.landcover import CLASS_NAMES
 from edgebench.data.shipped import images_identity, shipped_images
-from edgebench.errors import UnavailableError, UnsupportedError, UsageError
+from edgebench.errors import EdgeBenchError, UnavailableError, UnsupportedError, UsageError
 from edgebench.installed import versions_of
 from edgebench.models import families, own_prepare
 from edgebench.models.artifact import Artifact, Golden, InputSpec
 from edgebench.models.cache import Cache, canonical_hash
 from edgebench.models.golden import CHOSEN, golden_patches
 from edgebench.models.keep import Kept, find, keep, making
-from edgebench.models.processes import run_jobs
+from edgebench.models.processes import HelperError, try_outputs
 from edgebench.models.variant import PRECISIONS
 from edgebench.models.weights import has_shipped, random_identity, shipped_weights
 
 KIND = "tflite"
 RECIPE_VERSION = 1  # counts up when the same inputs would give another file
 TOOLS = ("tensorflow", "keras", "ai-edge-litert")
+_CONVERTER = "edgebench.models.convert"
 
 # The largest difference of a score that is accepted against the reference. Seen on this project's
 # machines with LiteRT's default kernels: 2e-6 for fp32, 8e-4 for fp16, 15/256 for int8.
@@ -83,24 +84,23 @@ def _weights_identity(request: PrepareRequest) -> str:
     return random_identity(variant.family, variant.depth_multiplier, families.CLASSES)
 
 
-def prepare_tflite(
-    requests: Sequence[PrepareRequest], cache: Cache, progress: Progress
-) -> list[Artifact | UnsupportedError]:
+def prepare_tflite(requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
     """One artifact a request, in order, or why there is none.
 
     From the cache in milliseconds; else by up to two converter processes side by side. UnavailableError
-    when something must be converted and TensorFlow is not installed; HelperError when the converter fails.
+    is raised when something must be converted and TensorFlow is not installed; the outcome is a HelperError
+    for a variant whose conversion fails.
     """
     outcomes = [_stored(request, cache) for request in requests]
     if any(outcome is None for outcome in outcomes):
-        refused: dict[str, UnsupportedError] = {}
+        refused: dict[str, EdgeBenchError] = {}
         with making(cache, "prepare-tflite") as scratch:
             # Another process may have made them while this one waited.
             missing = [request for request in requests if _stored(request, cache) is None]
             if files := [request for request in missing if _is_file(request)]:
-                refused = own_prepare.make(files, cache, scratch, progress, tool_versions())
+                refused |= own_prepare.make(files, cache, scratch, progress, tool_versions())
             if networks := [request for request in missing if not _is_file(request)]:
-                _make(networks, cache, scratch, progress)
+                refused |= _make(networks, cache, scratch, progress)
         outcomes = [
             _stored(request, cache) or refused.get(own_prepare.name_of(request)) for request in requests
         ]
@@ -138,14 +138,17 @@ def tool_versions() -> dict[str, str | None]:
     return versions_of(TOOLS)
 
 
-def _stored(request: PrepareRequest, cache: Cache) -> Artifact | UnsupportedError | None:
+def _stored(request: PrepareRequest, cache: Cache) -> Prepared | None:
     try:
         return stored_artifact(request, cache)
     except UnsupportedError as error:
         return error
 
 
-def _make(requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progress: Progress) -> None:
+def _make(
+    requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progress: Progress
+) -> dict[str, HelperError]:
+    """Convert what these requests ask for; returns why not, by variant and batch, for what fails."""
     if absent := [tool for tool, found in tool_versions().items() if found is None]:
         raise UnavailableError(
             f"{requests[0].variant.name} cannot be converted",
@@ -179,10 +182,15 @@ def _make(requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progr
                 "outputs": outputs,
             }
         )
-    for job, made in zip(jobs, run_jobs("edgebench.models.convert", jobs, scratch, progress), strict=True):
+    failures: dict[str, HelperError] = {}
+    for job, notes in zip(jobs, try_outputs(_CONVERTER, jobs, scratch, progress), strict=True):
         for precision, output in job["outputs"].items():
-            key = canonical_hash(prepare_inputs(by_file[output]))
-            keep(cache, KIND, key, Path(output), ".tflite", made[precision])
+            request, note = by_file[output], notes[precision]
+            if isinstance(note, HelperError):
+                failures[own_prepare.name_of(request)] = note
+            else:
+                keep(cache, KIND, canonical_hash(prepare_inputs(request)), Path(output), ".tflite", note)
+    return failures
 
 
 def _family_of(request: PrepareRequest) -> tuple[str, float | None]:

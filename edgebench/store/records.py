@@ -124,8 +124,9 @@ class TrialRecord(_Record):
     depth_multiplier: float | None
     precision: str
     batch: int = Field(ge=1)
-    status: Literal["planned", "unsupported"] = "planned"
-    reason: str = ""  # why unsupported
+    status: Literal["planned", "unsupported", "failed"] = "planned"  # failed: it could not be prepared
+    reason: str = ""  # why it is not planned
+    requested: bool = False  # unsupported, although the command asked for it by name
     class_names: tuple[str, ...] = ()
     artifact_bytes: int | None = None
     artifact_sha256: str | None = None

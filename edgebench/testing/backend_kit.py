@@ -18,11 +18,12 @@ from edgebench.contract import (
     Launch,
     MeasurePlan,
     Pictures,
+    Prepared,
     PrepareRequest,
     SessionSettings,
     Target,
 )
-from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError, UnsupportedError
+from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend, open_link
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.timeouts import Timeouts
@@ -101,12 +102,16 @@ class BackendKit:
         """What is asked of `prepare` and `prepare_inputs`."""
         return PrepareRequest(variant, batch, self.options)
 
-    def prepare(self, requests: Sequence[PrepareRequest]) -> list[Artifact | UnsupportedError]:
+    def prepare(self, requests: Sequence[PrepareRequest]) -> Sequence[Prepared]:
         """`prepare`; skips the test where what prepares is not installed."""
         try:
-            return self.backend.prepare(requests, self.cache, silent)
+            outcomes = self.backend.prepare(requests, self.cache, silent)
         except UnavailableError as error:
             self.missing(error)
+        for outcome in outcomes:
+            if isinstance(outcome, UnavailableError):
+                self.missing(outcome)
+        return outcomes
 
     def artifact(self, variant: Variant | None = None, batch: int = 1) -> Artifact:
         """The artifact of a variant (the first of those that are tried), made once."""

@@ -370,6 +370,7 @@ def test_the_weakest_word_is_the_profiles(words, word):
         (["pass"], {"status": "partial"}, False, EXIT_OK),
         (["pass"], {"failures": ("session 001: crash",)}, False, EXIT_OK),
         (["pass"], {"status": "unsupported"}, False, EXIT_OK),
+        (["pass"], {"status": "unsupported", "requested": True}, False, EXIT_TRIALS_FAILED),
     ],
 )
 def test_exit_codes(words, trial, strict, code):

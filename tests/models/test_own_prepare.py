@@ -81,7 +81,7 @@ def test_keras_is_converted_at_every_precision_and_checked(tower: Chosen, sessio
 
 def test_from_the_cache_nothing_is_made(tower: Chosen, session_cache: Cache, monkeypatch: pytest.MonkeyPatch):
     first = made(session_cache, request(tower.source))
-    monkeypatch.setattr(own_prepare, "run_jobs", lambda *_: pytest.fail("made again"))
+    monkeypatch.setattr(own_prepare, "try_outputs", lambda *_: pytest.fail("made again"))
     assert made(session_cache, request(tower.source)) == first
 
 

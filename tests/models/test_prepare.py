@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edgebench import installed
-from edgebench.contract import PrepareRequest
+from edgebench.contract import Prepared, PrepareRequest
 from edgebench.data.landcover import CLASS_NAMES
 from edgebench.data.shipped import shipped_images
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
@@ -86,7 +86,7 @@ def test_the_shipped_weights_are_right_on_test_patches_and_the_precisions_agree(
 def test_from_the_cache_nothing_is_made_and_nothing_heavy_is_imported(
     prepared_quarter: dict[str, Artifact], session_cache: Cache, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(prepare, "run_jobs", never)
+    monkeypatch.setattr(prepare, "try_outputs", never)
     monkeypatch.setattr(prepare, "shipped_images", never)
     again = prepare_tflite([request_for(one) for one in PRECISIONS], session_cache, never)
     assert again == list(prepared_quarter.values())
@@ -131,7 +131,7 @@ def test_a_batch_is_static_and_a_second_maker_waits_for_the_first(
     prepared_quarter: dict[str, Artifact], session_cache: Cache
 ):
     said: list[str] = []
-    outcomes: list[Sequence[Artifact | UnsupportedError]] = []
+    outcomes: list[Sequence[Prepared]] = []
 
     def work() -> None:
         outcomes.append(prepare_tflite([request_for("int8", batch=4)], session_cache, said.append))

@@ -7,21 +7,21 @@ that it is made from, so int8 of a model that was exported before takes no Tenso
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from edgebench.contract import PrepareRequest, Progress
-from edgebench.errors import UnavailableError, UnsupportedError, UsageError
+from edgebench.contract import Prepared, PrepareRequest, Progress
+from edgebench.errors import EdgeBenchError, UnavailableError, UnsupportedError, UsageError
 from edgebench.installed import versions_of
 from edgebench.models.artifact import Artifact, Golden, InputSpec
 from edgebench.models.cache import Cache, canonical_hash
 from edgebench.models.keep import Kept, find, keep, making
 from edgebench.models.onnx.form import OnnxForm
 from edgebench.models.onnx.subject import Subject, subject_of
-from edgebench.models.processes import run_jobs
+from edgebench.models.processes import HelperError, try_jobs
 from edgebench.models.variant import PRECISIONS
 
 KIND = "onnx"
@@ -67,18 +67,16 @@ def prepare_inputs(request: PrepareRequest, form: OnnxForm) -> dict[str, Any]:
     return {**derived, "calibration": subject.calibration.identity, "form": form.quantisation()}
 
 
-def prepare_onnx(
-    orders: Sequence[Order], cache: Cache, progress: Progress
-) -> list[Artifact | UnsupportedError]:
+def prepare_onnx(orders: Sequence[Order], cache: Cache, progress: Progress) -> list[Prepared]:
     """One artifact an order, in order, or why there is none.
 
-    Raises:
-        UnavailableError: something must be made, and a package for it is not installed.
-        HelperError: a file cannot be read or run, or its fp32 ONNX computes something else, with figures.
+    The outcome is a HelperError where a file cannot be read or run, or its fp32 ONNX computes something
+    else, with figures. UnavailableError is raised when something must be made, and a package for it is not
+    installed.
     """
     outcomes = [_stored(order, cache) for order in orders]
     if any(outcome is None for outcome in outcomes):
-        refused: dict[str, UnsupportedError] = {}
+        refused: dict[str, EdgeBenchError] = {}
         with making(cache, "prepare-onnx") as scratch:
             # Another process may have made them while this one waited.
             missing = [order for order in orders if _stored(order, cache) is None]
@@ -139,7 +137,7 @@ def _layout(form: OnnxForm, subject: Subject) -> str | None:
     return None if subject.spec is None else form.layout or subject.spec.layout
 
 
-def _stored(order: Order, cache: Cache) -> Artifact | UnsupportedError | None:
+def _stored(order: Order, cache: Cache) -> Prepared | None:
     try:
         return stored_artifact(order, cache)
     except UnsupportedError as error:
@@ -158,7 +156,7 @@ class _Group:
 
 def _make(
     orders: Sequence[Order], cache: Cache, scratch: Path, progress: Progress
-) -> dict[str, UnsupportedError]:
+) -> dict[str, EdgeBenchError]:
     """Make what is missing; the answer has why not, by key, for what cannot be made."""
     groups: dict[str, _Group] = {}
     for order in orders:
@@ -175,9 +173,19 @@ def _make(
     progress(f"preparing {len(orders)} variants as ONNX")
     # The longest go first, so that no process is left with a long one at the end.
     ordered = sorted(groups.values(), key=lambda one: -(one.first.request.variant.depth_multiplier or 1e9))
-    jobs = [_job(group, cache, scratch / f"base-{number}{_SUFFIX}") for number, group in enumerate(ordered)]
-    refused: dict[str, UnsupportedError] = {}
-    for group, job, made in zip(ordered, jobs, run_jobs(_MODULE, jobs, scratch, progress), strict=True):
+    return _make_groups(ordered, cache, scratch, progress)
+
+
+def _make_groups(
+    groups: Sequence[_Group], cache: Cache, scratch: Path, progress: Progress
+) -> dict[str, EdgeBenchError]:
+    """As `_make`; a group that fails is made again file by file: what fails for one takes no other along."""
+    jobs = [_job(group, cache, scratch / f"base-{number}{_SUFFIX}") for number, group in enumerate(groups)]
+    refused: dict[str, EdgeBenchError] = {}
+    for group, job, made in zip(groups, jobs, try_jobs(_MODULE, jobs, scratch, progress), strict=True):
+        if isinstance(made, HelperError):
+            refused |= _file_by_file(group, made, cache, scratch, progress)
+            continue
         # What the base was refused for, everything that begins with it is.
         if problem := made["base"].get("unsupported"):
             refused |= {key: UnsupportedError(**problem) for key in (group.base_key, *group.outputs)}
@@ -191,6 +199,26 @@ def _make(
                 keep(cache, KIND, key, Path(output), _SUFFIX, notes[output])
         if group.have is None:
             keep(cache, KIND, group.base_key, Path(job["base"]), _SUFFIX, made["base"])
+    return refused
+
+
+def _file_by_file(
+    group: _Group, error: HelperError, cache: Cache, scratch: Path, progress: Progress
+) -> dict[str, EdgeBenchError]:
+    """Make what a group that failed with `error` is of; the answer as that of `_make`."""
+    keys = list(group.outputs) if group.have else [group.base_key, *group.outputs]
+    if len(keys) == 1:
+        return {keys[0]: error}
+    have = group.have
+    refused: dict[str, EdgeBenchError] = {}
+    if have is None:
+        refused |= _make_groups([replace(group, outputs={})], cache, scratch, progress)
+        have = find(cache, KIND, group.base_key)
+    if have is None:
+        return refused | dict.fromkeys(group.outputs, refused[group.base_key])
+    for key, output in group.outputs.items():
+        single = replace(group, have=have, outputs={key: output})
+        refused |= _make_groups([single], cache, scratch, progress)
     return refused
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from edgebench import registry
-from edgebench.contract import PrepareRequest
+from edgebench.contract import Prepared, PrepareRequest
 from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UnsupportedError, UsageError
 from edgebench.models.artifact import Artifact
 from edgebench.models.variant import Variant
@@ -43,7 +43,7 @@ def install(monkeypatch, tmp_path):
 def prepare(session_cache, int8):
     """The artifact of MobileNet 0.25 under such options."""
 
-    def made(variant: Variant = QUARTER, batch: int = 1, **options: object) -> Artifact | UnsupportedError:
+    def made(variant: Variant = QUARTER, batch: int = 1, **options: object) -> Prepared:
         backend = registry.backend("coral")
         chosen = backend.options_model.model_validate(options).model_dump()
         [outcome] = backend.prepare(

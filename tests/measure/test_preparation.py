@@ -1,0 +1,161 @@
+"""What preparation gives each trial, and what a run does with those that it gives none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import edgebench
+from edgebench import registry
+from edgebench.contract import Prepared, PrepareRequest, Progress, Target
+from edgebench.errors import EXIT_TRIALS_FAILED, UnavailableError, UnsupportedError, UsageError
+from edgebench.measure.preparation import prepare_trials, requested_in_vain, require_any
+from edgebench.models.cache import Cache
+from edgebench.models.processes import HelperError
+from edgebench.models.source import ModelSource
+from edgebench.models.variant import Variant
+from edgebench.plan.build import Built
+from edgebench.plan.config import RunConfig
+from edgebench.plan.trials import Given, Plan, make_trials
+from edgebench.store.schemas import schema
+from tests.cli.conftest import make_field
+from tests.fakes import FakeBackend, made_artifact, made_images, made_scene
+
+CRASH = HelperError("int8 failed", why="its process ended with signal SIGABRT", fix="take fp32")
+REFUSAL = UnsupportedError("it is too large", why="12 MB of 8 MB")
+QUARTER, HALF = Variant(0.25, "fp32"), Variant(0.5, "fp32")
+QUARTER_INT8, HALF_INT8 = Variant(0.25, "int8"), Variant(0.5, "int8")
+
+
+class Preparing(FakeBackend):
+    """Gives what it is told to give for some variants, and raises `error` where there is one."""
+
+    def __init__(self, name: str, given: dict[Variant, Prepared], error: Exception | None = None) -> None:
+        super().__init__(name)
+        self.given, self.error = given, error
+
+    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> Any:
+        if self.error is not None:
+            raise self.error
+        return [self.given.get(one.variant, made_artifact(one.variant.name)) for one in requests]
+
+
+def built(*backends: Preparing, variants: Sequence[Variant], given: dict[str, Given] | None = None) -> Built:
+    targets = tuple(Target(backend.name, backend.name) for backend in backends)
+    by_name = {backend.name: backend for backend in backends}
+    scene, images = made_scene(), made_images()
+    trials = make_trials(
+        targets,
+        by_name,
+        dict.fromkeys(by_name, variants),
+        batches=[1],
+        scene=scene,
+        images=images,
+        given=given,
+    )
+    return Built(Plan(trials, scene, images, sessions=1, passes=1, seed=7), targets, by_name)
+
+
+def test_what_fails_is_said_and_the_others_have_their_artifacts(tmp_path: Path):
+    plan = built(
+        Preparing("fake", {QUARTER_INT8: CRASH, HALF: REFUSAL}), variants=[QUARTER, QUARTER_INT8, HALF]
+    )
+    said: list[str] = []
+    prepared = prepare_trials(plan, Cache(tmp_path), said.append)
+    assert list(prepared.values()) == [made_artifact(QUARTER.name), CRASH, REFUSAL]
+    (text,) = said
+    assert text.startswith("fake mobilenet_v1-0.25-int8 cannot be prepared: int8 failed; its process ended")
+    require_any(plan.plan, prepared)
+
+
+def test_a_target_that_cannot_prepare_fails_its_own_trials_alone(tmp_path: Path):
+    missing = UnavailableError("no compiler")
+    backends = Preparing("one", {}), Preparing("two", {}, missing)
+    plan = built(*backends, variants=[QUARTER])
+    prepared = prepare_trials(plan, Cache(tmp_path), lambda _: None)
+    assert list(prepared.values()) == [made_artifact(QUARTER.name), missing]
+    with pytest.raises(UnavailableError):
+        prepare_trials(built(backends[1], variants=[QUARTER]), Cache(tmp_path), lambda _: None)
+    backends[1].error = UsageError("no such file")
+    with pytest.raises(UsageError):
+        prepare_trials(plan, Cache(tmp_path), lambda _: None)
+
+
+def test_where_nothing_is_left_the_first_reason_is_the_error(tmp_path: Path):
+    plan = built(Preparing("fake", {QUARTER: REFUSAL, HALF: CRASH}), variants=[QUARTER, HALF]).plan
+    by_key = {trial.key: trial.variant for trial in plan.trials}
+    with pytest.raises(HelperError, match="int8 failed"):
+        require_any(plan, {key: {QUARTER: REFUSAL, HALF: CRASH}[variant] for key, variant in by_key.items()})
+    require_any(plan, dict.fromkeys(by_key, REFUSAL))  # of the shipped models that is a result
+    own = Given(ModelSource(name="mobilenet_v1", kind="tflite"), made_scene(), None)
+    plan = built(Preparing("fake", {}), variants=[QUARTER], given={"mobilenet_v1": own}).plan
+    with pytest.raises(UnsupportedError) as caught:
+        require_any(plan, {trial.key: REFUSAL for trial in plan.trials})
+    assert caught.value.exit_code == EXIT_TRIALS_FAILED
+
+
+@pytest.mark.parametrize(
+    ("config", "refused", "in_vain"),
+    [
+        ({}, [QUARTER_INT8, HALF, HALF_INT8], []),
+        ({"precision": ("int8",)}, [QUARTER_INT8], [QUARTER_INT8]),
+        ({"depth": (0.25, 0.5)}, [QUARTER_INT8], []),
+        ({"depth": (0.25, 0.5)}, [HALF, HALF_INT8], [HALF, HALF_INT8]),
+        ({"model": ("mobilenet_v1",)}, [HALF, HALF_INT8, QUARTER], [HALF, HALF_INT8]),
+    ],
+)
+def test_what_was_named_and_is_not_supported(config: dict[str, Any], refused: list[Variant], in_vain):
+    plan = built(Preparing("fake", {}), variants=[QUARTER, QUARTER_INT8, HALF, HALF_INT8]).plan
+    prepared = {
+        trial.key: REFUSAL if trial.variant in refused else made_artifact(trial.variant.name)
+        for trial in plan.trials
+    }
+    found = requested_in_vain(plan, prepared, RunConfig(device=("fake",), **config))
+    assert {trial.variant for trial in plan.trials if trial.key in found} == set(in_vain)
+
+
+def test_a_run_measures_the_others_and_says_which_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    field = make_field(tmp_path)
+    toy = type(registry.backend("toy"))
+    prepare = toy.prepare
+
+    def failing(self: Any, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> Any:
+        made = prepare(self, requests, cache, progress)
+        outcomes = {"fp16": CRASH, "int8": REFUSAL}
+        return [
+            outcomes.get(request.variant.precision, one) for request, one in zip(requests, made, strict=True)
+        ]
+
+    monkeypatch.setattr(toy, "prepare", failing)
+    words = (
+        "run", "--device", "toy", "--scene", "scene.png", "--images", "images", "--sessions", "1",
+        "--passes", "1", "--no-telemetry", "--depth", "0.25", "--name", "mixed",
+    )  # fmt: skip
+    done = field.call(*words)
+    assert done.exit_code == EXIT_TRIALS_FAILED, done.output
+    shown = " ".join(done.stdout.split())
+    assert "0.25 fp16: failed: it could not be prepared: int8 failed; its process ended with" in shown
+    assert "0.25 int8: unsupported: it is too large; 12 MB of 8 MB" in shown
+    folder = field.folder / "results" / "mixed"
+    record = edgebench.load(folder).experiment
+    assert [trial.status for trial in record.trials] == ["planned", "failed", "unsupported"]
+    assert not any(trial.requested for trial in record.trials)
+    jsonschema.validate(record.model_dump(mode="json"), schema("experiment"))
+    assert "it could not be prepared" in (folder / "report.html").read_text()
+
+    again = field.call(*words, "--resume")  # nothing of it is due, and nothing is begun anew
+    assert again.exit_code == EXIT_TRIALS_FAILED
+    assert "going on with" in again.stderr
+    monkeypatch.setattr(toy, "prepare", prepare)
+    mended = field.call(*words[:-2], "--resume")
+    assert "could not be prepared for it, and now it can" in " ".join(mended.stderr.split())
+
+    monkeypatch.setattr(toy, "prepare", failing)
+    named = field.call(*words[:-1], "named", "--precision", "fp32", "--precision", "int8")
+    assert named.exit_code == EXIT_TRIALS_FAILED
+    record = edgebench.load(field.folder / "results" / "named").experiment
+    assert [trial.requested for trial in record.trials] == [False, True]
