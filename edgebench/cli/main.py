@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import edgebench
-from edgebench.cli import devices, doctor, fit, models, new, profiles, report, run, show, targets
+from edgebench.cli import cache, devices, doctor, fit, models, new, profiles, report, run, show, targets
 from edgebench.errors import EXIT_ERROR, EXIT_INTERRUPTED, EdgeBenchError
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(targets.app, name="targets")
 app.add_typer(models.app, name="models")
 app.add_typer(profiles.app, name="profiles")
+app.add_typer(cache.app, name="cache")
 app.add_typer(new.app, name="new")
 
 

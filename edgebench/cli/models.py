@@ -101,6 +101,7 @@ def prepare(
     from edgebench.measure.progress import SilentObserver, StderrObserver
     from edgebench.models.artifact import Artifact
     from edgebench.models.cache import Cache
+    from edgebench.models.cache_use import using
     from edgebench.models.listing import list_prepared
     from edgebench.plan.models import requests_for, resolve_sources
     from edgebench.plan.targets import make_targets
@@ -109,19 +110,20 @@ def prepare(
     backend = registry.backend(device)
     observer = SilentObserver() if quiet else StderrObserver(stderr())
     cache = Cache()
-    chosen = resolve_sources(
-        model or (),
-        cache=cache,
-        progress=observer.note,
-        widths=[*(depth or ()), *(width or ())],
-        labels=labels,
-        calibration=calibration,
-    )
-    settings = [*(set_ or ()), *([] if artifact is None else [f"artifact={artifact}"])]
-    [target] = make_targets({backend.name: backend}, settings, ())
-    requests = requests_for(chosen, backend, precision or (), batch, cache, target.options)
-    made = backend.prepare(requests, cache, observer.note)
-    rows = list_prepared(requests, made, cache, evaluate=evaluate, progress=observer.note)
+    with using(cache):
+        chosen = resolve_sources(
+            model or (),
+            cache=cache,
+            progress=observer.note,
+            widths=[*(depth or ()), *(width or ())],
+            labels=labels,
+            calibration=calibration,
+        )
+        settings = [*(set_ or ()), *([] if artifact is None else [f"artifact={artifact}"])]
+        [target] = make_targets({backend.name: backend}, settings, ())
+        requests = requests_for(chosen, backend, precision or (), batch, cache, target.options)
+        made = backend.prepare(requests, cache, observer.note)
+        rows = list_prepared(requests, made, cache, evaluate=evaluate, progress=observer.note)
     print_variants(stdout(), rows, as_json=json_)
     lacking = [outcome for outcome in made if not isinstance(outcome, Artifact)]
     if any(precision or not isinstance(outcome, UnsupportedError) for outcome in lacking):

@@ -242,6 +242,7 @@ def run(
     from edgebench.measure.interrupt import terminate_as_interrupt
     from edgebench.measure.progress import SilentObserver, StderrObserver, warnings_noted
     from edgebench.models.cache import Cache
+    from edgebench.models.cache_use import using
     from edgebench.plan.build import build
     from edgebench.plan.config import resolve_from_machine
     from edgebench.store.experiment import require_writable
@@ -297,26 +298,27 @@ def run(
         check_name(resolved.config.name)
     if not dry_run:
         require_writable(resolved.config.output_dir)
-    with warnings_noted(observer):
-        built = build(resolved.config, cache, observer.note)
-    if dry_run:
-        print_plan(stdout(), built, cache, json_=json_)
-        return
-    say_forecast(observer, built, cache)
-    campaign = Campaign(
-        built=built,
-        resolved=resolved,
-        profiles=tuple(profile.as_record() for profile in profiles),
-        command=command_line(),
-        resume=resume,
-        cache=cache,
-        observer=observer,
-    )
-    with terminate_as_interrupt(), warnings_noted(observer):
-        try:
-            folder, outcome = campaign.carry_out()
-        finally:
-            observer.close()
+    with using(cache):
+        with warnings_noted(observer):
+            built = build(resolved.config, cache, observer.note)
+        if dry_run:
+            print_plan(stdout(), built, cache, json_=json_)
+            return
+        say_forecast(observer, built, cache)
+        campaign = Campaign(
+            built=built,
+            resolved=resolved,
+            profiles=tuple(profile.as_record() for profile in profiles),
+            command=command_line(),
+            resume=resume,
+            cache=cache,
+            observer=observer,
+        )
+        with terminate_as_interrupt(), warnings_noted(observer):
+            try:
+                folder, outcome = campaign.carry_out()
+            finally:
+                observer.close()
     conclude(folder, outcome, profiles, strict=strict, json_=json_)
 
 

@@ -74,12 +74,19 @@ class Cache:
         parent.mkdir(parents=True, exist_ok=True)
         return Path(tempfile.mkdtemp(dir=parent))
 
-    def recipe(self, kind: str, key: str) -> dict[str, Any] | None:
-        """What was noted under a recipe's key, or None (also when the note cannot be read)."""
+    def recipe(self, kind: str, key: str, *, used: bool = True) -> dict[str, Any] | None:
+        """What was noted under a recipe's key, or None (also when the note cannot be read).
+
+        The time of change of the recipe's file is when it was last `used`, as cleaning goes by.
+        """
+        path = self._recipe_path(kind, key)
         try:
-            value = json.loads(self._recipe_path(kind, key).read_text())
+            value = json.loads(path.read_text())
         except (OSError, ValueError):
             return None
+        if used:
+            with suppress(OSError):  # the folder of somebody else
+                os.utime(path)
         return value if isinstance(value, dict) else None
 
     def note_recipe(self, kind: str, key: str, value: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 
 from edgebench.errors import UnavailableError
 from edgebench.models.cache import Cache, sha256_file
+from edgebench.models.cache_use import LOCKS, using
 
 SAY_AFTER_S = 2.0
 """How long nobody is told that another process makes what is needed here."""
@@ -86,26 +87,25 @@ def making(cache: Cache, name: str) -> Iterator[Path]:
     UnavailableError when the cache folder cannot be written, or is full.
     """
     try:
-        locks = cache.root / "locks"
-        locks.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(locks / f"{name}.lock")
-        try:
-            lock.acquire(timeout=SAY_AFTER_S)
-        except Timeout:
-            _log.warning("waiting until another EdgeBench has made the same files (%s)", name)
-            lock.acquire()
+        with using(cache):
+            locks = cache.root / LOCKS
+            locks.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(locks / f"{name}.lock")
+            try:
+                lock.acquire(timeout=SAY_AFTER_S)
+            except Timeout:
+                _log.warning("waiting until another EdgeBench has made the same files (%s)", name)
+                lock.acquire()
+            try:
+                scratch = cache.scratch()
+                try:
+                    yield scratch
+                finally:
+                    shutil.rmtree(scratch)  # folders too: helper processes' temporary files lie here
+            finally:
+                lock.release()
     except OSError as error:
         raise _unwritable(cache, error) from error
-    try:
-        scratch = cache.scratch()
-        try:
-            yield scratch
-        finally:
-            shutil.rmtree(scratch)  # folders too: the temporary files of helper processes lie here
-    except OSError as error:
-        raise _unwritable(cache, error) from error
-    finally:
-        lock.release()
 
 
 def _unwritable(cache: Cache, error: OSError) -> UnavailableError:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 _SHARE = re.compile(r"(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]+)?)\s*(?P<percent>%?)", re.IGNORECASE)
-_PART = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>h|min|m|s)", re.IGNORECASE)
-_SECONDS = {"h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0}
+_PART = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>d|h|min|m|s)", re.IGNORECASE)
+_SECONDS = {"d": 86_400.0, "h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0}
 
 
 def share(value: object) -> object:
@@ -24,7 +24,7 @@ def share(value: object) -> object:
 
 
 def duration_s(value: object) -> object:
-    """`30m`, `90s`, `2h` and `1h30m` as seconds; a plain number is seconds, as anything that is no text.
+    """`30m`, `90s`, `2h`, `1h30m`, `30d` as seconds; a plain number is seconds, as anything that is no text.
 
     Raises ValueError for a text that is no duration.
     """
