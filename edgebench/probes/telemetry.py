@@ -3,7 +3,7 @@
 A monitor and no meter: it says nothing about power. It runs at a low rate in a process of its own, on files
 that it opens once. Sources, each absent with its reason where a board has none:
 
-- cpufreq: `cpufreq/policy*/scaling_cur_freq` in kHz, the fastest and the slowest policy;
+- cpufreq: `cpufreq/policy*/scaling_cur_freq` in kHz, fastest and slowest of the cores that the worker has;
 - thermal zones: `thermal_zone*/{type,temp}` in thousandths of a degree Celsius; Edge TPUs on PCIe likewise,
   `class/apex/apex_*/temp`;
 - throttling: the Raspberry Pi firmware's bits, from sysfs or `vcgencmd get_throttled` (bit 0 under-voltage,
@@ -24,7 +24,7 @@ import select
 import shutil
 import subprocess
 import time
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 PLACE = "board"
 MONITOR = True
@@ -47,7 +47,18 @@ SLOWS = re.compile("cpu|gpu|processor|devfreq|balanced|throttle|emergency", re.I
 Pair = Tuple[int, int]
 Chunk = Tuple[List[int], Dict[str, List[float]]]
 Channel = NamedTuple("Channel", [("name", str), ("quantity", str), ("unit", str)])
-Source = NamedTuple("Source", [("channels", List[Channel]), ("read", Callable[[], List[float]])])
+
+
+class Source(NamedTuple):
+    """Channels that are read together; `left_out` says what else was there and is not read, and why."""
+
+    channels: List[Channel]
+    read: Callable[[], List[float]]
+    left_out: str = ""
+
+
+def _channels(quantity: str, unit: str, *names: str) -> List[Channel]:
+    return [Channel(name, quantity, unit) for name in names]
 
 
 class Absent(Exception):
@@ -79,6 +90,8 @@ class TelemetryProbe:
         for name, find in FINDERS:
             try:
                 self._sources.append(find(root, worker))
+                if self._sources[-1].left_out:
+                    absent["other " + name] = self._sources[-1].left_out
             except (OSError, ValueError, Absent) as error:
                 absent[name] = str(error)
         channels = [channel for source in self._sources for channel in source.channels]
@@ -159,44 +172,59 @@ def _held(paths: List[str]) -> List[_Held]:
     return files
 
 
+def _rest(files: List[_Held], paths: List[str]) -> str:
+    """Why fewer files are read than there are; nothing where all are."""
+    if len(files) == len(paths):
+        return ""
+    return "{} of {} are read (at most {})".format(len(files), len(paths), MAX_FILES)
+
+
+def _of_its_cores(policy: str, root: str, worker: Optional[int]) -> bool:
+    """Whether the worker may use any of the policy's cores; also where that is not told."""
+    try:
+        return not _allowed(root, worker).isdisjoint(_numbers(_first(os.path.join(policy, "related_cpus"))))
+    except (OSError, ValueError, Absent):
+        return True
+
+
 def _clocks(root: str, worker: Optional[int]) -> Source:
-    pattern = os.path.join(root, CPU, "cpufreq", "policy*", "scaling_cur_freq")
-    paths = sorted(glob.glob(pattern))
-    if not paths:
-        raise Absent(
-            "{} has no policy: virtual machines have none".format(os.path.join(root, CPU, "cpufreq"))
-        )
+    folder = os.path.join(root, CPU, "cpufreq")
+    policies = _ordered(folder, "policy*")
+    if not policies:
+        raise Absent("{} has no policy: virtual machines have none".format(folder))
+    own = [policy for policy in policies if _of_its_cores(policy, root, worker)]
+    paths = [os.path.join(policy, "scaling_cur_freq") for policy in own]
     files = _held(paths)
+    left_out = _rest(files, paths)
+    if len(own) < len(policies):
+        others = ", ".join(os.path.basename(policy) for policy in policies if policy not in own)
+        left_out += "{}the worker may not use the cores of {}".format(left_out and "; ", others[:1000])
 
     def read() -> List[float]:
         found = [value for value in (file.number() / 1000 for file in files) if value == value]
         return [max(found), min(found)] if found else [NAN, NAN]
 
-    return Source([Channel("cpu_clock_max", "clock", "MHz"), Channel("cpu_clock_min", "clock", "MHz")], read)
+    return Source(_channels("clock", "MHz", "cpu_clock_max", "cpu_clock_min"), read, left_out)
 
 
 def _temperatures(root: str, worker: Optional[int]) -> Source:
     folder = os.path.join(root, "sys/class/thermal")
+    zones, cards = _ordered(folder, "thermal_zone*"), _ordered(root, APEX)
     channels, files = [], []
-    for zone in sorted(glob.glob(os.path.join(folder, "thermal_zone*")), key=_numbered)[:MAX_FILES]:
+    for place in zones[:MAX_FILES] + cards[:MAX_FILES]:
         try:
-            [file] = _held([os.path.join(zone, "temp")])
-            kind = re.sub(r"[^A-Za-z0-9_.-]", "_", _first(os.path.join(zone, "type")))[:40]
+            [file] = _held([os.path.join(place, "temp")])
+            name = os.path.basename(place)
+            if place in zones:
+                kind = re.sub(r"[^A-Za-z0-9_.-]", "_", _first(os.path.join(place, "type")))[:40]
+                name = "{}-{}".format(_numbered(place), kind)
         except (OSError, Absent):
             continue
-        name = "temperature.{}-{}".format(_numbered(zone), kind)
-        channels.append(Channel(name, "temperature", "C"))
-        files.append(file)
-    for card in sorted(glob.glob(os.path.join(root, APEX)), key=_numbered)[:MAX_FILES]:
-        try:
-            [file] = _held([os.path.join(card, "temp")])
-        except (OSError, Absent):
-            continue
-        channels.append(Channel("temperature.{}".format(os.path.basename(card)), "temperature", "C"))
+        channels.append(Channel("temperature." + name, "temperature", "C"))
         files.append(file)
     if not files:
         raise Absent("{} has no zone that can be read".format(folder))
-    return Source(channels, lambda: [file.number() / 1000 for file in files])
+    return Source(channels, lambda: [file.number() / 1000 for file in files], _rest(files, zones + cards))
 
 
 def _firmware(root: str, worker: Optional[int]) -> Source:
@@ -211,7 +239,7 @@ def _firmware(root: str, worker: Optional[int]) -> Source:
         read = _Vcgencmd(command).read
         if read() != read():
             raise Absent("vcgencmd get_throttled says nothing") from None
-    return Source([Channel("throttle_flags", "throttle", "bits")], lambda: [_quiet(read)])
+    return Source(_channels("throttle", "bits", "throttle_flags"), lambda: [_quiet(read)])
 
 
 class _Vcgencmd:
@@ -249,21 +277,21 @@ def _quiet(read: Callable[[], float]) -> float:
 
 
 def _counters(root: str, worker: Optional[int]) -> Source:
-    pattern = os.path.join(root, CPU, "cpu[0-9]*", "thermal_throttle", "core_throttle_count")
-    paths = sorted(glob.glob(pattern))
+    folders = [os.path.join(core, "thermal_throttle") for core in _ordered(root, CPU + "/cpu[0-9]*")]
+    paths = [os.path.join(folder, "core_throttle_count") for folder in folders if os.path.isdir(folder)]
     if not paths:
         raise Absent("no thermal_throttle counters: they are x86's, and not of virtual machines")
     package = os.path.join(os.path.dirname(paths[0]), "package_throttle_count")
-    files = _held([package] + paths if os.path.exists(package) else paths)
-    return Source(
-        [Channel("throttle_count", "throttle", "events")], lambda: [sum(file.number() for file in files)]
-    )
+    paths = [package] + paths if os.path.exists(package) else paths
+    files = _held(paths)
+    channels = _channels("throttle", "events", "throttle_count")
+    return Source(channels, lambda: [sum(file.number() for file in files)], _rest(files, paths))
 
 
 def _cooling(root: str, worker: Optional[int]) -> Source:
     folder = os.path.join(root, "sys/class/thermal")
     paths = []
-    for device in sorted(glob.glob(os.path.join(folder, "cooling_device*")), key=_numbered):
+    for device in _ordered(folder, "cooling_device*"):
         try:
             kind = _first(os.path.join(device, "type"))
         except OSError:
@@ -278,16 +306,14 @@ def _cooling(root: str, worker: Optional[int]) -> Source:
         found = [value for value in (file.number() for file in files) if value == value]
         return [max(found) if found else NAN]
 
-    return Source([Channel("cooling_state", "throttle", "state")], read)
+    return Source(_channels("throttle", "state", "cooling_state"), read, _rest(files, paths))
 
 
 def _load(root: str, worker: Optional[int]) -> Source:
     file = _Held(os.path.join(root, "proc/loadavg"))
-    float(file.text().partition(" ")[0])
-    return Source(
-        [Channel("load_1min", "load", "processes")],
-        lambda: [_quiet(lambda: float(file.text().partition(" ")[0]))],
-    )
+    read: Callable[[], float] = lambda: float(file.text().partition(" ")[0])  # noqa: E731
+    read()
+    return Source(_channels("load", "processes", "load_1min"), lambda: [_quiet(read)])
 
 
 def _memory(root: str, worker: Optional[int]) -> Source:
@@ -300,7 +326,7 @@ def _memory(root: str, worker: Optional[int]) -> Source:
         return float(found.group(1)) * 1024
 
     read()
-    return Source([Channel("memory_available", "memory", "B")], lambda: [_quiet(read)])
+    return Source(_channels("memory", "B", "memory_available"), lambda: [_quiet(read)])
 
 
 class _Threads:
@@ -367,27 +393,18 @@ def _times_in(schedstat: bytes) -> Pair:
 
 def _switches(root: str, worker: Optional[int]) -> Source:
     counters = _Threads(_tasks_of(root, worker), "status", _switches_in)
-    return Source(
-        [
-            Channel("voluntary_switches", "context_switches", "switches"),
-            Channel("involuntary_switches", "context_switches", "switches"),
-        ],
-        counters.read,
-    )
+    names = ("voluntary_switches", "involuntary_switches")
+    return Source(_channels("context_switches", "switches", *names), counters.read)
 
 
 def _waiting(root: str, worker: Optional[int]) -> Source:
     counters = _Threads(_tasks_of(root, worker), "schedstat", _times_in)
-    return Source(
-        [Channel("worker_running", "time", "ns"), Channel("worker_waiting", "time", "ns")], counters.read
-    )
+    return Source(_channels("time", "ns", "worker_running", "worker_waiting"), counters.read)
 
 
 def _cores(root: str, worker: Optional[int]) -> Source:
-    if worker is None:
-        raise Absent("no worker runs beside it")
+    allowed = _allowed(root, worker)
     tick_ns = 1e9 / os.sysconf("SC_CLK_TCK")
-    allowed = _allowed(os.path.join(root, "proc", str(worker), "status"))
     file = os.open(os.path.join(root, "proc/stat"), os.O_RDONLY)
 
     def now() -> List[float]:
@@ -402,30 +419,37 @@ def _cores(root: str, worker: Optional[int]) -> Source:
         except (OSError, ValueError):
             return [NAN, NAN]
 
-    return Source([Channel("cores_busy", "time", "ns"), Channel("cores_stolen", "time", "ns")], read)
+    return Source(_channels("time", "ns", "cores_busy", "cores_stolen"), read)
 
 
-def _allowed(status: str) -> List[int]:
-    """The numbers of the cores that a process may use."""
+def _allowed(root: str, worker: Optional[int]) -> Set[int]:
+    """The numbers of the cores that the worker may use."""
+    if worker is None:
+        raise Absent("no worker runs beside it")
+    status = os.path.join(root, "proc", str(worker), "status")
     with open(status, "rb") as file:
         found = re.search(rb"^Cpus_allowed_list:\s*([0-9,-]+)", file.read(8192), re.MULTILINE)
     if found is None:
         raise Absent("{} does not say which cores the worker may use".format(status))
-    numbers: List[int] = []
-    for part in found.group(1).decode("ascii").split(","):
+    return _numbers(found.group(1).decode("ascii"))
+
+
+def _numbers(text: str) -> Set[int]:
+    """The numbers of a kernel's list of cores, `0-3,8` or `0 1 2`."""
+    numbers: Set[int] = set()
+    for part in text.replace(",", " ").split():
         first, _, last = part.partition("-")
         # No machine has more: a damaged file is not a reason to count to a billion.
-        numbers.extend(range(int(first), min(int(last or first), int(first) + 4095) + 1))
+        numbers.update(range(int(first), min(int(last or first), int(first) + 4095) + 1))
     return numbers
 
 
-def _ticks(stat: bytes, cores: List[int]) -> Pair:
+def _ticks(stat: bytes, cores: Set[int]) -> Pair:
     """Ticks that these cores worked (user, nice, system, irq, softirq; guests are in user), and steal."""
-    wanted = set(cores)
     busy = stolen = seen = 0
     for line in stat.splitlines():
         found = re.match(rb"cpu(\d+) ", line)
-        if found is None or int(found.group(1)) not in wanted:
+        if found is None or int(found.group(1)) not in cores:
             continue
         fields = [int(field) for field in line.split()[1:9]]
         if len(fields) < 8:
@@ -461,13 +485,18 @@ def _session_of(folder: str, leader: int) -> List[int]:
 
 def _first(path: str) -> str:
     with open(path, "rb") as file:
-        return file.read(200).decode("ascii", "replace").strip()
+        return file.read(4096).decode("ascii", "replace").strip()
 
 
 def _numbered(path: str) -> int:
-    """The number that a folder's name ends with: thermal_zone10 comes after thermal_zone9."""
+    """The number that a folder's name ends with."""
     found = re.search(r"(\d+)$", path)
     return int(found.group(1)) if found else -1
+
+
+def _ordered(folder: str, pattern: str) -> List[str]:
+    """The folders of a pattern by their numbers: policy10 comes after policy9."""
+    return sorted(glob.glob(os.path.join(folder, pattern)), key=_numbered)
 
 
 Find = Callable[[str, Optional[int]], Source]

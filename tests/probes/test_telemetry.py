@@ -103,6 +103,59 @@ def test_a_jetson_with_two_clusters_and_a_fan(tmp_path):
     assert "vcgencmd" in absent["throttle flags"]
 
 
+def policies(megahertz, cores="{0}\n"):
+    """A policy a core, each with its clock."""
+    return {
+        f"{CPUFREQ}/policy{n}/{name}": text
+        for n, mhz in megahertz.items()
+        for name, text in (("scaling_cur_freq", f"{mhz}000\n"), ("related_cpus", cores.format(n)))
+    }
+
+
+def allowed(cores):
+    return {"proc/100/status": f"Name:\tx\nCpus_allowed_list:\t{cores}\n"}
+
+
+def test_clocks_are_those_of_the_workers_cores(tmp_path, monkeypatch):
+    big_little = {
+        f"{CPUFREQ}/policy0/scaling_cur_freq": "1800000\n",
+        f"{CPUFREQ}/policy0/related_cpus": "0 1 2 3\n",
+        f"{CPUFREQ}/policy4/scaling_cur_freq": "2400000\n",
+        f"{CPUFREQ}/policy4/related_cpus": "4 5 6 7\n",
+    }
+    root = write(tmp_path, {**COMMON, **big_little, **allowed("4-7")})
+    values, absent = sample(root)  # no worker beside it: all
+    assert (values["cpu_clock_max"], values["cpu_clock_min"]) == (2400.0, 1800.0)
+    assert "other clocks" not in absent
+    monkeypatch.setenv(telemetry.WORKER_PID, "100")
+    values, absent = sample(root)
+    assert (values["cpu_clock_max"], values["cpu_clock_min"]) == (2400.0, 2400.0)
+    assert absent["other clocks"] == "the worker may not use the cores of policy0"
+
+
+def test_policies_are_read_in_the_order_of_their_numbers_and_the_rest_is_said(tmp_path):
+    many = policies({n: 1000 + n for n in range(20)})
+    values, absent = sample(write(tmp_path, {**COMMON, **many}))
+    assert (values["cpu_clock_max"], values["cpu_clock_min"]) == (1015.0, 1000.0)
+    assert absent["other clocks"] == "16 of 20 are read (at most 16)"
+
+
+def test_a_policy_that_does_not_tell_its_cores_is_read(tmp_path, monkeypatch):
+    monkeypatch.setenv(telemetry.WORKER_PID, "100")
+    root = write(tmp_path, {**COMMON, **policies({0: 900}, "0 to 3\n"), **allowed("7")})
+    values, absent = sample(root)
+    assert values["cpu_clock_max"] == 900.0 and "other clocks" not in absent
+
+
+def test_throttle_counters_beyond_those_that_are_read_are_said(tmp_path):
+    counters = {
+        f"sys/devices/system/cpu/cpu{n}/thermal_throttle/core_throttle_count": "1\n" for n in range(40)
+    }
+    values, absent = sample(write(tmp_path, {**COMMON, **counters}))
+    assert values["throttle_count"] == 16.0
+    assert absent["other throttle counters"] == "16 of 40 are read (at most 16)"
+
+
 def test_an_edge_tpu_on_pcie_has_a_temperature(tmp_path):
     apex = "sys/class/apex/apex_0/temp"
     values, _ = sample(write(tmp_path, {**PI, apex: "47800\n"}))
