@@ -247,6 +247,7 @@ class Supervisor:
             "code": end.code,
             "signal": end.signal,
             "timed_out": self._timed_out,
+            "limit_s": self._worker_limit_s if self._timed_out else None,
             "out_of_memory": killed_for_memory,
             "problem": worker.problem,
             "stderr_tail": worker.tail.text(),

@@ -252,7 +252,7 @@ class AgentSession:
             "runtime": dict(self._runtime),
             "clock": {} if self._own_time else self._clock.facts(),
             "own_time": self._own_time,
-            "warnings": _warnings_in(self._runtime),
+            "warnings": _warnings_in(self._runtime) + self._clock.warnings(),
             "probes": probes,
             "probe_reasons": reasons,
             "monitor_reasons": monitor_reasons,
@@ -310,6 +310,7 @@ class AgentSession:
             frame, interrupt = self._finishing("pass", schedule, period_ns=schedule.period_ns)
         with self._told("measure"):
             reply = checked(Passed, frame.message)
+            self._note_reply(reply.end_ns)
             if schedule is not None:
                 due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
             stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self._stages))
@@ -326,6 +327,8 @@ class AgentSession:
         with self._told("measure"):
             reply = checked(Warmed, frame.message)
             stamps = stamps_in(frame.payload, len(self._stages))
+            if len(stamps):
+                self._note_reply(reply.end_ns)
         self._warmup = {"batches": reply.batches, "steady": reply.steady}
         if not len(stamps):
             return None, interrupt
@@ -364,6 +367,10 @@ class AgentSession:
             scores = scores_in(frame.payload, reply, patches, self._artifact.scores)
         self._note_first_inference(reply)
         return scores
+
+    def _note_reply(self, end_ns: int) -> None:
+        if not self._own_time:
+            self._clock.note_reply(end_ns)
 
     def _note_first_inference(self, reply: Scored) -> None:
         if reply.first_inference_ns is not None:

@@ -49,7 +49,7 @@ def _governor(governor: str | None) -> Finding:
 def _load(load: list[float] | None, cores: int | None) -> Finding:
     if not load or not cores:
         return Finding("warning", "load", "cannot be read", "see that nothing else runs")
-    text = f"{load[0]:.2f} over the last minute on {cores} cores"
+    text = f"{load[0]:.2f} over the last minute on {cores} {'core' if cores == 1 else 'cores'}"
     if load[0] > MOST_LOAD_A_CORE * cores:
         return Finding("warning", "load", text, "end other programs, or wait a minute")
     return Finding("ok", "load", text)

@@ -17,6 +17,9 @@ ROUND_TRIPS = 8
 BETWEEN_TRIPS = 2
 """Between two passes: the first wakes the way there and back, the second is usually the quicker."""
 
+STALL_S = 5.0
+"""A round trip, or the way of a reply, that takes longer was held up by a link that was cut for a while."""
+
 
 class SessionClock:
     """All round trips of one session, and what they say of the device's clock."""
@@ -25,6 +28,7 @@ class SessionClock:
         self._connection = connection
         self._trips: list[RoundTrip] = []
         self._edges: dict[str, ClockMatch] = {}
+        self._stall_ns = 0
         self._fitted: tuple[int, dict[str, int | float | None]] | None = None
 
     def edge(self, name: str, timeout_s: float) -> None:
@@ -38,6 +42,19 @@ class SessionClock:
     def device_ns(self) -> int:
         """What the device's clock says now: by the latest round trips and the drift since the first."""
         return device_at(time.monotonic_ns(), self._trips[:ROUND_TRIPS], self._trips[-BETWEEN_TRIPS:])
+
+    def note_reply(self, end_ns: int) -> None:
+        """What the worker ended at `end_ns` of the device's clock has just arrived."""
+        self._stall_ns = max(self._stall_ns, self.device_ns() - end_ns)
+
+    def warnings(self) -> list[str]:
+        """That the session outlived a cut of its connection, where it did."""
+        if self._stall_ns < STALL_S * 1e9:
+            return []
+        return [
+            f"the connection to the device stood still for {self._stall_ns / 1e9:.0f} s and came back: the "
+            "session went on, and its times, which are the device's, have nothing of it"
+        ]
 
     def facts(self) -> dict[str, Json]:
         """`start` and `end` where they were reached, and `fit`, the line through all trips."""
@@ -54,6 +71,7 @@ class SessionClock:
             frame = self._connection.request({"op": "clock"}, timeout_s)
             received = time.monotonic_ns()
             made.append(RoundTrip(sent, checked(Clock, frame.message).now_ns, received))
+            self._stall_ns = max(self._stall_ns, received - sent)
         self._trips += made
         return made
 

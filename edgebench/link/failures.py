@@ -62,11 +62,12 @@ def from_end(end: Ended, stage: str) -> SessionError:
     doing = _DOING[stage]
     last = (end.stderr_tail.strip().splitlines() or [""])[-1][:500]
     if end.timed_out:
+        limit = "" if end.limit_s is None else f" of {end.limit_s:g} s"
         what, status, why, fix = (
-            f"the worker hung while {doing}",
+            f"the worker did not answer in time while {doing}",
             "timeout",
-            "it was ended after the longest time that this stage may take",
-            "set EDGEBENCH_STAGE_TIMEOUT_S where the device needs longer",
+            f"it was ended at the time limit{limit} for one request of the stage {stage}: it hung or is slow",
+            "set EDGEBENCH_STAGE_TIMEOUT_S to more seconds where the device needs them",
         )
     elif end.out_of_memory:
         what, status, why, fix = (

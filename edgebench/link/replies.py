@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from edgebench.agent.frames import Frame, Message, ProtocolError
 from edgebench.contract import Channel, ProbeChunk, ProbeInfo
@@ -91,6 +91,7 @@ class Ended(Reply):
     code: int | None = None
     signal: str | None = None
     timed_out: bool = False
+    limit_s: FiniteFloat | None = None  # after which it was ended
     out_of_memory: bool = False
     problem: str | None = None
     stderr_tail: str = ""

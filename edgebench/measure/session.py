@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+
+import numpy as np
 
 from edgebench.contract import (
     Channel,
@@ -27,6 +29,10 @@ from edgebench.store import tables
 from edgebench.store.apart import Apart
 from edgebench.store.exported import session_written
 from edgebench.store.records import Failure, GoldenCheck, SessionRecord, SessionStatus, SessionTables
+
+MEMORY_CHANNEL = "memory_available"
+LEAST_MEMORY_BYTES = 64 << 20
+"""Available memory below which a session's figures come with a warning."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,7 @@ def measure_session(device: Device, job: Job, describe: dict[str, Any]) -> Measu
         monitor_reasons=got.facts.get("monitor_reasons") or {},
         windows_ns=got.facts.get("windows_ns") or {},
         predicted=_predicted(got),
-        warnings=tuple(got.facts.get("warnings") or ()),
+        warnings=(*(got.facts.get("warnings") or ()), *_little_memory(describe, got.chunks)),
     )
     # Private names come with the description, and serve to take them out of the record.
     record = session_written(record, Apart.of(private=describe.get("private")))
@@ -207,6 +213,23 @@ def _tables(got: _Gathered, job: Job) -> SessionTables:
     if parts:
         made.predictions = tables.concat(parts)
     return made
+
+
+def _little_memory(describe: Mapping[str, Any], chunks: Sequence[ProbeChunk]) -> list[str]:
+    """That the device had little memory left, before the session or at any sample of it."""
+    before = describe.get("memory_available_bytes")
+    lowest = [float(before)] if isinstance(before, int) else []
+    lowest += [
+        float(np.nanmin(samples))
+        for chunk in chunks
+        if (samples := chunk.values.get(MEMORY_CHANNEL)) is not None and not np.isnan(samples).all()
+    ]
+    if not lowest or min(lowest) >= LEAST_MEMORY_BYTES:
+        return []
+    return [
+        f"less than {LEAST_MEMORY_BYTES >> 20} MiB of the device's memory were available: it may have "
+        "swapped, or read the model and the runtime from its disk again"
+    ]
 
 
 def _probe_info(info: dict[str, Any]) -> ProbeInfo:

@@ -138,3 +138,8 @@ def test_a_board_that_does_not_say_its_mode_is_not_trusted_to_be_in_it():
 def test_a_board_without_power_modes_says_so():
     with pytest.raises(UsageError, match="no power modes"):
         require_power_mode({}, in_mode("MAXN"))
+
+
+def test_one_core_is_no_cores():
+    [load] = [one for one in board_findings({**GOOD, "cores": 1}) if one.subject == "load"]
+    assert load.message.endswith("on 1 core")

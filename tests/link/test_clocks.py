@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from edgebench.agent import clock
+from edgebench.link import clockmatch
 from edgebench.link.clockmatch import BETWEEN_TRIPS, ROUND_TRIPS, SessionClock, device_at, match
 from edgebench.stats.clock import ClockFit, RoundTrip
 from tests.link.old_python import python36
@@ -65,6 +66,29 @@ def test_a_drift_is_carried_on_beyond_the_latest_round_trip(drift_ppm):
 def test_a_drift_within_the_round_trips_own_uncertainty_is_none():
     first, latest = [RoundTrip(0, 5_000, 10_000)], [RoundTrip(20_000, 26_000, 30_000)]
     assert device_at(10**9, first, latest) == 10**9 + 1_000
+
+
+def test_a_reply_that_a_cut_link_held_up_is_a_stall(device, monkeypatch):
+    session = SessionClock(device._connection)
+    session.edge("start", 30.0)
+    session.note_reply(session.device_ns())
+    assert session.warnings() == []
+    session.note_reply(session.device_ns() - 42_000_000_000)
+    [warning] = session.warnings()
+    assert "stood still for 42 s" in warning
+    session = SessionClock(device._connection)
+    monkeypatch.setattr(clockmatch, "STALL_S", 0.0)
+    session.between(30.0)  # any round trip is longer
+    assert session.warnings()
+
+
+def test_a_session_that_outlived_a_cut_says_so(rig, device, monkeypatch):
+    for stall_s, warned in ((clockmatch.STALL_S, 0), (0.0, 1)):
+        monkeypatch.setattr(clockmatch, "STALL_S", stall_s)
+        with device.session(rig.artifact(), rig.settings()) as session:
+            list(session.measure(rig.plan(passes=1, warmup_cap=0)))
+            warnings = session.facts()["warnings"]
+        assert len([one for one in warnings if "stood still" in one]) == warned
 
 
 def test_without_a_round_trip_there_is_no_fit(device):

@@ -69,6 +69,7 @@ def test_a_worker_that_hangs_is_ended(rig, board):
         with pytest.raises(SessionError) as caught:
             go(device, rig, fault="hang")
         assert (caught.value.status, caught.value.stage) == ("timeout", "measure")
+        assert "time limit of 2 s" in caught.value.why
         assert "toy: loading" in caught.value.stderr_tail
         assert agent_of(device, board).children(recursive=True) == []
     finally:

@@ -103,3 +103,9 @@ def test_each_end_of_a_worker_has_its_words(end, status):
     assert "\n" not in error.what + error.why + error.fix
     assert error.why
     assert error.fix
+
+
+def test_a_worker_that_was_too_slow_names_the_limit_that_ended_it():
+    error = from_end(Ended(signal="SIGKILL", timed_out=True, limit_s=1800.0), "measure")
+    assert "time limit of 1800 s for one request of the stage measure" in error.why
+    assert "EDGEBENCH_STAGE_TIMEOUT_S" in error.fix

@@ -105,3 +105,29 @@ def test_a_board_that_cannot_be_opened_is_a_failed_session(error, status):
     record = unreached_session(made_job(), error).record
     assert record.failure is not None
     assert (record.status, record.failure.stage) == (status, "start")
+
+
+@pytest.mark.parametrize(
+    ("before", "samples", "warned"),
+    [
+        (13_000_000, [], True),
+        (1 << 30, [2e8, 13e6, 2e8], True),
+        (1 << 30, [2e8, np.nan], False),
+        (None, [np.nan], False),
+        (64 << 20, [], False),
+    ],
+)
+def test_little_memory_is_a_warning_with_its_threshold(before, samples, warned):
+    @dataclass
+    class Sampled(FakeSession):
+        def probe_chunks(self):
+            if samples:
+                stamps = np.arange(len(samples), dtype=np.int64)
+                yield ProbeChunk("m", stamps, {"memory_available": np.array(samples)})
+
+        def facts(self):
+            channel = {"name": "memory_available", "quantity": "memory", "unit": "B"}
+            return {**super().facts(), "probes": [{**METER, "channels": [channel]}]}
+
+    measured = measure_session(Device(kind=Sampled), made_job(), {"memory_available_bytes": before})
+    assert any("less than 64 MiB" in text for text in measured.record.warnings) == warned

@@ -89,7 +89,11 @@ def _prepared(backend: AgentBackend, target: Target, cache: Cache, note: Note, s
         return None
     operations = made.provenance.get("operations", {})
     on_cpu = sum(dict(operations.get("cpu", {})).values())
-    told = f"{operations.get('edgetpu', 0)} parts on the Edge TPU, {on_cpu} operations on the processor"
+    parts = operations.get("edgetpu", 0)
+    told = (
+        f"{parts} part{'' if parts == 1 else 's'} on the Edge TPU, "
+        f"{on_cpu} operation{'' if on_cpu == 1 else 's'} on the processor"
+    )
     note("prepare", "ok" if operations.get("edgetpu") else "warning", f"{made.variant}: {told}")
     return made
 
