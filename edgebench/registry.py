@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -10,6 +9,7 @@ from typing import cast
 
 from edgebench.contract import Backend
 from edgebench.errors import UnavailableError, UsageError
+from edgebench.suggest import choose
 
 
 @cache
@@ -25,10 +25,7 @@ def names(group: str) -> list[str]:
 def _load(group: str, what: str, name: str) -> object:
     point = _points(group).get(name)
     if point is None:
-        known = names(group)
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise UsageError(f"there is no {what} {name!r}", fix=f"{hint}known: {', '.join(known) or 'none'}")
+        raise UsageError(f"there is no {what} {name!r}", fix=choose(name, names(group)))
     try:
         return cast(object, point.load())
     except ImportError as error:

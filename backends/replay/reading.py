@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from edgebench.errors import UsageError
 from edgebench.models.variant import Variant
+from edgebench.refusals import names_at, refusal
+from edgebench.suggest import choose
 
-from .scenario import Play, Scenario
+from .scenario import Scenario
 
 MAX_BYTES = 1 << 20
 
@@ -56,10 +56,11 @@ def parse(tables: dict[str, Any], text: str, where: str) -> Scenario:
         line = _line_of(text, ("variants", name))
         raise UsageError(f"{where}, {line}{error.what}", fix=error.fix) from error
     merged = {name: _merged(common, one) if isinstance(one, dict) else one for name, one in variants.items()}
+    document = {**tables, "variants": merged}
     try:
-        return Scenario.model_validate({**tables, "variants": merged})
+        return Scenario.model_validate(document)
     except ValidationError as error:
-        raise _refusal(error, common, variants, text, where) from error
+        raise _refusal(error, document, variants, text, where) from error
 
 
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,36 +78,19 @@ def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _refusal(
-    error: ValidationError, common: Mapping[str, Any], variants: Mapping[str, Any], text: str, where: str
+    error: ValidationError, document: Mapping[str, Any], variants: Mapping[str, Any], text: str, where: str
 ) -> UsageError:
-    # Of a value that may be of several kinds, the one that it came nearest to.
-    first = max(error.errors(include_url=False, include_input=False), key=lambda one: len(one["loc"]))
-    place = tuple(part for part in first["loc"] if isinstance(part, int) or _is_key(part, variants))
-    keys = tuple(str(part) for part in place)
-    line = _line_of(text, keys) if _holds(variants, place[1:]) else ""
+    refused = refusal(error, document, Scenario)
+    keys = tuple(str(part) for part in refused.place)
+    own = len(keys) < 2 or _holds(variants, refused.place[1:])
+    line = _line_of(text, keys) if own else ""
     if not line and keys[:1] == ("variants",):
-        line = _line_of(text, ("default", *keys[2:])) or _line_of(text, keys)
+        line = _line_of(text, ("default", *keys[2:]))
     line = line or _line_of(text, keys)
-    said = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "extra_forbidden":
-        said = "there is no such key"
-        fix = f"known: {', '.join(_known(keys[:-1]))}"
-    else:
-        fix = "see backends/replay/README.md for every key"
-    return UsageError(f"{where}, {line}{'.'.join(keys)[:200]}: {said[:300]}", fix=fix)
-
-
-def _is_key(part: int | str, variants: Mapping[str, Any]) -> bool:
-    """Whether a part of an error's place is a key of the file, and not one of the model's alternatives."""
-    return (
-        isinstance(part, str)
-        and (part in variants or re.fullmatch(r"[a-z_]+", part) is not None)
-        and part
-        not in {
-            "float",
-            "int",
-        }
-    )
+    fix = refused.fix or "see backends/replay/README.md for every key"
+    if len(keys) == 1 and refused.names_place and keys[0] in document:
+        fix = choose(keys[0], ["default", *names_at(Scenario, ())])
+    return UsageError(f"{where}, {line}{refused.sentence()[:500]}", fix=fix)
 
 
 def _holds(tables: Any, place: Sequence[int | str]) -> bool:
@@ -117,30 +101,6 @@ def _holds(tables: Any, place: Sequence[int | str]) -> bool:
             return False
         tables = tables[part]
     return True
-
-
-def _known(keys: Iterable[str]) -> list[str]:
-    """The keys of the table at that place."""
-    model: Any = Scenario
-    for key in keys:
-        if key == "variants":
-            model = Mapping
-        elif model is Mapping:
-            model = Play
-        elif not key.isdigit():
-            model = _model_in(model.model_fields[key].annotation)
-    names = [one.alias or name for name, one in model.model_fields.items()]
-    return ["default", *names] if model is Scenario else names
-
-
-def _model_in(annotation: Any) -> Any:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    if get_origin(annotation) in {UnionType, Union, Annotated, tuple, list}:
-        for one in get_args(annotation):
-            if (found := _model_in(one)) is not None:
-                return found
-    return None
 
 
 def _line_of(text: str, keys: tuple[str, ...]) -> str:

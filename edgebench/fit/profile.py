@@ -9,11 +9,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.requirement import Requirement, Strict, choose, problem, short
+from edgebench.fit.requirement import Requirement, Strict
+from edgebench.refusals import problem, refusal
+from edgebench.suggest import choose, short
 
 MAX_FILE_BYTES = 64 * 1024
 MAX_REQUIREMENTS = 100
@@ -119,10 +120,29 @@ def parse_profile(data: bytes, where: str) -> Profile:
             f"{where} is nested too deeply", fix="a profile is a list of requirements"
         ) from error
     try:
-        return Profile.model_validate(table)
+        profile = Profile.model_validate(table)
     except ValidationError as error:
         what, fix = _explain(error, table)
         raise UsageError(f"profile {where}: {what}", fix=fix) from error
+    for requirement in profile.requirements:
+        _refuse_slip(requirement, where)
+    return profile
+
+
+def _refuse_slip(requirement: Requirement, where: str) -> None:
+    """UsageError for a share that was written as a percentage; a stored profile is judged as it was."""
+    limit = requirement.limit
+    if (
+        requirement.quantity == "accuracy"
+        and requirement.unit == "%"
+        and isinstance(limit, float)
+        and limit <= 1
+    ):
+        raise UsageError(
+            f"profile {where}: requirement {short(requirement.name)}: an accuracy of at least {limit:g} %",
+            why="at most one image in a hundred would have to be right",
+            fix=f'write limit = {100 * limit:g} with unit = "%", or limit = {limit:g} without a unit',
+        )
 
 
 def _is_file(path: Path) -> bool:
@@ -156,14 +176,20 @@ def _read(path: Path) -> bytes:
 
 def _explain(error: ValidationError, table: Mapping[str, Any]) -> tuple[str, str]:
     """What is wrong first, with the requirement it is wrong in, and the fix."""
-    fault = error.errors()[0]
-    place = list(fault["loc"])
-    subject = ""
+    refused = refusal(error, table, Profile)
+    place = refused.place
+    key = "" if refused.names_place or not place else str(place[-1])
+    fix = "add [[requirements]]" if place == ("requirements",) else _FORMS.get(key, refused.fix)
+    fix = fix or "see `edgebench profiles show disco-realtime`"
     if len(place) > 1 and place[0] == "requirements" and isinstance(place[1], int):
-        subject = f"requirement {_called(table, place[1])}: "
-        place = place[2:]
-    what, fix = _fault(fault, place, Requirement if subject else Profile)
-    return subject + what, fix
+        return f"requirement {_called(table, place[1])}: {refused.sentence(skip=2)}", fix
+    return refused.sentence(), fix
+
+
+_FORMS = {
+    "name": "begin with a letter or digit; then letters, digits, '.', '_' and '-'",
+    "schema_version": "write schema_version = 1, or leave it out",
+}
 
 
 def _called(table: Mapping[str, Any], index: int) -> str:
@@ -171,15 +197,3 @@ def _called(table: Mapping[str, Any], index: int) -> str:
     one = listed[index] if isinstance(listed, list | tuple) and index < len(listed) else None
     name = one.get("name") if isinstance(one, Mapping) else None
     return short(name) if isinstance(name, str) else f"number {index + 1}"
-
-
-def _fault(fault: ErrorDetails, place: list[int | str], model: type[BaseModel]) -> tuple[str, str]:
-    context = fault.get("ctx", {})
-    if fault["type"] == "profile":
-        return str(context["what"]), str(context["fix"])
-    key = ".".join(str(part) for part in place) or "the file"
-    if fault["type"] == "extra_forbidden":
-        return f"unknown key {short(key)}", choose(key, model.model_fields)
-    if fault["type"] == "missing":
-        return f"{key} is missing", "add [[requirements]]" if key == "requirements" else f"add {key} ="
-    return f"{short(key)}: {fault['msg'].lower()}", f"it is {short(fault['input'])}"

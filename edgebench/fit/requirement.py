@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
 
 from edgebench.fit.quantities import QUANTITIES, Quantity
+from edgebench.refusals import problem, refusal
+from edgebench.suggest import choose, short
 
 Comparison = Literal["at most", "at least"]
-
-
-def problem(what: str, fix: str) -> PydanticCustomError:
-    """What a validator raises, with the two texts that the user is to see."""
-    return PydanticCustomError("profile", "{what}", {"what": what, "fix": fix})
 
 
 class Strict(BaseModel):
@@ -76,6 +72,9 @@ class Requirement(Strict):
         """Fill in what the quantity decides, and refuse what does not belong to it."""
         if not isinstance(data, Mapping):
             raise problem("a requirement is not a table", "write each one under [[requirements]]")
+        # Before what is missing: a key that is misspelt is both.
+        if unknown := [key for key in data if key not in cls.model_fields]:
+            raise problem(f"unknown key {short(unknown[0])}", choose(unknown[0], cls.model_fields))
         filled = dict(data)
         quantity = filled.setdefault("quantity", "image_s")
         about = QUANTITIES.get(quantity) if isinstance(quantity, str) else None
@@ -105,20 +104,6 @@ class Requirement(Strict):
         return self
 
 
-def choose(value: object, known: Iterable[str]) -> str:
-    """What could have been meant, as a fix."""
-    names = list(known)
-    close = difflib.get_close_matches(str(value)[:100], names, n=2)
-    hint = f"did you mean {' or '.join(repr(one) for one in close)}? " if close else ""
-    return f"{hint}known: {', '.join(names)}"
-
-
-def short(value: object) -> str:
-    """A value from outside as it may be printed: quoted, escaped, at most 60 characters."""
-    text = ascii(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def _limit(given: Mapping[str, Any], about: Quantity) -> Any:
     """The limit in the requirement's unit, from `limit` or from `budget`."""
     limit, budget = given.get("limit"), given.get("budget")
@@ -146,10 +131,10 @@ def _budgeted(budget: Any, limit: Any, unit: str, about: Quantity) -> float:
     try:
         computed = Budget.model_validate(budget).limit_s / about.units[unit]
     except ValidationError as error:
-        fault = error.errors()[0]
-        at = ".".join(str(part) for part in ("budget", *fault["loc"]))
+        refused = refusal(error, budget, Budget)
         raise problem(
-            f"{at}: {fault['msg'].lower()}", "write budget = {cycle_s = 5739.0, images = 80}"
+            replace(refused, place=("budget", *refused.place)).sentence(),
+            "write budget = {cycle_s = 5739.0, images = 80}",
         ) from error
     # A record keeps both; only a limit that says something else is a contradiction.
     if limit is not None and limit != computed:

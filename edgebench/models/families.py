@@ -7,12 +7,12 @@ otherwise, like the case study, so that figures of one family stand beside anoth
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from edgebench.errors import UsageError
+from edgebench.suggest import choose
 
 CLASSES = 5
 SIZE = 224
@@ -149,9 +149,7 @@ def spec(name: str) -> Family:
     """The family of that name; UsageError when there is none."""
     family = _KNOWN.get(name)
     if family is None:
-        close = difflib.get_close_matches(name, _KNOWN, n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise UsageError(f"there is no model family {name!r}", fix=f"{hint}known: {', '.join(_KNOWN)}")
+        raise UsageError(f"there is no model family {name!r}", fix=choose(name, _KNOWN))
     return family
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import from_json
 
 from edgebench.data.calibration import load_calibration
 from edgebench.data.shipped import shipped_images
@@ -15,6 +16,7 @@ from edgebench.models import families
 from edgebench.models.cache import Cache, sha256_file
 from edgebench.models.own import plain_stem
 from edgebench.models.source import ModelSource
+from edgebench.refusals import refusal
 
 RECORD_SUFFIX = ".json"
 VALIDATION_SUFFIX = ".validation.csv"
@@ -43,13 +45,13 @@ def read_record(weights: Path) -> TrainedRecord:
     try:
         if path.stat().st_size > _MAX_RECORD_BYTES:
             raise ValueError("it is longer than 4 MB")
-        record = TrainedRecord.model_validate_json(path.read_bytes())
+        record = _record(path.read_bytes())
         families.spec(record.family).width(record.depth_multiplier)
         if len(set(record.class_names)) < len(record.class_names):
             raise ValueError("two classes have the same name")
         if not all(name.isprintable() for name in record.class_names):
             raise ValueError("a class has a name that cannot be shown")
-    except (OSError, ValidationError, ValueError, EdgeBenchError) as error:
+    except (OSError, ValueError, EdgeBenchError) as error:
         raise InputError(
             f"the record {path} cannot be read",
             why=_reason(error),
@@ -62,6 +64,15 @@ def read_record(weights: Path) -> TrainedRecord:
             fix="keep each .npz with the .json that was written with it",
         )
     return record
+
+
+def _record(data: bytes) -> TrainedRecord:
+    """ValueError, in words, for what is no record."""
+    document = from_json(data)
+    try:
+        return TrainedRecord.model_validate(document)
+    except ValidationError as error:
+        raise ValueError(refusal(error, document, TrainedRecord).sentence()) from error
 
 
 def source_from_weights(path: Path, cache: Cache, *, calibration: Path | None = None) -> ModelSource:
@@ -98,9 +109,6 @@ def source_from_weights(path: Path, cache: Cache, *, calibration: Path | None = 
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     if isinstance(error, EdgeBenchError):
         return error.what
     return getattr(error, "strerror", None) or (str(error) or type(error).__name__).splitlines()[0]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgebench.contract import Backend, Body, DeclaredBoard
 from edgebench.errors import UsageError
+from edgebench.suggest import choose
 
 Size = tuple[float, float, float]
 
@@ -77,11 +77,9 @@ def assemble(names: Sequence[str], backend: Backend) -> Assembly:
 def _known(name: str, known: Mapping[str, Body], backend: Backend) -> Body:
     if name in known:
         return known[name]
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
     raise UsageError(
         f"there is no board {name!r} for {backend.name}",
-        fix=f"{hint}known: {', '.join(sorted(known))}; or write mass_g and size_mm into the targets file",
+        fix=f"{choose(name, sorted(known))}; or write mass_g and size_mm into the targets file",
     )
 
 

@@ -6,7 +6,7 @@ import math
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,6 +23,8 @@ from pydantic import (
 
 from edgebench.errors import UsageError
 from edgebench.plan.amounts import duration_s, share
+from edgebench.refusals import refusal
+from edgebench.suggest import choose
 
 PROJECT_FILE = "edgebench.toml"
 QUICK = "--quick"
@@ -201,12 +203,12 @@ def resolve(
     try:
         config = RunConfig.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else "the configuration"
+        refused = refusal(error, values, RunConfig)
+        name, *rest = refused.place or ("the configuration",)
         raise UsageError(
-            f"{name.replace('_', '-')}: {first['msg']}",
-            why=f"it came from the {origins.get(name, 'configuration')}",
-            fix="see `edgebench run --help`",
+            replace(refused, place=(str(name).replace("_", "-"), *rest)).sentence(),
+            why=f"it came from the {origins.get(str(name), 'configuration')}",
+            fix="; ".join(part for part in (refused.fix, "see `edgebench run --help`") if part),
         ) from error
     if config.adaptive:
         config = _with_most_sessions(config, origins)
@@ -225,8 +227,10 @@ def _of_quick(typed: Mapping[str, Any]) -> dict[str, int]:
 def _require_known(layer: Mapping[str, Any], origin: str) -> None:
     for name in layer:
         if name not in RunConfig.model_fields:
-            known = ", ".join(RunConfig.model_fields)
-            raise UsageError(f"the {origin} sets {name!r}, which is no setting", fix=f"known: {known}")
+            raise UsageError(
+                f"the {origin} sets {name!r}, which is no setting",
+                fix=choose(name.replace("-", "_"), RunConfig.model_fields),
+            )
 
 
 def _refuse_passes_and_sustained(layer: Mapping[str, Any], origin: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,6 +14,8 @@ from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.link.address import check_address
 from edgebench.plan.bodies import assemble
 from edgebench.plan.targets_file import DeclaredTarget
+from edgebench.refusals import refusal
+from edgebench.suggest import choose
 
 
 def make_targets(
@@ -172,7 +175,7 @@ def _refuse_unknown_settings(pairs: Mapping[str, str], backends: Mapping[str, Ba
     if unknown := set(pairs) - known:
         raise UsageError(
             f"--set: no device here has the option {sorted(unknown)[0]!r}",
-            fix=f"known: {', '.join(sorted(known)) or 'none'}",
+            fix=choose(sorted(unknown)[0], sorted(known)),
         )
 
 
@@ -183,11 +186,16 @@ def _options(
     try:
         return backend.options_model.model_validate({**declared, **mine}).model_dump(mode="json")
     except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else "?"
+        refused = refusal(error, {**declared, **mine}, backend.options_model)
+        name = str(refused.place[0]) if refused.place else ""
         known = ", ".join(backend.options_model.model_fields) or "none"
         if name in mine:
-            what = f"--set {name}={mine[name]}: {first['msg']}"
+            what = f"--set {name}={mine[name]}: {refused.sentence(skip=1)}"
+        elif name:
+            at = replace(refused, place=("options", *refused.place))
+            what = f"the targets file: target {target!r}: {at.sentence()}"
         else:
-            what = f"the targets file: target {target!r}: options.{name}: {first['msg']}"
-        raise UsageError(what, fix=f"{backend.name} takes: {known}; see `edgebench devices`") from error
+            what = f"the options of {target!r}: {refused.sentence()}"
+        takes = "" if refused.names_place else f"{backend.name} takes: {known}"
+        fix = "; ".join(part for part in (refused.fix, takes, "see `edgebench devices`") if part)
+        raise UsageError(what, fix=fix) from error

@@ -18,7 +18,6 @@ One table a board::
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,10 +29,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from edgebench.errors import UsageError
 from edgebench.link.address import check_address
+from edgebench.refusals import problem, refusal
+from edgebench.suggest import choose, short
 
 FILE_NAME = "targets.toml"
 MAX_BYTES = 1 << 20
 MAX_TARGETS = 200
+_TOP = ("targets", "schema_version")
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Word = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -78,14 +80,16 @@ class DeclaredTarget(BaseModel):
             try:
                 check_address(host)
             except UsageError as error:
-                raise ValueError(f"{error.what}; {error.fix}") from error
+                raise problem(error.what, error.fix) from error
         return host
 
     @field_validator("python")
     @classmethod
     def _is_no_option(cls, python: str | None) -> str | None:
         if python is not None and python.startswith("-"):
-            raise ValueError("a path or a name of a Python does not begin with '-'")
+            raise problem(
+                "a path or a name of a Python does not begin with '-'", 'write python = "/usr/bin/python3"'
+            )
         return python
 
 
@@ -108,10 +112,7 @@ class TargetsFile:
                     why=f"neither ./{FILE_NAME} nor {user_file()} is there",
                     fix=f"write the board into ./{FILE_NAME}, or use --device with --host",
                 )
-            close = difflib.get_close_matches(name, by_name, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
-            known = ", ".join(by_name) or "none"
-            raise UsageError(f"{self.path} has no target {name!r}", fix=f"{hint}known: {known}")
+            raise UsageError(f"{self.path} has no target {name!r}", fix=choose(name, by_name))
         return tuple(by_name[name] for name in dict.fromkeys(names))
 
 
@@ -140,10 +141,10 @@ def parse_targets(data: bytes, path: Path) -> tuple[DeclaredTarget, ...]:
         content = tomllib.loads(data.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is not TOML", why=str(error), fix="mend the file") from error
-    if unknown := set(content) - {"targets", "schema_version"}:
+    if unknown := set(content) - set(_TOP):
         raise UsageError(
             f"{path}: {sorted(unknown)[0]!r} is no key of a targets file",
-            fix="a board is a table [[targets]]",
+            fix=f"a board is a table [[targets]]; {choose(sorted(unknown)[0], _TOP)}",
         )
     if content.get("schema_version", 1) != 1:
         raise UsageError(
@@ -170,24 +171,13 @@ def _declared(table: Mapping[str, Any], number: int, path: Path) -> DeclaredTarg
     try:
         return DeclaredTarget.model_validate(table)
     except ValidationError as error:
-        first = error.errors()[0]
+        refused = refusal(error, table, DeclaredTarget)
         name = table.get("name")
-        which = repr(name) if isinstance(name, str) else f"number {number}"
-        key = ".".join(str(part) for part in first["loc"]) or "?"
-        if first["type"] == "extra_forbidden":
-            known = DeclaredLaunch if len(first["loc"]) > 1 else DeclaredTarget
-            raise UsageError(
-                f"{path}: target {which}: there is no key {key!r}",
-                fix=f"known: {', '.join(known.model_fields)}",
-            ) from error
-        if first["type"] == "missing":
-            raise UsageError(
-                f"{path}: target {which} has no {key}", fix="every target has a name and a device"
-            ) from error
-        message = first["msg"].removeprefix("Value error, ")
+        which = short(name) if isinstance(name, str) else f"number {number}"
+        key = str(refused.place[0]) if refused.place else ""
+        form = "" if refused.names_place else _FIXES.get(key, "")
         raise UsageError(
-            f"{path}: target {which}: {key}: {message}",
-            fix=_FIXES.get(str(first["loc"][0]), "mend the value"),
+            f"{path}: target {which}: {refused.sentence()}", fix=form or refused.fix or "mend the value"
         ) from error
 
 

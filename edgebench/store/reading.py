@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from edgebench.errors import StoredResultError
+from edgebench.refusals import refusal
 from edgebench.store.layout import (
     EXPERIMENT_FILE,
     LOCK_FILE,
@@ -132,9 +133,7 @@ def parse(data: bytes, path: Path, model: type[_Model]) -> _Model:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])[:200]
-        raise _damaged(path, f"{place}: {first['msg'][:200]}") from error
+        raise _damaged(path, refusal(error, value, model).sentence()[:400]) from error
 
 
 def _no_experiment(folder: Path) -> StoredResultError:

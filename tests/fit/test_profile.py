@@ -133,13 +133,19 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         ('quantity = "power_peak_w"\naveraging_s = -1\nlimit = 4\n', "averaging_s"),
         ('quantity = "power_peak_w"\nbudget = { cycle_s = 1, images = 1 }\n', "a budget does not belong"),
         ("limit = 4\nbudget = { cycle_s = 1, images = 1 }\n", "keep one of the two"),
-        ("budget = { cycle_s = 1 }\n", "budget.images"),
+        ("budget = { cycle_s = 1 }\n", "budget: images is missing"),
         ("budget = { cycle_s = 1, images = 0 }\n", "budget.images"),
         ("budget = { cycle_s = nan, images = 1 }\n", "budget.cycle_s"),
         ("budget = { cycle_s = 1, images = 1" + "0" * 400 + " }\n", "budget.images"),
         ("limit = 1" + "0" * 400 + "\n", "not above 0 and finite"),
         ('quantity = "accuracy"\nlimit = 90\n', "more than every image"),
         ("limits = 4\nlimit = 4\n", "unknown key 'limits'"),
+        ("limt = 4\n", "unknown key 'limt'\ndid you mean 'limit'"),
+        (
+            'quantity = "accuracy"\nunit = "%"\nlimit = 0.95\n',
+            'write limit = 95 with unit = "%", or limit = 0.95',
+        ),
+        ("limit = 4\ncomparison = 3\n", "unknown comparison 3"),
     ],
 )
 def test_what_is_wrong_with_a_requirement_is_said_with_its_name(body, said, tmp_path):
@@ -163,9 +169,9 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
         ('name = "x"\nrequirements = []\n', "requirements"),
         ('name = "x"\nrequirements = 3\n', "requirements"),
         ('name = "x"\nrequirements = [3]\n', "requirement number 1: a requirement is not a table"),
-        ('name = "../x"\n[[requirements]]\nname = "r"\nlimit = 1\n', "'name'"),
+        ('name = "../x"\n[[requirements]]\nname = "r"\nlimit = 1\n', "name: '../x' does not have"),
         ('name = "x"\n[[requirements]]\nlimit = 1\n', "requirement number 1: name is missing"),
-        (GOOD.replace('"latency"', '"<b>"'), "'name'"),
+        (GOOD.replace('"latency"', '"<b>"'), "name: '<b>' does not have"),
         ('title = "\\u001b[31m"\n' + GOOD, "control characters"),
         (GOOD + '[[requirements]]\nname = "latency"\nquantity = "infer_s"\nlimit = 1\n', "duplicate"),
         (GOOD + '[[requirements]]\nname = "again"\nlimit = 1\n', "'again' is a duplicate of 'latency'"),
@@ -175,6 +181,11 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
 )
 def test_what_is_wrong_with_a_file(text, said, tmp_path):
     assert said in _refused(text, tmp_path)
+
+
+def test_a_stored_percentage_below_one_is_judged_as_it_was():
+    requirement = {"name": "r", "quantity": "accuracy", "unit": "%", "limit": 0.95}
+    assert Profile.from_record({"name": "x", "requirements": [requirement]}).requirements[0].limit == 0.95
 
 
 def test_several_statistics_of_a_quantity_are_no_duplicates():

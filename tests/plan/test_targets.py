@@ -70,7 +70,10 @@ def test_devices_and_declared_targets_may_be_mixed():
         ({"host": "-oProxyCommand=true"}, "no address"),
         ({"host": ""}, "no address"),
         ({"python": "--help"}, "no interpreter"),
-        ({"devices": (), "declared": [NANO.model_copy(update={"options": {"thread": 1}})]}, "options.thread"),
+        (
+            {"devices": (), "declared": [NANO.model_copy(update={"options": {"thread": 1}})]},
+            "options: unknown key 'thread'",
+        ),
         ({"devices": (), "declared": [NANO.model_copy(update={"options": {"threads": "x"}})]}, "'nano'"),
         ({"settings": ["threads=x"], "devices": (), "declared": [NANO]}, "--set threads=x"),
     ],

@@ -1,0 +1,209 @@
+"""Why outside data is refused, in EdgeBench's words: the place, the value, and what would do.
+
+The one place that knows how pydantic says it. Profiles, the targets file, settings, options and scenarios are
+all validated by pydantic models; its own sentences name neither the value nor the key that was meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from edgebench.suggest import choose, short
+
+Place = tuple[int | str, ...]
+"""Keys and list indices from the top of a document to a value in it."""
+
+_PROBLEM = "edgebench"
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def problem(what: str, fix: str) -> PydanticCustomError:
+    """What a validator raises, with the two texts that the user is to see."""
+    return PydanticCustomError(_PROBLEM, "{what}", {"what": what, "fix": fix})
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The first thing that is wrong with a document.
+
+    Attributes:
+        place: where it is; empty for the document as a whole.
+        what: what is wrong there, without the place.
+        fix: what would do; empty where only the reader knows.
+        names_place: whether `what` names the key itself, such as an unknown one.
+        numeric: whether a number is wrong.
+    """
+
+    place: Place
+    what: str
+    fix: str = ""
+    names_place: bool = False
+    numeric: bool = False
+
+    def sentence(self, skip: int = 0) -> str:
+        """Place and fault: `size_mm, third number: 'x' is not a number`; the first `skip` parts left out."""
+        place = self.place[skip:-1] if self.names_place else self.place[skip:]
+        where = in_words(place, "number" if self.numeric else "entry")
+        return f"{where}: {self.what}" if place else self.what
+
+
+def refusal(error: ValidationError, document: Any, model: type[BaseModel]) -> Refusal:
+    """What a validation found first, where an unknown key comes before what it leaves missing.
+
+    Args:
+        error: of validating `document` with `model`.
+        document: as it came from outside.
+        model: knows the keys that an unknown one could have been meant for.
+    """
+    faults = [(_place(fault, document), fault) for fault in error.errors(include_url=False)]
+    unknown = [found for found in faults if found[1]["type"] == "extra_forbidden"]
+    first = faults[0][0]
+    # A value of several kinds has a fault by kind: the deepest is of the kind that it came nearest to.
+    place, fault = max(
+        unknown or [found for found in faults if found[0][: len(first)] == first],
+        key=lambda found: len(found[1]["loc"]),
+    )
+    key = str(place[-1]) if place else ""
+    if fault["type"] == "extra_forbidden":
+        known = choose(key, names_at(model, place[:-1]))
+        return Refusal(place, f"unknown key {short(key)}", known, names_place=True)
+    if fault["type"] == "missing" and not isinstance(place[-1], str):
+        return Refusal(place[:-1], f"{short(fault['input'])} has too few entries")
+    if fault["type"] == "missing":
+        return Refusal(place, f"{key} is missing", f"add {key} =", names_place=True)
+    return Refusal(place, *_fault(fault), numeric=fault["type"] in _NUMERIC)
+
+
+def in_words(place: Place, noun: str = "entry") -> str:
+    """A place as a reader names it: `launch.env`, `size_mm, third number`, `crashes, first entry, kind`.
+
+    `noun` is what the last part is where that is an index.
+    """
+    words: list[str] = []
+    for at, part in enumerate(place):
+        if isinstance(part, int):
+            ordinal = _ORDINALS[part] if part < len(_ORDINALS) else f"{part + 1}th"
+            words.append(f"{ordinal} {noun if at == len(place) - 1 else 'entry'}")
+        elif at and isinstance(place[at - 1], str):
+            words[-1] += f".{_printable(part)}"
+        else:
+            words.append(_printable(part))
+    return ", ".join(words)
+
+
+def names_at(model: Any, place: Place) -> list[str]:
+    """The keys that the table at a place may have, under the names that a document gives them."""
+    names: list[str] = []
+    for kind in _kinds(model):
+        is_table = isinstance(kind, type) and issubclass(kind, BaseModel)
+        if is_table and not place:
+            names += [field.alias or name for name, field in kind.model_fields.items()]
+        elif is_table:
+            for name, field in kind.model_fields.items():
+                if place[0] in (name, field.alias):
+                    names += names_at(field.annotation, place[1:])
+        elif place and (arguments := get_args(kind)):
+            # A dict's values, a list's entries; the entries of a tuple are alike wherever they are tables.
+            names += names_at(arguments[1] if get_origin(kind) is dict else arguments[0], place[1:])
+    return list(dict.fromkeys(names))
+
+
+def _kinds(annotation: Any) -> list[Any]:
+    """The alternatives of an annotation."""
+    origin = get_origin(annotation)
+    if origin is Union or type(annotation).__name__ == "UnionType":
+        return [kind for one in get_args(annotation) for kind in _kinds(one)]
+    if hasattr(annotation, "__metadata__"):  # Annotated
+        return _kinds(get_args(annotation)[0])
+    return [annotation]
+
+
+def _place(fault: ErrorDetails, document: Any) -> Place:
+    """Where the document has the fault: pydantic's place has the model's alternatives among its parts."""
+    found: list[int | str] = []
+    here = document
+    for part in fault["loc"]:
+        inside = dict(enumerate(here)) if isinstance(here, list | tuple) else here
+        if isinstance(inside, Mapping) and part in inside:
+            here = inside[part]
+            found.append(part)
+    return (*found, fault["loc"][-1]) if fault["type"] == "missing" else tuple(found)
+
+
+def _fault(fault: ErrorDetails) -> tuple[str, str]:
+    """What is wrong with the value, and what would do."""
+    context = fault.get("ctx", {})
+    kind, value = fault["type"], short(fault["input"])
+    if kind == _PROBLEM:
+        return str(context["what"]), str(context["fix"])
+    if kind in ("value_error", "assertion_error"):
+        return str(context.get("error", fault["msg"])), ""
+    if kind == "literal_error":
+        return f"{value} is not known", choose(fault["input"], _expected(str(context["expected"])))
+    if kind in _BOUNDS:
+        word, bound = _BOUNDS[kind]
+        limit = f"{word} {float(context[bound]):g}"
+        return f"{value} is not {limit}", f"write a number {limit}"
+    if kind in _LENGTHS:
+        word, bound, noun, nouns = _LENGTHS[kind]
+        length = context[bound]
+        return f"{value} does not have {word} {length} {noun if length == 1 else nouns}", ""
+    if kind in _SHAPES:
+        noun, fix = _SHAPES[kind]
+        return f"{value} is not {noun}", _UNQUOTE if _is_quoted_number(fault) else fix
+    if kind == "string_pattern_mismatch":
+        return f"{value} does not have the form that is taken", f"the form is {context['pattern']}"
+    return f"{value}: {fault['msg'][:1].lower()}{fault['msg'][1:]}", ""
+
+
+def _is_quoted_number(fault: ErrorDetails) -> bool:
+    """Whether a number stands in quotes where quotes make it text."""
+    return (
+        fault["type"] in ("float_type", "int_type")
+        and re.fullmatch(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", str(fault["input"])) is not None
+    )
+
+
+def _expected(said: str) -> list[str]:
+    """The values of a Literal, from pydantic's list of them: `'a', 'b' or 'c'`."""
+    return [part.strip("'") for part in said.replace(" or ", ", ").split(", ")]
+
+
+def _printable(part: object) -> str:
+    """A key as it may be printed: quoted where it is none of the usual ones."""
+    text = str(part)
+    plain = text.isascii() and all(char.isalnum() or char in "._-" for char in text)
+    return text if plain and 0 < len(text) <= 60 else short(text)
+
+
+_BOUNDS: Mapping[str, tuple[str, str]] = {
+    "greater_than": ("above", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("below", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+_LENGTHS: Mapping[str, tuple[str, str, str, str]] = {
+    "too_short": ("at least", "min_length", "entry", "entries"),
+    "too_long": ("at most", "max_length", "entry", "entries"),
+    "string_too_short": ("at least", "min_length", "character", "characters"),
+    "string_too_long": ("at most", "max_length", "character", "characters"),
+}
+_UNQUOTE = "write it without quotes"
+_NUMBER = ("float_type", "float_parsing")
+_WHOLE = ("int_type", "int_parsing", "int_from_float", "int_parsing_size")
+_SHAPES: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(_NUMBER, ("a number", "write a number, such as 1.5")),
+    **dict.fromkeys(_WHOLE, ("a whole number", "write a whole number, such as 2")),
+    "finite_number": ("a finite number", "write a number that is neither nan nor inf"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), ("true or false", "write true or false, without quotes")),
+    **dict.fromkeys(("string_type", "path_type"), ("text", "write it in quotes")),
+    **dict.fromkeys(("list_type", "tuple_type"), ("a list", "write a list: [...]")),
+    **dict.fromkeys(("dict_type", "model_type", "mapping_type"), ("a table", "write a table: { ... }")),
+}
+_NUMERIC = {*_BOUNDS, *_NUMBER, *_WHOLE, "finite_number"}

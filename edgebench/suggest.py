@@ -1,0 +1,20 @@
+"""Values from outside in messages: printed safely, with what could have been meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def choose(value: object, known: Iterable[str]) -> str:
+    """What could have been meant, as a fix: the nearest names, then all that are known."""
+    names = list(known)
+    close = difflib.get_close_matches(str(value)[:100], names, n=2)
+    hint = f"did you mean {' or '.join(repr(name) for name in close)}? " if close else ""
+    return f"{hint}known: {', '.join(names) or 'none'}"
+
+
+def short(value: object) -> str:
+    """A value from outside as it may be printed: quoted, escaped, at most 60 characters."""
+    text = ascii(value)
+    return text if len(text) <= 60 else text[:57] + "..."
