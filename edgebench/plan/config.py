@@ -204,10 +204,11 @@ def resolve(
         config = RunConfig.model_validate(values)
     except ValidationError as error:
         refused = refusal(error, values, RunConfig)
-        name, *rest = refused.place or ("the configuration",)
+        setting, *rest = refused.place or ("the configuration",)
+        name = str(setting)
         raise UsageError(
-            replace(refused, place=(str(name).replace("_", "-"), *rest)).sentence(),
-            why=f"it came from the {origins.get(str(name), 'configuration')}",
+            replace(refused, place=(name.replace("_", "-"), *rest)).sentence(),
+            why=f"it came from the {origins.get(name, 'configuration')}",
             fix="; ".join(part for part in (refused.fix, "see `edgebench run --help`") if part),
         ) from error
     if config.adaptive:
