@@ -16,6 +16,7 @@ from edgebench.errors import SessionError
 from edgebench.measure.golden import compare, require
 from edgebench.models.artifact import Artifact
 from edgebench.testing.backend_kit import BackendKit
+from edgebench.testing.golden_contract import GoldenContract
 from edgebench.testing.imports import foreign_imports
 from edgebench.testing.plugin import NOTE
 from edgebench.testing.problems import fail, problems
@@ -25,7 +26,7 @@ from edgebench.testing.workers import runs, workers
 COST_PASSES = 5
 
 
-class AgentContract:
+class AgentContract(GoldenContract):
     """The device's half of the contract; its tests skip where the device has no agent."""
 
     def test_runner_files(self, edgebench_backend: BackendKit) -> None:
@@ -85,11 +86,14 @@ class AgentContract:
         """SIGKILL amid the measuring: the session ends as a crash, and the next one works."""
         kit = edgebench_backend
         kit.agent_backend()
+        kit.require_golden()
         _check_end(kit, kit.device, signal.SIGKILL, "crash")
 
     def test_a_stopped_worker_is_a_timeout(self, edgebench_backend: BackendKit) -> None:
         """SIGSTOP amid the measuring: the session ends as a timeout, and the next one works."""
         kit = edgebench_backend
+        kit.agent_backend()
+        kit.require_golden()
         device = kit.impatient()
         try:
             _check_end(kit, device, signal.SIGSTOP, "timeout")
@@ -104,6 +108,7 @@ class AgentContract:
         kit.agent_backend()
         if kit.plays:
             pytest.skip(f"{kit.backend.name} plays the times that it was given: nothing is measured")
+        kit.require_golden()
         artifact = kit.artifact()
         with kit.device.session(artifact, kit.settings()) as session:
             session.golden()

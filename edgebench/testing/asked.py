@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import pytest
 
 from edgebench.contract import Backend
+from edgebench.testing.golden_contract import GoldenContract
 from edgebench.testing.subject import skip_where_asked
 
 
-class Asked:
+class Asked(GoldenContract):
     """The attributes of every part of a backend's contract.
 
     Attributes:

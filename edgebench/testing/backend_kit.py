@@ -23,18 +23,21 @@ from edgebench.contract import (
     SessionSettings,
     Target,
 )
-from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError
+from edgebench.errors import EdgeBenchError, NoPermissionError, SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend, open_link
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.timeouts import Timeouts
+from edgebench.measure.golden import compare, require
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.models.variant import Variant
 from edgebench.plan.trials import choose_variants
 from edgebench.testing.imports import modules_of
 from edgebench.testing.pictures import scene_of
-from edgebench.testing.problems import fail
+from edgebench.testing.problems import ended, fail
 from edgebench.testing.subject import BackendSubject
+
+GOLDEN_TEST = "test_golden_scores"
 
 
 def silent(text: str) -> None:
@@ -166,6 +169,34 @@ class BackendKit:
         if not isinstance(self.backend, AgentBackend):
             pytest.skip(f"the device of {self.backend.name} has no agent, worker and runner")
         return self.backend
+
+    @cached_property
+    def golden_faults(self) -> tuple[tuple[str, str], ...]:
+        """What is wrong with each variant's golden scores, and how to mend it; the device is asked once."""
+        faults = []
+        for variant in self.variants:
+            artifact = self.artifact(variant)
+            try:
+                with self.device.session(artifact, self.settings()) as session:
+                    require(compare(session.golden(), artifact.golden, self.options))
+            except SessionError as error:
+                faults.append(ended(f"{variant.name}: golden scores", error))
+        return tuple(faults)
+
+    def require_golden(self) -> BackendKit:
+        """The kit itself; skips a test of sessions, with the reason, where the golden scores are wrong.
+
+        Not where a test class leaves the golden scores out.
+        """
+        if GOLDEN_TEST in self.subject.skips:
+            return self
+        try:
+            faults = [what for what, _ in self.golden_faults]
+        except (Exception, pytest.fail.Exception) as error:  # a backend under test raises what it likes
+            faults = [str(error) or type(error).__name__]
+        if faults:
+            pytest.skip(f"not tried, because {GOLDEN_TEST} fails: {faults[0].splitlines()[0]}")
+        return self
 
     def settings(self, batch: int = 1) -> SessionSettings:
         """Of a session without probes."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from edgebench.contract import ProbeInfo
 from edgebench.testing.imports import foreign_imports
@@ -22,6 +23,10 @@ from edgebench.testing.pythons import judge_syntax
 from edgebench.testing.subject import skip_where_asked
 
 SCOPES = ("chip", "module", "board", "usb", "wall")
+LEAST_OF_RATE = 0.5
+"""The share of its stated rate that a probe has to keep: less is no matter of a busy machine."""
+SAMPLES_DUE = 4
+"""As many due in the window and fewer than two seen: it does not keep its rate."""
 UNITS = {"power": "W", "energy": "J"}
 
 
@@ -123,10 +128,8 @@ class ProbeContract:
                 f"it said nothing of itself: {run.problem or run.stderr[-2000:]}", "set `info` in open_probe"
             )
         stamps = np.concatenate([chunk.stamps_ns for chunk in run.chunks] or [np.zeros(0, np.int64)])
-        span_ns = int(stamps[-1] - stamps[0]) if len(stamps) else 0
-        seen = (
-            f"{(len(stamps) - 1) * 1e9 / span_ns:.1f} samples a second" if span_ns > 0 else "no two samples"
-        )
+        rate_hz = _rate_hz(stamps)
+        seen = "no two samples" if rate_hz is None else f"{rate_hz:.1f} samples a second"
         record_property(NOTE, f"{edgebench_probe.name}: {seen}, {run.info.rate_hz:g} are stated")
         names = {channel.name for channel in run.info.channels}
         with problems() as found:
@@ -138,6 +141,7 @@ class ProbeContract:
                     f"it failed while it sampled: {run.failed.reason}", "give a value that is not a number"
                 )
             found.unless(len(stamps) > 0, "it gave no sample", "give one after stop() at the latest")
+            _check_rate(found, stamps, run.info.rate_hz, edgebench_probe.subject.window_s)
             found.unless(
                 bool((np.diff(stamps) > 0).all()),
                 "its stamps do not rise",
@@ -170,6 +174,24 @@ class ProbeContract:
                 "let stop() set a flag that every round of the loop looks at, and sleep briefly: the agent "
                 "kills a probe that stays, and its last samples are lost",
             )
+
+
+def _rate_hz(stamps_ns: NDArray[np.int64]) -> float | None:
+    """Samples a second from the first to the last; None below two, or where the stamps do not rise."""
+    span_ns = int(stamps_ns[-1] - stamps_ns[0]) if len(stamps_ns) else 0
+    return (len(stamps_ns) - 1) * 1e9 / span_ns if span_ns > 0 else None
+
+
+def _check_rate(found: Problems, stamps_ns: NDArray[np.int64], stated_hz: float, window_s: float) -> None:
+    """Peaks are judged by the stated rate: they are less well known where it is not kept."""
+    rate_hz = _rate_hz(stamps_ns)
+    if rate_hz is None and stated_hz * window_s >= SAMPLES_DUE:
+        rate_hz = len(stamps_ns) / window_s
+    found.unless(
+        rate_hz is None or rate_hz >= LEAST_OF_RATE * stated_hz,
+        f"{rate_hz or 0.0:.3g} samples a second came and {stated_hz:g} are stated",
+        "state the rate that it keeps as rate_hz, or sample as often",
+    )
 
 
 def _check_info(found: Problems, info: ProbeInfo, monitor: bool) -> None:

@@ -9,10 +9,27 @@ from typing import Any, NoReturn
 
 import pytest
 
+from edgebench.errors import SessionError
+
+_MENDS = {
+    "error": "mend in the runner what the worker complains of",
+    "golden_mismatch": "compute the artifact's scores of its golden patches: look at the input's layout, "
+    "scale and zero point, and at the order of rows and classes",
+}
+"""By a session's status: how the author of a backend mends it, which is not how its user does."""
+
 
 def fail(what: str, mend: str) -> NoReturn:
     """Fail the test with what is wrong and how to mend it; no traceback, the fault is not in the test."""
     pytest.fail(_said(what, mend), pytrace=False)
+
+
+def ended(what: str, error: SessionError) -> tuple[str, str]:
+    """A session that ended early: what is wrong, with the end of its stderr, and how to mend it."""
+    words = "; ".join(part for part in (error.what, error.why) if part)
+    tail = "".join(f"\n    {line}" for line in error.stderr_tail.strip().splitlines()[-6:])
+    mend = _MENDS.get(error.status) or error.fix or "see what it says there"
+    return f"{what}: {error.status} at {error.stage}: {words}{tail}", mend
 
 
 class Problems:

@@ -105,10 +105,3 @@ def check_refused(found: Problems, kit: BackendKit, wrong: Artifact, what: str) 
             "say the model's true input_shape and input_dtype, give the runtime's own arrays as buffers(), "
             "and the scores as the model gives them",
         )
-
-
-def ended(what: str, error: SessionError) -> tuple[str, str]:
-    """A session that ended early: what is wrong, with the end of its stderr, and how to mend it."""
-    words = "; ".join(part for part in (error.what, error.why) if part)
-    tail = "".join(f"\n    {line}" for line in error.stderr_tail.strip().splitlines()[-6:])
-    return f"{what}: {error.status} at {error.stage}: {words}{tail}", error.fix or "see what it says there"

@@ -6,13 +6,12 @@ import pytest
 
 from edgebench.errors import SessionError
 from edgebench.link.board_facts import BoardFacts
-from edgebench.measure.golden import compare, require
 from edgebench.testing import artifacts
 from edgebench.testing.asked import Asked
 from edgebench.testing.backend_kit import BackendKit
 from edgebench.testing.pictures import images_of, patches_of
-from edgebench.testing.problems import fail, problems
-from edgebench.testing.session_checks import check_near, check_pass, check_phases, check_refused, ended
+from edgebench.testing.problems import ended, fail, problems
+from edgebench.testing.session_checks import check_near, check_pass, check_phases, check_refused
 
 FACTS = (
     "cold",
@@ -32,7 +31,7 @@ class SessionContract(Asked):
 
     def test_the_device_describes_itself(self, edgebench_backend: BackendKit) -> None:
         """What is recorded of the board and of the runtime is JSON and names them."""
-        kit = edgebench_backend
+        kit = edgebench_backend.require_golden()
         told = kit.device.describe()
         artifact = kit.artifact()
         with kit.device.session(artifact, kit.settings()) as session:
@@ -54,21 +53,9 @@ class SessionContract(Asked):
                         "give the runtime's name and version as text: figures are compared by them",
                     )
 
-    def test_golden_scores(self, edgebench_backend: BackendKit) -> None:
-        """Each variant computes what its artifact says, before anything is timed."""
-        kit = edgebench_backend
-        with problems() as found:
-            for variant in kit.variants:
-                artifact = kit.artifact(variant)
-                try:
-                    with kit.device.session(artifact, kit.settings()) as session:
-                        require(compare(session.golden(), artifact.golden, kit.options))
-                except SessionError as error:
-                    found.add(*ended(f"{variant.name}: golden scores", error))
-
     def test_a_pass_over_a_scene(self, edgebench_backend: BackendKit) -> None:
         """First pass, warm-up, steady passes; stamps in order; the scores of the same patches as images."""
-        kit = edgebench_backend
+        kit = edgebench_backend.require_golden()
         artifact = kit.artifact()
         plan = kit.plan(artifact)
         images = (
@@ -108,6 +95,7 @@ class SessionContract(Asked):
         kit = edgebench_backend
         if kit.plays:
             pytest.skip(f"{kit.backend.name} has its own pictures: its scores are not those of given patches")
+        kit.require_golden()
         batch = kit.subject.batch
         artifact = kit.artifact(kit.variants[-1], batch)
         patches = patches_of(artifact, batch + 1)
@@ -140,7 +128,7 @@ class SessionContract(Asked):
 
     def test_an_artifact_that_contradicts_the_runner_is_refused(self, edgebench_backend: BackendKit) -> None:
         """Another dtype, layout or batch than the model's is refused with a message, before any timing."""
-        kit = edgebench_backend
+        kit = edgebench_backend.require_golden()
         sound = kit.artifact()
         with problems() as found:
             for what, wrong in artifacts.contradictions(sound):
@@ -148,7 +136,7 @@ class SessionContract(Asked):
 
     def test_a_wrong_number_of_scores_is_refused(self, edgebench_backend: BackendKit) -> None:
         """An artifact of one class more than the model has is never timed."""
-        kit = edgebench_backend
+        kit = edgebench_backend.require_golden()
         sound = kit.artifact()
         wrong = sound.model_copy(
             update={

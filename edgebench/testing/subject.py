@@ -25,6 +25,7 @@ class BackendSubject:
         deciding: options that decide the artifact, each with another value than the one it has.
         runtime_modules: what its runner imports beside the standard library and numpy.
         pass_limit_s: after how long a pass over twelve patches counts as hung.
+        skips: tests that are left out.
     """
 
     backend: str | Backend
@@ -37,6 +38,7 @@ class BackendSubject:
     python: str | None = None
     pass_limit_s: float = 3.0
     require_device: bool = False
+    skips: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def backend_subject(cls: Any, config: pytest.Config) -> BackendSubject:
         python=cls.python or config.getoption("edgebench_python"),
         pass_limit_s=cls.pass_limit_s,
         require_device=config.getoption("edgebench_require_device"),
+        skips=frozenset(_skips(cls, config)),
     )
 
 
@@ -100,14 +103,19 @@ def probe_subject(cls: Any, config: pytest.Config) -> ProbeSubject:
 
 def skip_where_asked(cls: Any, test: str, config: pytest.Config) -> None:
     """Skip a test that the class or the command line leaves out; fail for a name that is no test."""
-    asked = dict(_pair(text, "--edgebench-skip") for text in config.getoption("edgebench_skip"))
     # The command line speaks of whatever runs; a class of its own tests alone.
     if unknown := [name for name in cls.skips if not hasattr(cls, name)]:
         known = ", ".join(sorted(name for name in dir(cls) if name.startswith("test_")))
         pytest.fail(f"skips: there is no test {unknown[0]!r}\n  mend: choose among {known}", pytrace=False)
-    reason = {**asked, **cls.skips}.get(test)
+    reason = _skips(cls, config).get(test)
     if reason is not None:
         pytest.skip(f"left out: {reason or 'no reason was given'}")
+
+
+def _skips(cls: Any, config: pytest.Config) -> dict[str, str]:
+    """Tests that the command line or the class leaves out, with the reasons."""
+    asked = dict(_pair(text, "--edgebench-skip") for text in config.getoption("edgebench_skip"))
+    return {**asked, **cls.skips}
 
 
 def _pair(text: str, flag: str) -> tuple[str, str]:

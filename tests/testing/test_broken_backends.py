@@ -24,6 +24,8 @@ from tests.testing import template
 def complaint(test, backend, cache, tmp_path, **subject):
     """What one test of the contract says of a backend; nothing where it is content."""
     kit = BackendKit(BackendSubject(**{"backend": backend, "options": {}, "batch": 3, **subject}), cache)
+    if test != "test_golden_scores":
+        kit.golden_faults = ()  # looked at once a class, and of no interest to the other tests
     method = getattr(BackendContract(), test)
     given = {"edgebench_backend": kit, "record_property": lambda name, value: None, "tmp_path": tmp_path}
     wanted = inspect.signature(method).parameters
@@ -286,7 +288,7 @@ def test_outcomes(caught, prepare, words):
     ("test", "old", "new", "words"),
     [
         ("test_the_device_describes_itself", '"version": np.__version__, ', "", "has no version"),
-        ("test_golden_scores", "near = -(", "near = (", "golden scores: golden_mismatch"),
+        ("test_golden_scores", "near = -(", "near = (", "the order of rows and classes"),
         (
             "test_golden_scores",
             "return Model(",
@@ -321,6 +323,57 @@ def test_outcomes(caught, prepare, words):
 )
 def test_runners_in_sessions(caught, tmp_path, test, old, new, words):
     caught(test, template.with_runner(tmp_path, (old, new)), words)
+
+
+WRONG_ORDER = ("return scores\n\n\n", "return scores[:, ::-1].copy()\n\n\n")
+TOO_FEW = ("return scores\n\n\n", "return scores[:, 1:].copy()\n\n\n")
+
+
+def gated():
+    """The tests of the contract that need a device that computes what it should."""
+    return [
+        name
+        for name, test in inspect.getmembers(BackendContract, inspect.isfunction)
+        if "require_golden" in test.__code__.co_names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [(WRONG_ORDER, "largest difference"), (TOO_FEW, "scores are [1, 4], [1, 5]")],
+    ids=["order", "shape"],
+)
+def test_a_wrong_result_is_one_failure_and_the_rest_is_not_tried(edgebench_cache, tmp_path, fault, words):
+    kit = BackendKit(BackendSubject(template.with_runner(tmp_path, fault), {}, batch=3), edgebench_cache)
+    given = {"edgebench_backend": kit, "record_property": lambda name, value: None}
+    try:
+        with pytest.raises(pytest.fail.Exception) as failure:
+            BackendContract().test_golden_scores(kit)
+        assert words in str(failure.value)
+        assert len(gated()) == 8
+        for name in gated():
+            method = getattr(BackendContract(), name)
+            with pytest.raises(pytest.skip.Exception, match="because test_golden_scores fails: mobilenet"):
+                method(**{name: given[name] for name in inspect.signature(method).parameters})
+    finally:
+        kit.close()
+
+
+def test_golden_scores_that_are_left_out_hold_up_nothing(edgebench_cache):
+    left_out = BackendSubject(template.backend(), {}, skips=frozenset(["test_golden_scores"]))
+    kit = BackendKit(left_out, edgebench_cache)
+    kit.golden_faults = (("wrong", "mend it"),)
+    assert kit.require_golden() is kit
+
+
+class Contract(BackendContract):
+    """For pytest to collect, under a name that it does not collect by itself."""
+
+
+def test_golden_scores_are_asked_first(request):
+    module = request.node.getparent(pytest.Module)
+    collected = pytest.Class.from_parent(module, name="Contract").collect()
+    assert next(iter(collected)).name == "test_golden_scores"
 
 
 class Obliging:

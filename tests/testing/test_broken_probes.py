@@ -77,6 +77,7 @@ TWICE = "yield [one for one in stamps for _ in range(2)], {'made_up': 2 * watts}
             "yield stamps, {}",
             "a chunk has the channels []",
         ),
+        ("test_samples", "time.sleep(1 /", "time.sleep(3 /", "samples a second came and 20 are stated"),
         ("test_samples", '{"made_up": watts}', '{"made_up": watts[1:]}', "it sent no frames"),
         (
             "test_samples",
