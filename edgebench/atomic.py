@@ -6,6 +6,19 @@ import os
 import secrets
 from pathlib import Path
 
+from edgebench.errors import UsageError
+
+
+def require_folder(folder: Path, option: str) -> None:
+    """UsageError where `folder` is not there: a mistyped path makes no tree of folders.
+
+    Args:
+        folder: in which a file or a folder that a user named is about to be made.
+        option: with which the user named it.
+    """
+    if not folder.exists():
+        raise UsageError(f"there is no folder {folder}", fix=f"make it first (mkdir -p), or mend {option}")
+
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Put `data` at `path`, replacing what is there; a killed writer leaves the old file.

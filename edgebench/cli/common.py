@@ -118,7 +118,12 @@ ProfileOption = Annotated[
 ]
 OutputDirOption = Annotated[
     Path | None,
-    typer.Option("--output-dir", "-o", metavar="DIR", help="Where results go. Default: results"),
+    typer.Option(
+        "--output-dir",
+        "-o",
+        metavar="DIR",
+        help="Where results go; made where it is not there. Default: results",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document (schema version 1).")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 4 where a verdict is undecided.")]

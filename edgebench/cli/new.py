@@ -51,8 +51,10 @@ def meter(name: NameArgument, output: OutputOption = Path()) -> None:
 
 
 def _make(kind: Kind, name: str, output: Path) -> None:
+    from edgebench.atomic import require_folder
     from edgebench.testing.scaffold import make_package
 
+    require_folder(output, "-o")
     folder = make_package(kind, name, output)
     typer.echo(folder)
     tries = f"edgebench run --device {name} --quick" if kind == "backend" else "edgebench devices"

@@ -28,8 +28,10 @@ def report(
 ) -> None:
     """Write the report of a result; needs nothing but the result's folder."""
     from edgebench.fit.judgement import judge_folder
-    from edgebench.report.export import export
+    from edgebench.report.export import export, require_output
 
     folder = results_folder(results, output_dir)
+    if file is not None:
+        require_output(file)
     judged = judge_folder(folder, read_profiles(profile) if profile else None)
     typer.echo(export(judged, file or folder / "report.html"))

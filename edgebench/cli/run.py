@@ -296,7 +296,7 @@ def run(
     cache = Cache()
     if resolved.config.name is not None:
         check_name(resolved.config.name)
-    if not dry_run:
+    if not dry_run and not resume:
         require_writable(resolved.config.output_dir)
     with using(cache):
         with warnings_noted(observer):

@@ -37,7 +37,7 @@ from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.apart import Apart
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.exported import written
-from edgebench.store.find import find_unfinished
+from edgebench.store.find import find_unfinished, is_finished
 from edgebench.store.load import load
 from edgebench.store.reading import read_experiment
 from edgebench.store.records import (
@@ -65,9 +65,18 @@ class Campaign:
     clock: Callable[[], float] = time.monotonic
 
     def carry_out(self) -> tuple[Path, Outcome]:
-        """Prepare, open the folder, measure; returns the folder and how it ended."""
+        """Prepare, open the folder, measure; returns the folder and how it ended.
+
+        A finished experiment is left as it is.
+        """
         plan = self.built.plan
         folder = self._unfinished() if self.resume else None
+        if folder is not None and is_finished(folder, read_experiment(folder)):
+            self.observer.note(
+                f"{folder} is finished: nothing is left to measure; to measure anew, run without --resume"
+                + ("" if self.resolved.config.name is None else ", with another --name")
+            )
+            return folder, Outcome(interrupted=False, sessions=0)
         prepared = prepare_trials(self.built, self.cache, self.observer.note)
         require_any(plan, prepared)
         if folder is not None:

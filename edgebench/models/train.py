@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgebench.atomic import write_atomically
+from edgebench.atomic import require_folder, write_atomically
 from edgebench.contract import Progress
 from edgebench.errors import InputError, UnavailableError, UsageError
 from edgebench.models import families
@@ -131,8 +131,7 @@ def _check(output: Path, beside: list[Path], init: Path | None, epochs: int, ful
     for path in (output, *beside):
         if path.exists():
             raise UsageError(f"{path} exists", why="it is not written over", fix="name another file")
-    if not output.parent.is_dir():
-        raise UsageError(f"there is no folder {output.parent}", fix="make it, or name another file")
+    require_folder(output.parent, "-o")
     if init is not None and not init.is_file():
         raise InputError(f"there is no file {init}", fix="name weights: .npz or .weights.h5")
     if init is not None and init.suffix not in (".npz", ".h5"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgebench.atomic import write_atomically
+from edgebench.atomic import require_folder, write_atomically
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.judgement import Judged
 from edgebench.report import html
@@ -16,13 +16,24 @@ from edgebench.report.spreadsheet import export_csv
 FORMS = (".html", ".json", ".md", ".csv")
 
 
+def require_output(path: Path) -> None:
+    """UsageError for a file whose name ends in none of FORMS, or whose folder is not there."""
+    if path.suffix.lower() not in (*FORMS, ".htm"):
+        raise UsageError(
+            f"{path.name!r} does not say in which form to write the report",
+            fix=f"end the file's name in one of {', '.join(FORMS)}",
+        )
+    require_folder(path.parent, "-o")
+
+
 def export(judged: Judged, path: Path) -> Path:
     """Write the report to `path` in one step and return it.
 
     Raises:
-        UsageError: the file's name ends in none of FORMS.
+        UsageError: the file's name ends in none of FORMS, or its folder is not there.
         StoredResultError: it cannot be written.
     """
+    require_output(path)
     text = _text(judged, path)
     try:
         write_atomically(path, text.encode("utf-8", "replace"))
@@ -38,15 +49,10 @@ def export(judged: Judged, path: Path) -> Path:
 def _text(judged: Judged, path: Path) -> str:
     parts = (judged.results, judged.summaries, judged.verdicts)
     match path.suffix.lower():
-        case ".html" | ".htm":
-            return html.render(*parts)
         case ".json":
             return as_json(document(*parts))
         case ".md":
             return export_markdown(*parts)
         case ".csv":
             return export_csv(judged.summaries, judged.verdicts)
-    raise UsageError(
-        f"{path.name!r} does not say in which form to write the report",
-        fix=f"end the file's name in one of {', '.join(FORMS)}",
-    )
+    return html.render(*parts)

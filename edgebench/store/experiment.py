@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from edgebench.atomic import require_folder
 from edgebench.errors import StoredResultError
 from edgebench.store import layout
 from edgebench.store.lock import WriterLock
@@ -172,10 +173,12 @@ class ExperimentStore:
 def require_writable(output_dir: Path) -> None:
     """Make `output_dir` and try it out, so that a run that could keep nothing ends before it measures.
 
-    StoredResultError, with its fix, when nothing can be written there.
+    Its last folder alone is made. UsageError when the one above it is not there; StoredResultError, with
+    its fix, when nothing can be written there.
     """
     with told_in_words(output_dir):
-        output_dir.mkdir(parents=True, exist_ok=True)
+        require_folder(output_dir.parent, "--output-dir")
+        output_dir.mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=output_dir) as file:
             file.write(b"edgebench")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edgebench.errors import StoredResultError
 from edgebench.store.layout import EXPERIMENT_FILE, check_name
-from edgebench.store.reading import read_experiment
+from edgebench.store.reading import read_experiment, read_run, read_sessions
 from edgebench.store.records import ExperimentRecord
 
 LATEST = "latest"
@@ -36,10 +36,10 @@ def resolve_results(text: str, output_dir: Path) -> Path:
 
 
 def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -> Path:
-    """The newest experiment under `output_dir`, or the one of that name, whose trials have these keys.
+    """The newest unfinished experiment under `output_dir` whose trials have these keys, or that of the name.
 
-    It may turn out to be finished, and then there is nothing left to measure. StoredResultError, saying
-    what differs, when there is none.
+    Where all of them are finished it is the newest of those. StoredResultError, saying what differs, when
+    there is none.
     """
     wanted = set(keys)
     fix = "run without --resume to start a new one"
@@ -48,9 +48,9 @@ def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -
         found = [(path, read_experiment(path))] if path.exists() else []
     else:
         found = _experiments(output_dir)
-    for path, record in found:
-        if {trial.key for trial in record.trials} == wanted:
-            return path
+    same = [(path, record) for path, record in found if {trial.key for trial in record.trials} == wanted]
+    if same:
+        return next((path for path, record in same if not is_finished(path, record)), same[0][0])
     if not found:
         place = output_dir if name is None else output_dir / name
         raise StoredResultError(f"there is no experiment in {place} to go on with", fix=fix)
@@ -64,6 +64,26 @@ def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -
         ),
         fix=f"{fix}, or repeat the command that it was begun with",
     )
+
+
+def is_finished(path: Path, record: ExperimentRecord) -> bool:
+    """Whether the experiment was measured to its end: no trial of it has a session left to measure."""
+    try:
+        run = read_run(path)
+    except StoredResultError:
+        return False
+    adaptive = record.target_ci is not None or record.decide
+    # Results of earlier versions have no run.json; a rule leaves no other trace of having ended a trial.
+    if (run is None and adaptive) or (run is not None and run.ended != "complete"):
+        return False
+    least = min(record.min_sessions, record.sessions) if adaptive else record.sessions
+    return all(_has_sessions(path, trial.key, least) for trial in record.trials if trial.status == "planned")
+
+
+def _has_sessions(path: Path, key: str, least: int) -> bool:
+    """So many good sessions, and no failed one at the end: a trial that failed is measured on."""
+    records, _ = read_sessions(path, key)
+    return sum(record.status == "ok" for record in records) >= least and records[-1].status == "ok"
 
 
 def _experiments(output_dir: Path) -> list[tuple[Path, ExperimentRecord]]:

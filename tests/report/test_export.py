@@ -26,7 +26,7 @@ from tests.report import samples
     ],
 )
 def test_the_name_says_the_form(whole: Judged, tmp_path: Path, name: str, start: str) -> None:
-    path = export(whole, tmp_path / "new folder" / name)
+    path = export(whole, tmp_path / name)
     assert path.read_text().startswith(start)
     if name.endswith("json"):
         assert json.loads(path.read_text())["schema_version"] == 1
@@ -38,6 +38,13 @@ def test_a_name_that_does_not_say_is_refused_before_anything_is_written(
     with pytest.raises(UsageError, match="in which form") as caught:
         export(whole, tmp_path / "report.pdf")
     assert ".html" in caught.value.fix
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_not_made(whole: Judged, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no folder") as caught:
+        export(whole, tmp_path / "typo" / "a" / "report.html")
+    assert "mkdir -p" in caught.value.fix
     assert list(tmp_path.iterdir()) == []
 
 

@@ -261,8 +261,15 @@ def test_a_read_only_folder_is_said_with_the_fix(tmp_path, record, monkeypatch, 
 
 
 def test_a_writable_folder_is_made_and_left_empty(tmp_path):
-    require_writable(tmp_path / "a" / "b")
-    assert os.listdir(tmp_path / "a" / "b") == []
+    require_writable(tmp_path / "a")
+    assert os.listdir(tmp_path / "a") == []
+
+
+def test_a_tree_of_folders_is_not_made(tmp_path):
+    with pytest.raises(UsageError, match="there is no folder") as caught:
+        require_writable(tmp_path / "typo" / "results")
+    assert "--output-dir" in caught.value.fix
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("nth", range(4))

@@ -2,11 +2,14 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.store.find import find_unfinished, resolve_results
+from edgebench.store.find import find_unfinished, is_finished, resolve_results
+from edgebench.store.reading import read_experiment
+from edgebench.store.records import RunRecord
 from tests.made import NINE, QUARTER, key_of, made_experiment
 
 KEYS = [key_of(variant) for variant in QUARTER]
@@ -99,6 +102,45 @@ def test_a_newer_layout_is_said(results, tmp_path):
 def test_resume_takes_the_newest_of_the_same_trials(results):
     assert find_unfinished(results, None, KEYS[::-1]) == results / "b"
     assert find_unfinished(results, "c", set(KEYS)) == results / "c"
+
+
+def test_resume_takes_an_unfinished_one_before_a_newer_that_is_finished(tmp_path):
+    for name, created, planned in (("old", "01", 3), ("new", "02", 2), ("newest", "03", 2)):
+        path = made_experiment(tmp_path, name=name, variants=QUARTER[:1], sessions=2)
+        change(path, created_utc=f"2025-03-{created}T12:00:00Z", sessions=planned)
+    assert find_unfinished(tmp_path, None, KEYS[:1]) == tmp_path / "old"
+    assert find_unfinished(tmp_path, "new", KEYS[:1]) == tmp_path / "new"
+    shutil.rmtree(tmp_path / "old")
+    assert find_unfinished(tmp_path, None, KEYS[:1]) == tmp_path / "newest"
+
+
+def finished(path: Path) -> bool:
+    return is_finished(path, read_experiment(path))
+
+
+def test_finished_is_what_has_its_sessions_and_whose_last_run_ended(tmp_path):
+    path = made_experiment(tmp_path, variants=QUARTER[:1], sessions=3)
+    assert finished(path)
+    for run, expected in (("interrupted", False), ("time", False), ("complete", True)):
+        begun = RunRecord(started_utc="2025-03-01T12:00:00Z", ended=run)
+        (path / "run.json").write_text(begun.model_dump_json())
+        assert finished(path) is expected
+    change(path, sessions=30, target_ci=0.01)
+    assert finished(path)
+    (path / "run.json").write_text("{")
+    assert not finished(path)
+    (path / "run.json").unlink()
+    assert not finished(path)
+
+
+def test_a_trial_that_failed_or_was_not_run_is_not_finished(tmp_path):
+    for name in ("failed", "crashed_once", "not_run"):
+        lacking: dict[str, Any] = {name: QUARTER[:1]}
+        assert not finished(made_experiment(tmp_path, name=name, variants=QUARTER[:2], sessions=2, **lacking))
+    path = made_experiment(
+        tmp_path, name="without", variants=QUARTER[:2], sessions=2, unsupported=QUARTER[:1]
+    )
+    assert finished(path)
 
 
 def test_resume_says_what_differs(results):
