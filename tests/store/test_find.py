@@ -122,8 +122,8 @@ def test_finished_is_what_has_its_sessions_and_whose_last_run_ended(tmp_path):
     path = made_experiment(tmp_path, variants=QUARTER[:1], sessions=3)
     assert finished(path)
     for run, expected in (("interrupted", False), ("time", False), ("complete", True)):
-        begun = RunRecord(started_utc="2025-03-01T12:00:00Z", ended=run)
-        (path / "run.json").write_text(begun.model_dump_json())
+        begun = {"started_utc": "2025-03-01T12:00:00Z", "ended": run}
+        (path / "run.json").write_text(RunRecord.model_validate(begun).model_dump_json())
         assert finished(path) is expected
     change(path, sessions=30, target_ci=0.01)
     assert finished(path)
