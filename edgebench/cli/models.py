@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from edgebench.cli.common import ArtifactOption, JsonOption, complete_device, stderr, stdout
-from edgebench.cli.model_options import CalibrationOption, LabelsOption, ModelOption, WidthOption
+from edgebench.cli.model_options import (
+    CalibrationOption,
+    InputMeanOption,
+    InputScaleOption,
+    InputShapeOption,
+    InputsOption,
+    LabelsOption,
+    LayoutOption,
+    ModelOption,
+    WidthOption,
+)
 
 app = typer.Typer(no_args_is_help=True, help="List, show, prepare and train models.")
 
@@ -74,8 +84,13 @@ def prepare(
         list[str] | None, typer.Option("--precision", metavar="P", help="fp32, fp16 or int8. Repeatable.")
     ] = None,
     batch: Annotated[int, typer.Option("--batch", metavar="N", min=1, max=1024, help="Patches a call.")] = 1,
-    calibration: CalibrationOption = None,
     labels: LabelsOption = None,
+    layout: LayoutOption = None,
+    input_scale: InputScaleOption = None,
+    input_mean: InputMeanOption = None,
+    input_shape: InputShapeOption = None,
+    inputs: InputsOption = None,
+    calibration: CalibrationOption = None,
     artifact: ArtifactOption = None,
     set_: Annotated[
         list[str] | None,
@@ -103,10 +118,22 @@ def prepare(
     from edgebench.models.cache import Cache
     from edgebench.models.cache_use import using
     from edgebench.models.listing import list_prepared
+    from edgebench.models.own_choice import input_choice
+    from edgebench.plan.config import resolve
     from edgebench.plan.models import requests_for, resolve_sources
     from edgebench.plan.targets import make_targets
     from edgebench.report.lists import print_variants
 
+    flags = {
+        "layout": layout,
+        "input_scale": input_scale,
+        "input_mean": input_mean,
+        "input_shape": input_shape,
+    }
+    config = resolve(flags).config
+    choice = input_choice(
+        layout=config.layout, scale=config.input_scale, mean=config.input_mean, shapes=config.input_shape
+    )
     backend = registry.backend(device)
     observer = SilentObserver() if quiet else StderrObserver(stderr())
     cache = Cache()
@@ -117,7 +144,9 @@ def prepare(
             progress=observer.note,
             widths=[*(depth or ()), *(width or ())],
             labels=labels,
+            choice=choice,
             calibration=calibration,
+            inputs=inputs,
         )
         settings = [*(set_ or ()), *([] if artifact is None else [f"artifact={artifact}"])]
         [target] = make_targets({backend.name: backend}, settings, ())

@@ -55,6 +55,9 @@ def test_a_prepared_variant_is_shown(prepared_quarter: dict[str, Artifact], sess
         (["train", "--family", "mobilenet_v9"], "no model family 'mobilenet_v9'"),
         (["train", "--family", "resnet50", "--width", "0.5"], "resnet50 has no width 0.5"),
         (["prepare", "--model", "mobilenet_v2", "--width", "0.3"], "mobilenet_v2 has no width 0.3"),
+        (["prepare", "--input-scale", "1,2"], "input-scale"),
+        (["prepare", "--input-shape", "wide"], "--input-shape 'wide' is no shape"),
+        (["prepare", "--layout", "NCHW"], "fits no model of this run"),
     ],
 )
 def test_what_there_is_not_is_said_with_its_fix(
@@ -66,3 +69,14 @@ def test_what_there_is_not_is_said_with_its_fix(
     assert what in done.exception.what
     assert done.exception.fix
     assert not list(tmp_path.iterdir())
+
+
+def test_prepare_takes_what_is_said_of_the_input_as_run_does(own_models: Path, session_cache: Cache):
+    tower = str(own_models / "tower.tflite")
+    words = ["--input-scale", "255", "--layout", "NHWC", "--labels", str(own_models / "labels.txt")]
+    done = call(session_cache, "prepare", "--json", "--model", tower, *words)
+    assert done.exit_code == 0
+    (row,) = json.loads(done.stdout)["variants"]
+    assert row["artifact"]["class_names"] == ["cat", "dog", "eel"]
+    assert "reading tower.tflite" in done.stderr
+    assert "is taken (--input-scale" not in done.stderr  # which is noted where nobody says it
