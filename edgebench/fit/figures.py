@@ -12,6 +12,7 @@ from edgebench.fit.requirement import Requirement
 from edgebench.fit.types import TrialSummary
 from edgebench.stats.intervals import interval_reason
 from edgebench.stats.percentiles import percentile_over_sessions
+from edgebench.stats.proportion import share_over_sessions
 
 
 def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certainty = STATED) -> Figure:
@@ -79,6 +80,25 @@ def _accuracy(summary: TrialSummary, requirement: Requirement, certainty: Certai
     )
 
 
+def _deadline_misses(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
+    paced = summary.paced
+    if paced is None or not paced.passes:
+        timed = bool(summary.image_s_values)
+        why = "the passes were not paced (--period)" if timed else "no finished session holds a paced pass"
+        return Figure(reason=why)
+    confidence = max(certainty.interval, summary.interval_confidence)
+    bounds = share_over_sessions(paced.by_session, confidence)
+    low, high = bounds or (None, None)
+    return Figure(
+        paced.misses / paced.passes,
+        low,
+        high,
+        reason=interval_reason(len(paced.by_session)),
+        what=f"the whole 95 % interval of {paced.misses} misses in {paced.passes} passes",
+        note=f"a scene every {paced.period_s:g} s",
+    )
+
+
 def _limit(requirement: Requirement) -> float:
     """The limit in the base unit; of a body, which has three, nothing."""
     return float("inf") if isinstance(requirement.limit, tuple) else requirement.limit * requirement.scale
@@ -122,6 +142,7 @@ _FIGURES: Mapping[str, Callable[[TrialSummary, Requirement, Certainty], Figure]]
     "load_s": _load,
     "memory_bytes": _memory,
     "accuracy": _accuracy,
+    "deadline_misses": _deadline_misses,
     "power_peak_w": _power_peak,
     "power_mean_w": _power_mean,
     "energy_j": _energy,

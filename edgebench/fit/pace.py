@@ -22,7 +22,8 @@ def paced_of(steady: SteadyPasses, period_s: float | None) -> Paced | None:
     worst_s = pacing.worst(late_s)
     if period_s is None or worst_s is None:
         return None
-    return Paced(period_s, len(late_s), pacing.misses(late_s), worst_s)
+    by_session = tuple((pacing.misses(session), len(session)) for session in steady.lateness_s if session)
+    return Paced(period_s, len(late_s), pacing.misses(late_s), worst_s, by_session)
 
 
 def sustained_of(

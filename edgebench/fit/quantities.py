@@ -8,6 +8,7 @@ from dataclasses import dataclass
 TIME_UNITS = {"s": 1.0, "ms": 1e-3}
 POWER_UNITS = {"W": 1.0, "mW": 1e-3}
 ENERGY_UNITS = {"J": 1.0, "mJ": 1e-3}
+SHARE_UNITS = {"1": 1.0, "%": 0.01}
 BYTE_UNITS = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
 
 
@@ -20,6 +21,7 @@ class Quantity:
             description says, `share` is k of n, `recorded` is a single number.
         units: unit -> how many of the base unit it is, the base unit (that of the figures) first.
         at_least: whether more is better.
+        share_of: what a share is of, in the singular; empty for what is no share.
     """
 
     statistics: tuple[str, ...]
@@ -27,6 +29,7 @@ class Quantity:
     at_least: bool = False
     is_power: bool = False
     is_size: bool = False
+    share_of: str = ""
 
 
 QUANTITIES: Mapping[str, Quantity] = {
@@ -36,7 +39,8 @@ QUANTITIES: Mapping[str, Quantity] = {
     "power_peak_w": Quantity(("max",), POWER_UNITS, is_power=True),
     "power_mean_w": Quantity(("median",), POWER_UNITS, is_power=True),
     "energy_j": Quantity(("median",), ENERGY_UNITS),
-    "accuracy": Quantity(("share",), {"1": 1.0, "%": 0.01}, at_least=True),
+    "accuracy": Quantity(("share",), SHARE_UNITS, at_least=True, share_of="image"),
+    "deadline_misses": Quantity(("share",), SHARE_UNITS, share_of="paced pass"),
     "memory_bytes": Quantity(("median", "max"), BYTE_UNITS),
     "artifact_bytes": Quantity(("recorded",), BYTE_UNITS),
     "mass_g": Quantity(("declared",), {"g": 1.0, "kg": 1e3}),

@@ -97,9 +97,11 @@ class Requirement(Strict):
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
-        if self.quantity == "accuracy" and isinstance(self.limit, float) and self.limit * self.scale > 1:
+        noun = self.about.share_of
+        if noun and isinstance(self.limit, float) and self.limit * self.scale > 1:
             raise problem(
-                f"limit {self.limit:g} is more than every image", 'write 0.9, or 90 with unit = "%"'
+                f"limit {self.limit:g} is more than every {noun}",
+                'write a share, such as 0.9, or a percentage with unit = "%"',
             )
         return self
 
@@ -121,7 +123,10 @@ def _limit(given: Mapping[str, Any], about: Quantity) -> Any:
             raise problem(f"limit {short(value)} is not a number", "write it without quotes")
         # Written so that nan fails it as well.
         if not 0 < value < 1e18:
-            raise problem(f"limit {value} is not above 0 and finite", "write a positive number")
+            fix = "write a positive number"
+            if about.share_of and not about.at_least:
+                fix += '; no number of passes shows a share of none: limit = 1 with unit = "%" takes some 380'
+            raise problem(f"limit {value} is not above 0 and finite", fix)
     return tuple(float(value) for value in values) if about.is_size else float(limit)
 
 

@@ -76,13 +76,14 @@ class Paced:
     """Steady passes that began at their due times, over all sessions.
 
     `misses` were not done when the next was due; `worst_lateness_s` is the greatest end against deadline,
-    below 0 when every pass was in time.
+    below 0 when every pass was in time. `by_session` has the misses and the passes of each session.
     """
 
     period_s: float
     passes: int
     misses: int
     worst_lateness_s: float
+    by_session: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 from scipy import stats
 
-from edgebench.stats.intervals import CONFIDENCE
+from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, t_interval
 
 
-def wilson(k: int, n: int) -> tuple[float, float]:
-    """The Wilson score interval of k of n at 95 %, as fractions, always around k / n.
+def wilson(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The Wilson score interval of k of n, as fractions, always around k / n.
 
     Raises ValueError unless 0 <= k <= n and n > 0.
     """
     if n <= 0 or not 0 <= k <= n:
         raise ValueError(f"{k} of {n} is not a share")
-    interval = stats.binomtest(k, n).proportion_ci(CONFIDENCE, method="wilson")
+    interval = stats.binomtest(k, n).proportion_ci(confidence, method="wilson")
     # At k = 0 and k = n rounding can leave the share a hair outside.
     return min(float(interval.low), k / n), max(float(interval.high), k / n)
+
+
+def share_over_sessions(
+    counts: Sequence[tuple[int, int]], confidence: float = CONFIDENCE
+) -> tuple[float, float] | None:
+    """The interval of a share whose cases share their session's luck; None below MIN_SESSIONS sessions.
+
+    The Wilson interval of all cases holds where they are independent; where one session has more of them
+    than another, Student's t over the sessions' shares is wider. Each end is the outer one of the two.
+
+    Args:
+        counts: k and n of each session, n above 0.
+        confidence: two-sided.
+    """
+    if len(counts) < MIN_SESSIONS:
+        return None
+    low, high = wilson(sum(k for k, _ in counts), sum(n for _, n in counts), confidence)
+    middle, half = t_interval(np.array([k / n for k, n in counts]), confidence)
+    return max(0.0, min(low, float(middle - half))), min(1.0, max(high, float(middle + half)))
 
 
 def mcnemar(only_a: int, only_b: int) -> float:

@@ -8,9 +8,13 @@ from edgebench.contract import Pass
 from edgebench.fit.cautions import cautions
 from edgebench.fit.latency import SteadyPasses, steady_passes
 from edgebench.fit.pace import paced_of, sustained_of
+from edgebench.fit.profile import parse_profile
 from edgebench.fit.telemetry import Observed
+from edgebench.fit.types import Paced
+from edgebench.fit.verdict import judge
 from edgebench.store import tables
 from tests.fakes import made_pass
+from tests.fit.summaries import summary
 
 SECOND = 1_000_000_000
 
@@ -50,11 +54,52 @@ def test_misses_are_counted_over_all_sessions_and_said():
     found = paced_of(steady, 2.0)
     assert found is not None
     assert (found.period_s, found.passes, found.misses, found.worst_lateness_s) == (2.0, 4, 2, 0.5)
+    assert found.by_session == ((1, 2), (1, 2))
     # They are no stages.
     assert set(steady.stages_ms) == {"patchify", "preprocess", "infer"}
     said = [text for text in cautions([], steady) if "due" in text]
     assert said == ["2 of 4 paced passes were not done when the next was due; the worst was 0.500 s late"]
     assert paced_of(steady, None) is None
+
+
+@pytest.mark.parametrize(
+    ("by_session", "word", "said"),
+    [
+        (((3, 3), (2, 3), (3, 3)), "fail", "whole 95 % interval of 8 misses in 9 passes misses the limit"),
+        (((0, 127), (0, 127), (0, 127)), "pass", "0 misses in 381 passes meets the limit; a scene every 2 s"),
+        (((0, 126), (0, 126), (0, 126)), "inconclusive", "inside the 95 % interval"),
+        (((9, 9), (9, 9)), "inconclusive", "2 sessions"),
+        # As many misses, all of them in one session: that session's luck is not the trial's.
+        (((12, 100), (0, 100), (0, 100)), "inconclusive", "inside the 95 % interval"),
+        (((4, 100), (4, 100), (4, 100)), "fail", "12 misses in 300 passes"),
+    ],
+)
+def test_missed_deadlines_can_be_required(by_session, word, said):
+    misses, passes = (sum(column) for column in zip(*by_session, strict=True))
+    paced = Paced(2.0, passes, misses, 0.1, by_session)
+    [verdict] = judge(summary(paced=paced), at_most_missed(1.0))
+    assert (verdict.verdict, verdict.unit) == (word, "%")
+    assert said in verdict.reason
+    assert verdict.value == pytest.approx(100 * misses / passes)
+
+
+def test_without_a_pace_there_is_no_share_of_misses():
+    [verdict] = judge(summary(), at_most_missed(1.0))
+    assert (verdict.verdict, verdict.value) == ("unknown", None)
+    assert verdict.reason == "the passes were not paced (--period)"
+    [verdict] = judge(summary(image_s=()), at_most_missed(1.0))
+    assert verdict.reason == "no finished session holds a paced pass"
+
+
+def at_most_missed(percent):
+    text = f"""name = "p"
+[[requirements]]
+name = "in time"
+quantity = "deadline_misses"
+limit = {percent}
+unit = "%"
+"""
+    return parse_profile(text.encode(), "p.toml")
 
 
 def test_in_time_is_no_warning():

@@ -139,6 +139,8 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         ("budget = { cycle_s = 1, images = 1" + "0" * 400 + " }\n", "budget.images"),
         ("limit = 1" + "0" * 400 + "\n", "not above 0 and finite"),
         ('quantity = "accuracy"\nlimit = 90\n', "more than every image"),
+        ('quantity = "deadline_misses"\nlimit = 5\n', "more than every paced pass"),
+        ('quantity = "deadline_misses"\nlimit = 0\n', 'limit = 1 with unit = "%" takes some 380'),
         ("limits = 4\nlimit = 4\n", "unknown key 'limits'"),
         ("limt = 4\n", "unknown key 'limt'\ndid you mean 'limit'"),
         (

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgebench.stats.proportion import mcnemar, wilson
+from edgebench.stats.proportion import mcnemar, share_over_sessions, wilson
 
 
 def test_wilson_agrees_with_the_published_formula():
@@ -36,3 +36,14 @@ def test_mcnemar_is_the_exact_sign_test():
 def test_mcnemar_refuses_negative_counts():
     with pytest.raises(ValueError, match="negative"):
         mcnemar(-1, 3)
+
+
+def test_a_share_whose_cases_share_their_sessions_luck_is_less_sure():
+    even, uneven = [(4, 100)] * 3, [(12, 100), (0, 100), (0, 100)]
+    assert share_over_sessions(even) == pytest.approx(wilson(12, 300))
+    low, high = share_over_sessions(uneven)
+    assert low == 0.0 and high > 2 * wilson(12, 300)[1]
+    assert share_over_sessions([(0, 5)] * 3)[1] == pytest.approx(wilson(0, 15)[1])
+    assert share_over_sessions([(5, 5)] * 2) is None
+    wide = share_over_sessions(even, 0.99)
+    assert wide[0] < wilson(12, 300)[0] and wide[1] > wilson(12, 300)[1]

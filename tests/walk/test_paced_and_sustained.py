@@ -31,12 +31,20 @@ def test_a_scene_every_so_often(place):
 
 
 def test_deadlines_that_are_missed_are_warned_of(place):
-    done = place.run(
-        *place.toy("--name", "late", *ONE, "--period", "0.001", "--set", "delay_us=1000", "--sessions", "1")
+    (place.folder / "in-time.toml").write_text(
+        'name = "in-time"\n[[requirements]]\nname = "misses"\nquantity = "deadline_misses"\nlimit = 0.05\n'
     )
+    done = place.run(
+        *place.toy("--name", "late", *ONE, "--period", "0.001", "--set", "delay_us=1000", "--sessions", "3"),
+        "--profile", "in-time.toml",
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    [verdict] = json.loads(done.stdout)["verdicts"]
+    assert (verdict["verdict"], verdict["value"]) == ("fail", 1.0)
+    assert "deadline_misses" in (place.folder / "results" / "late" / "report.html").read_text()
     [trial] = json.loads(done.stdout)["trials"]
-    assert trial["paced"]["misses"] == trial["paced"]["passes"] == 2
-    assert any("2 of 2 paced passes were not done when the next was due" in one for one in trial["warnings"])
+    assert trial["paced"]["misses"] == trial["paced"]["passes"] == 6
+    assert any("6 of 6 paced passes were not done when the next was due" in one for one in trial["warnings"])
 
 
 def test_a_median_a_minute_instead_of_a_number_of_passes(place):
