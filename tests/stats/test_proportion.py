@@ -40,10 +40,10 @@ def test_mcnemar_refuses_negative_counts():
 
 def test_a_share_whose_cases_share_their_sessions_luck_is_less_sure():
     even, uneven = [(4, 100)] * 3, [(12, 100), (0, 100), (0, 100)]
-    assert share_over_sessions(even) == pytest.approx(wilson(12, 300))
-    low, high = share_over_sessions(uneven)
-    assert low == 0.0 and high > 2 * wilson(12, 300)[1]
-    assert share_over_sessions([(0, 5)] * 3)[1] == pytest.approx(wilson(0, 15)[1])
-    assert share_over_sessions([(5, 5)] * 2) is None
+    spread, none = share_over_sessions(uneven), share_over_sessions([(0, 5)] * 3)
     wide = share_over_sessions(even, 0.99)
-    assert wide[0] < wilson(12, 300)[0] and wide[1] > wilson(12, 300)[1]
+    assert share_over_sessions(even) == pytest.approx(wilson(12, 300))
+    assert spread is not None and spread[0] == 0.0 and spread[1] > 2 * wilson(12, 300)[1]
+    assert none == pytest.approx(wilson(0, 15))
+    assert wide is not None and wide[0] < wilson(12, 300)[0] and wide[1] > wilson(12, 300)[1]
+    assert share_over_sessions([(5, 5)] * 2) is None
