@@ -1,4 +1,4 @@
-"""What a reader should know of one trial before trusting its figures, as sentences."""
+"""What a reader should know of one trial before trusting its figures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from edgebench.stats.heat import heat, rise_together
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 from edgebench.stats.outliers import outliers
 from edgebench.stats.shape import shape_of
-from edgebench.stats.telemetry import INVOLUNTARY_LIMIT_PER_S, OTHERS_LIMIT, WAITING_LIMIT
-from edgebench.stats.warnings import Caution, Flag
+from edgebench.stats.telemetry import INVOLUNTARY_LIMIT_PER_S, OTHERS_LIMIT, STEAL_LIMIT, WAITING_LIMIT
+from edgebench.stats.warnings import Caution, Flag, Interference
 from edgebench.store.records import SessionRecord
 
 
@@ -28,7 +28,7 @@ def cautions(
     observed: Sequence[Observed] = (),
     accuracy: Accuracy | None = None,
     board_doubts: Mapping[str, str] | None = None,
-) -> tuple[str, ...]:
+) -> tuple[Caution, ...]:
     """The warnings of a trial: those of its figures, then what its sessions said themselves.
 
     Args:
@@ -59,13 +59,13 @@ def cautions(
         found.append(Caution(Flag.EXTRAPOLATED, count=steady.extrapolated, of=steady.count))
     if body := board_caution(board_doubts or {}):
         found.append(body)
-    return (*(caution.sentence() for caution in found), *said_by_sessions(records))
+    return (*found, *_said_by_sessions(records))
 
 
-def said_by_sessions(records: Sequence[SessionRecord]) -> tuple[str, ...]:
+def _said_by_sessions(records: Sequence[SessionRecord]) -> list[Caution]:
     """What the device or its runtime had to say to a reader, and in how many sessions."""
     said = Counter(text for record in records for text in dict.fromkeys(record.warnings))
-    return tuple(f"{text} (in {count} of {len(records)} sessions)" for text, count in said.items())
+    return [Caution(Flag.SAID, count, len(records), what=text) for text, count in said.items()]
 
 
 def _outliers(steady: SteadyPasses) -> int:
@@ -97,25 +97,23 @@ def _observed(observed: Sequence[Observed]) -> list[Caution]:
     if drops := [one.clock_drop for one in observed if one.dropped and one.clock_drop is not None]:
         found.append(Caution(Flag.CLOCK_DROP, count=len(drops), of=of, ratio=max(drops)))
     if interfered := [one for one in observed if one.interfered]:
-        found.append(Caution(Flag.INTERFERENCE, count=len(interfered), of=of, what=_taken(interfered)))
+        found.append(Caution(Flag.INTERFERENCE, count=len(interfered), of=of, what=_worst(interfered)))
     return found
 
 
-def _taken(interfered: Sequence[Observed]) -> str:
-    """What was taken from the worker at the worst, by whom."""
+def _worst(interfered: Sequence[Observed]) -> Interference:
+    """What was taken from the worker at the worst, by whom; nothing of what stays within its limit."""
     rate = max(one.involuntary_per_s or 0.0 for one in interfered)
     waited = max(one.waiting_share or 0.0 for one in interfered)
     others = max(one.others_cores or 0.0 for one in interfered)
-    said = []
-    if any(one.stolen for one in interfered):
-        stolen = max(one.stolen_share or 0.0 for one in interfered)
-        said.append(f"the hypervisor gave up to {stolen:.0%} of their time to others")
-    if others > OTHERS_LIMIT:
-        said.append(f"other processes kept up to {others:.1f} of them busy")
-    if rate > INVOLUNTARY_LIMIT_PER_S or waited > WAITING_LIMIT:
-        waits = f", and waited for one up to {waited:.0%} of its time" if waited else ""
-        said.append(f"it was put off them up to {rate:.0f} times a second{waits}")
-    return "; ".join(said)
+    stolen = max(one.stolen_share or 0.0 for one in interfered)
+    put_off = rate > INVOLUNTARY_LIMIT_PER_S or waited > WAITING_LIMIT
+    return Interference(
+        stolen_share=stolen if stolen > STEAL_LIMIT else 0.0,
+        others_cores=others if others > OTHERS_LIMIT else 0.0,
+        involuntary_per_s=rate if put_off else 0.0,
+        waiting_share=waited if put_off else 0.0,
+    )
 
 
 def _shaped(steady: SteadyPasses) -> list[Caution]:

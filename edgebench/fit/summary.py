@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from edgebench.fit.accuracy import Predictions, accuracy_of, agreement_of, predictions_of
-from edgebench.fit.cautions import cautions, said_by_sessions
+from edgebench.fit.cautions import cautions
 from edgebench.fit.declared import board_doubts
 from edgebench.fit.ended import with_end
 from edgebench.fit.latency import steady_passes
@@ -82,8 +82,17 @@ def summarise_one(results: Results, key: str) -> TrialSummary:
 
 
 def trial_json(summary: TrialSummary) -> dict[str, Any]:
-    """A summary as plain data, as trial.json keeps it: the fields of TrialSummary and `schema_version`."""
-    return {"schema_version": SCHEMA_VERSION, **asdict(summary)}
+    """A summary as plain data, as trial.json keeps it: `schema_version` and the summary's fields, with its
+    cautions as sentences: `warnings`, and `said`.
+    """
+    fields = asdict(summary)
+    del fields["cautions"]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        **fields,
+        "warnings": summary.warnings,
+        "said": summary.said,
+    }
 
 
 @dataclass(frozen=True)
@@ -167,8 +176,7 @@ class _Part:
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
-            warnings=cautions(self.records, steady, observed, accuracy, doubts),
-            said=said_by_sessions(self.records),
+            cautions=cautions(self.records, steady, observed, accuracy, doubts),
             timed=timed_with(scene),
             mark=trial.mark,
             assumed=trial.assumed,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from edgebench.stats.warnings import Caution, Flag
+
 WHOLE = 0.9995
 """From this share of a scene on the rest, which a tenth of a percent does not show, is not spoken of."""
 
@@ -173,8 +175,7 @@ class TrialSummary:
     sustained: Sustained | None = None
     ended: Ended | None = None
     interval_confidence: float = 0.95  # of Student's t for image_s and infer_s; they cover 95 % all the same
-    warnings: tuple[str, ...] = field(default=())
-    said: tuple[str, ...] = ()  # those of the warnings that its device or runtime gave itself
+    cautions: tuple[Caution, ...] = ()
     failures: tuple[str, ...] = field(default=())
     timed: str = ""  # what a pass is, in words
     mark: str = ""  # what stands beside every figure, such as "on the CPU"
@@ -185,6 +186,16 @@ class TrialSummary:
     def whole_scene(self) -> bool:
         """Whether a pass leaves nothing of the picture out, as far as a tenth of a percent shows."""
         return self.scene_covered is not None and self.scene_covered >= WHOLE
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The cautions as sentences."""
+        return tuple(caution.sentence() for caution in self.cautions)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Those of the warnings that its device or runtime gave itself."""
+        return tuple(caution.sentence() for caution in self.cautions if caution.flag is Flag.SAID)
 
 
 @dataclass(frozen=True)

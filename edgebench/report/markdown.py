@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from edgebench.fit.types import TrialSummary, Verdict
 from edgebench.report import tables
+from edgebench.report.notes import Note
 from edgebench.report.page import texts
 from edgebench.report.tables import Table
 from edgebench.store.load import Results
@@ -26,22 +27,21 @@ def export_markdown(results: Results, summaries: Sequence[TrialSummary], verdict
         parts.append("No profile was asked for.")
     parts.append(_table(page["image_s"], f"## image\\_s: {escape(page['passes'])}"))
     if page["timed"]:
-        parts.append("\n".join(f"- {escape(note)}" for note in page["timed"]))
+        parts.append(_listed(page["timed"]))
     parts.append(_table(page["infer_s"], "## infer\\_s: the runtime alone"))
     if page["ended"]:
-        ended = "\n".join(f"- {escape(one)}" for one in page["ended"])
-        parts.append(f"## Why no more was measured\n\n{ended}")
+        parts.append(f"## Why no more was measured\n\n{_listed(page['ended'])}")
     for name, heading in (("paced", "## Paced"), ("sustained", "## Sustained")):
         if page[name].rows:
             parts.append(_table(page[name], heading))
     parts.append(_table(page["accuracy"], "## Accuracy"))
-    parts += [escape(note) for note in page["accuracy_notes"]]
+    parts += [escape(note.line) for note in page["accuracy_notes"]]
     if page["power"].rows:
         parts.append(_table(page["power"], "## Power"))
-    parts += [escape(note) for note in page["power_notes"]]
+    parts += [escape(note.line) for note in page["power_notes"]]
     parts.append(_table(tables.memory(summaries), "## Memory"))
-    notes = [*page["failures"], *page["warnings"], *([page["unseen"]] if page["unseen"] else [])]
-    parts.append("## Warnings\n\n" + ("\n".join(f"- {escape(note)}" for note in notes) or "None."))
+    notes = [*page["failures"], *page["warnings"], *([Note(page["unseen"])] if page["unseen"] else [])]
+    parts.append(f"## Warnings\n\n{_listed(notes) or 'None.'}")
     fence = "`" * (3 + page["command"].count("`"))
     parts.append(f"## Measure it again\n\n{fence}sh\n{page['command']}\n{fence}")
     return "\n\n".join(parts) + "\n"
@@ -50,6 +50,10 @@ def export_markdown(results: Results, summaries: Sequence[TrialSummary], verdict
 def escape(text: str) -> str:
     """Text that Markdown and the HTML in it show as it is."""
     return " ".join(text.translate(_SPECIAL).split())
+
+
+def _listed(notes: Sequence[Note]) -> str:
+    return "\n".join(f"- {escape(note.line)}" for note in notes)
 
 
 def _table(table: Table, heading: str) -> str:

@@ -7,10 +7,12 @@ from typing import Any
 
 from edgebench.fit.types import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
-from edgebench.report import judged, pace, tables, words
+from edgebench.report import judged, notes, pace, tables, words
 from edgebench.report.environment import command_line, environment, golden
 from edgebench.report.few import unseen_modes
+from edgebench.report.notes import Note, Trials
 from edgebench.report.telemetry import telemetry
+from edgebench.stats.warnings import Flag
 from edgebench.store.exported import exported
 from edgebench.store.load import Results
 from edgebench.store.records import SceneRecord
@@ -22,6 +24,7 @@ def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequenc
     """Everything but the figures, as text that whatever shows it still has to escape."""
     record = results.experiment
     names = tables.trial_names(summaries)
+    trials = Trials.of(summaries, names)
     return {
         "name": words.plain(record.name, 120),
         "title": _title(results, summaries),
@@ -29,31 +32,31 @@ def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequenc
         "contents": _CONTENTS,
         "words": WORDS,
         "cards": _cards(results, summaries, verdicts),
-        "failures": _failures(summaries, names),
-        "said": _shared_notes([(text, names[one.key]) for one in summaries for text in one.said]),
+        "failures": _failures(summaries, trials),
+        "said": notes.cautions(summaries, trials, [Flag.SAID]),
         "glance": tables.glance(summaries, verdicts),
         "verdict_tables": tables.verdict_tables(summaries, verdicts),
         "image_s": tables.latency(summaries, "image_s"),
         "infer_s": tables.latency(summaries, "infer_s"),
         "passes": words.passes(summaries),
-        "timed": _shared_notes([(one.timed, names[one.key]) for one in words.timed(summaries)]),
+        "timed": notes.shared([(one.key, one.timed) for one in words.timed(summaries)], trials),
         "stages": tables.stages(summaries),
         "cold": tables.cold(summaries),
         "paced": pace.paced_table(summaries),
         "sustained": pace.sustained_table(summaries),
         "accuracy": tables.accuracy(summaries),
-        "accuracy_notes": _accuracy_notes(results, summaries),
+        "accuracy_notes": _accuracy_notes(results, summaries, trials),
         "matrices": _matrices(summaries, names),
         "power": tables.power(summaries),
-        "power_notes": _shared_notes(
-            [(one.power_reason, names[one.key]) for one in summaries if one.power is None]
+        "power_notes": notes.shared(
+            [(one.key, one.power_reason) for one in summaries if one.power is None], trials
         ),
         "memory": tables.memory(summaries),
         "golden": golden(results, names),
         "telemetry": telemetry(results, names),
-        "ended": _ended(summaries, names),
+        "ended": _ended(summaries, trials),
         "unseen": unseen_modes(summaries),
-        "warnings": _warnings(results, summaries, names),
+        "warnings": _warnings(results, summaries, trials),
         "environment": environment(results),
         "command": command_line(exported(record).command) or "the command was not kept",
         "repeat_note": f"With --seed {record.seed} the sessions run in the same order.",
@@ -156,75 +159,65 @@ def _few(items: Sequence[str]) -> str:
     )
 
 
-def _failures(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:
-    said = [
-        (f"{one.status.replace('_', ' ')}: {one.reason or 'no reason was kept'}", names[one.key])
+def _failures(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
+    incomplete = [
+        (one.key, f"{one.status.replace('_', ' ')}: {one.reason or 'no reason was kept'}")
         for one in summaries
         if one.status != "done"
     ]
-    said += [
-        (f"a session failed: {failure}", names[one.key]) for one in summaries for failure in one.failures
+    return [
+        *notes.shared(incomplete, trials),
+        *notes.failures([(one.key, failure) for one in summaries for failure in one.failures], trials),
     ]
-    return _shared_notes(said)
 
 
-def _ended(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:
+def _ended(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
     """Why no further session was measured, where that is not the number that was asked for."""
-    return _shared_notes(
+    return notes.shared(
         [
-            (one.ended.text, names[one.key])
+            (one.key, one.ended.text)
             for one in summaries
             if one.ended is not None and one.ended.by != "sessions"
-        ]
+        ],
+        trials,
     )
 
 
-def _shared_notes(said: Sequence[tuple[str, str]]) -> list[str]:
-    """Each sentence once, behind the trials that it holds for."""
-    told: dict[str, list[str]] = {}
-    for sentence, who in said:
-        if sentence:
-            told.setdefault(words.plain(sentence), []).append(who)
-    return [f"{_few(list(dict.fromkeys(who)))}: {sentence}" for sentence, who in told.items()]
-
-
-def _warnings(results: Results, summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:
+def _warnings(results: Results, summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
     general = [words.plain(warning) for warning in (*results.experiment.warnings, *results.warnings)]
     general += [
         words.plain(words.finding(finding))
         for finding in results.experiment.preflight
         if finding.get("level") not in ("ok", None)
     ]
-    return list(dict.fromkeys(general)) + _shared_notes(
-        [(warning, names[one.key]) for one in summaries for warning in one.warnings]
-    )
+    return [*map(Note, dict.fromkeys(general)), *notes.cautions(summaries, trials)]
 
 
-def _accuracy_notes(results: Results, summaries: Sequence[TrialSummary]) -> list[str]:
+def _accuracy_notes(results: Results, summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
     record = results.experiment
-    notes = []
-    for note in _own_images(results, names=tables.trial_names(summaries)):
-        notes.append(note)
+    found = _own_images(results, trials)
     if record.images is not None:
-        notes.append(
-            f"Taken on {words.plain(record.images.name, 80)} ({record.images.n} images) "
-            "with the very artifact that was timed, on the runtime that was timed."
+        found.append(
+            Note(
+                f"Taken on {words.plain(record.images.name, 80)} ({record.images.n} images) "
+                "with the very artifact that was timed, on the runtime that was timed."
+            )
         )
     elif record.images_reason:
-        notes.append(f"There is none: {words.plain(record.images_reason)}")
+        found.append(Note(f"There is none: {words.plain(record.images_reason)}"))
     if any(one.accuracy is not None and one.accuracy.overlapping for one in summaries):
-        notes.append(words.OVERLAP_NOTE)
-    return notes
+        found.append(Note(words.OVERLAP_NOTE))
+    return found
 
 
-def _own_images(results: Results, names: Mapping[str, str]) -> list[str]:
+def _own_images(results: Results, trials: Trials) -> list[Note]:
     """Which trials were tested with other images than the experiment's."""
     said = [
-        (f"taken on {one.images.name} ({one.images.n} images) at the model's own size", names[one.key])
+        (one.key, f"taken on {one.images.name} ({one.images.n} images) at the model's own size")
         for one in results.experiment.trials
-        if one.images is not None and one.key in names
+        if one.images is not None and one.key in trials.names
     ]
-    return _shared_notes(said)
+    return notes.shared(said, trials)
 
 
 def _matrices(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -256,7 +256,7 @@ def accuracy(summaries: Sequence[TrialSummary]) -> Table:
                 Column("top-1", figures=True),
                 Column("95 % interval (Wilson)", figures=True),
                 Column("scene's patches", figures=True),
-                Column("agrees with fp32", figures=True),
+                Column(words.SAME_AS_FP32, figures=True),
                 Column("McNemar p", figures=True),
                 Column("", long=True),
             ),

@@ -9,9 +9,10 @@ from rich.text import Text
 
 from edgebench.fit.types import TrialSummary, Verdict
 from edgebench.fit.verdict import Overall
-from edgebench.report import judged, words
+from edgebench.report import judged, notes, words
 from edgebench.report.console import cell, line, make_console, new_table
 from edgebench.report.few import unseen_modes
+from edgebench.report.notes import Trials
 
 __all__ = ["by_target", "cell", "line", "make_console", "new_table", "print_result"]
 
@@ -55,7 +56,7 @@ def _figures(console: Console, target: str, group: Sequence[TrialSummary], names
     line(console, f"{target}: {words.families(group)}", "bold")
     measured = [summary for summary in group if summary.image_s is not None or summary.infer_s is not None]
     if measured:
-        headings = ("variant", "image_s [s]", "infer_s [s]", "right of n", "as fp32", "memory")
+        headings = ("variant", "image_s [s]", "infer_s [s]", "right of n", words.SAME_AS_FP32, "memory")
         rows = [
             (
                 names[summary.key],
@@ -90,33 +91,27 @@ def _right_of(summary: TrialSummary) -> str:
 
 def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
     """What the table of figures cannot say: why trials have none, and what is to be minded."""
-    told: dict[str, list[str]] = {}
-    for one in words.timed([one for one in group if one.image_s is not None]):
-        told.setdefault(f"timed with {one.timed}", []).append(names[one.key])
+    trials = Trials.of(group, names)
+    measured = [one for one in group if one.image_s is not None]
+    told = [(one.key, f"timed with {one.timed}") for one in words.timed(measured)]
     for summary in group:
-        label = names[summary.key]
+        key = summary.key
         if summary.status != "done":
-            told.setdefault(
-                f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}", []
-            ).append(label)
+            told.append(
+                (key, f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}")
+            )
         if summary.ended is not None and summary.status == "done" and summary.ended.by != "sessions":
-            told.setdefault(f"ended: {summary.ended.text}", []).append(label)
+            told.append((key, f"ended: {summary.ended.text}"))
         if assumed := words.assumed(summary):
-            told.setdefault(f"* {assumed}", []).append(label)
+            told.append((key, f"* {assumed}"))
         if summary.accuracy is None and summary.image_s is not None:
-            told.setdefault(f"no accuracy: {summary.accuracy_reason}", []).append(label)
-        if summary.image_s is not None and summary.image_s.low is None and not summary.warnings:
-            told.setdefault(
-                f"no interval from {words.counted(summary.image_s.sessions, 'session')}", []
-            ).append(label)
-        for warning in summary.warnings:
-            told.setdefault(f"warning: {warning}", []).append(label)
-    return [_note(text, who, len(group)) for text, who in told.items()]
-
-
-def _note(text: str, who: Sequence[str], of: int) -> str:
-    many = f"{who[0]} and {len(who) - 1} more" if len(who) > 4 else ", ".join(who)
-    return f"{'all' if len(who) == of and of > 1 else many}: {text}"
+            told.append((key, f"no accuracy: {summary.accuracy_reason}"))
+        if summary.image_s is not None and summary.image_s.low is None and not summary.cautions:
+            told.append((key, f"no interval from {words.counted(summary.image_s.sessions, 'session')}"))
+    warnings = notes.cautions(group, trials)
+    return [note.line for note in notes.shared(told, trials)] + [
+        f"{note.who}: warning: {note.text}" for note in warnings
+    ]
 
 
 def _verdicts(

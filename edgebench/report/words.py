@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from edgebench.fit.types import Accuracy, Agreement, Interval, TrialSummary, Verdict
 
 MISSING = "-"
+SAME_AS_FP32 = "same as fp32"  # heads the column of `agreement` wherever there is one
 
 MEDIAN = "median: the mean over the sessions of each session's median"
 """What a trial's median is, of an image as of its stages."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -9,34 +10,29 @@ from enum import Enum
 class Flag(Enum):
     """Each kind of doubt, with the sentence that says it; braces are filled from the warning's facts."""
 
-    NOT_STEADY = "warm-up ended at its cap before the latency was steady in {count} of {of} sessions"
-    OUTLIERS = "{count} of {of} steady passes are outliers (modified z-score above 14.8); none was removed"
+    NOT_STEADY = "warm-up ended at its cap before the latency was steady in {share} sessions"
+    OUTLIERS = "{share} steady passes are outliers (modified z-score above 14.8); none was removed"
     FEW_SESSIONS = "{count} of the {of} sessions that an interval takes: none is given"
     THERMAL_SUSPECTED = (
-        "thermal: suspected in {count} of {of} sessions; "
-        "the last quarter took up to {ratio:.2f} times the first"
+        "thermal: suspected in {share} sessions; the last quarter took up to {worst:.2f} times the first"
     )
     THERMAL_SHORT = (
         "thermal: suspected over the {of} sessions together; "
         "their passes became {ratio:.0%} slower from the first to the last"
     )
-    THROTTLED = "throttled: {what}, by the board's own word, in {count} of {of} sessions"
-    CLOCK_DROP = (
-        "the processor's clock fell by up to {ratio:.0%} over the steady passes in {count} of {of} sessions"
-    )
-    INTERFERENCE = (
-        "interference: something else wanted the worker's cores in {count} of {of} sessions; {what}"
-    )
+    THROTTLED = "throttled: {what}, by the board's own word, in {share} sessions"
+    CLOCK_DROP = "the processor's clock fell by up to {worst:.0%} over the steady passes in {share} sessions"
+    INTERFERENCE = "interference: something else wanted the worker's cores in {share} sessions; {what}"
     DEADLINES_MISSED = (
-        "{count} of {of} paced passes were not done when the next was due; the worst was {ratio:.3f} s late"
+        "{share} paced passes were not done when the next was due; the worst was {worst:.3f} s late"
     )
     CHANCE = (
-        "accuracy is no better than chance: {count} of {of} right, and guessing {what} gives {ratio:.1%}; "
+        "accuracy is no better than chance: {share} right, and guessing {what} gives {ratio:.1%}; "
         "check how pixels become numbers (--input-scale, --input-mean) and the order of --labels"
     )
-    GOLDEN_MISMATCH = "outputs differ from the golden scores in {count} of {of} sessions, which were ended"
-    GOLDEN_ABSENT = "the outputs of {count} of {of} sessions were not checked against golden patches"
-    EXTRAPOLATED = "extrapolated: {count} of {of} passes covered fewer patches than the image has"
+    GOLDEN_MISMATCH = "outputs differ from the golden scores in {share} sessions, which were ended"
+    GOLDEN_ABSENT = "the outputs of {share} sessions were not checked against golden patches"
+    EXTRAPOLATED = "extrapolated: {share} passes covered fewer patches than the image has"
     SKEWED = (
         "the medians of the {of} sessions are skewed, with a tail {what}: "
         "the interval covers less than it claims"
@@ -45,18 +41,109 @@ class Flag(Enum):
         "the medians of the {of} sessions fall into groups, {what}: the interval covers less than it claims"
     )
     BOARD_UNCONFIRMED = "not confirmed: {what}"
+    SAID = "{what} (in {share} sessions)"  # by the device or its runtime
+
+
+_TEXTS = (Flag.BOARD_UNCONFIRMED, Flag.SAID)  # sentences of their own, not one with other figures
+
+
+@dataclass(frozen=True)
+class Interference:
+    """What something else took of the worker's cores at the worst; 0 where that is nothing to speak of.
+
+    Attributes:
+        stolen_share: the share of their time that a hypervisor gave to others.
+        others_cores: how many cores' worth of other processes' work went on on them.
+        involuntary_per_s: how often a second the worker was put off them.
+        waiting_share: the share of its time that the worker waited for one.
+    """
+
+    stolen_share: float = 0.0
+    others_cores: float = 0.0
+    involuntary_per_s: float = 0.0
+    waiting_share: float = 0.0
+
+    @classmethod
+    def worst(cls, several: Sequence[Interference]) -> Interference:
+        """The greatest of each figure."""
+        return cls(
+            max(one.stolen_share for one in several),
+            max(one.others_cores for one in several),
+            max(one.involuntary_per_s for one in several),
+            max(one.waiting_share for one in several),
+        )
+
+    def __str__(self) -> str:
+        parts = []
+        if self.stolen_share:
+            parts.append(f"the hypervisor gave up to {self.stolen_share:.0%} of their time to others")
+        if self.others_cores:
+            parts.append(f"other processes kept up to {self.others_cores:.1f} of them busy")
+        if self.involuntary_per_s or self.waiting_share:
+            waits = f", and waited for one up to {self.waiting_share:.0%} of its time"
+            parts.append(
+                f"it was put off them up to {self.involuntary_per_s:.0f} times a second"
+                + (waits if self.waiting_share else "")
+            )
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True)
 class Caution:
-    """One flag with the numbers that belong to it."""
+    """One flag with the facts that belong to it: how often of how many, by how much, and what was seen."""
 
     flag: Flag
     count: int = 0
     of: int = 0
     ratio: float = 0.0
-    what: str = ""
+    what: str | Interference = ""
+
+    @property
+    def kind(self) -> tuple[Flag, str]:
+        """What makes two cautions the same, whatever their numbers are."""
+        return self.flag, str(self.what) if self.flag in _TEXTS else ""
 
     def sentence(self) -> str:
         """The flag in words, one line without a full stop."""
-        return self.flag.value.format(**vars(self))
+        return sentence_of([self])
+
+
+def sentence_of(cautions: Sequence[Caution]) -> str:
+    """One sentence for cautions of one kind, such as several trials': numbers that differ become ranges."""
+    ratios = [one.ratio for one in cautions]
+    return cautions[0].flag.value.format(
+        share=_share(cautions),
+        count=_Range([one.count for one in cautions]),
+        of=_Range([one.of for one in cautions]),
+        ratio=_Range(ratios),
+        worst=max(ratios),
+        what=_what([one.what for one in cautions]),
+    )
+
+
+class _Range:
+    """Numbers that are formatted as one, `5`, or as the least and the greatest, `1 to 5`."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self._ends = min(values), max(values)
+
+    def __format__(self, spec: str) -> str:
+        low, high = (format(end, spec) for end in self._ends)
+        return low if low == high else f"{low} to {high}"
+
+
+def _share(cautions: Sequence[Caution]) -> str:
+    """`2 of 5`, `1 to 4 of 5`; `all of 5 to 6` where it is always all of them."""
+    of = _Range([one.of for one in cautions])
+    if len({one.of for one in cautions}) > 1 and all(one.count == one.of for one in cautions):
+        return f"all of {of}"
+    return f"{_Range([one.count for one in cautions])} of {of}"
+
+
+def _what(seen: Sequence[str | Interference]) -> str:
+    """What was seen, of several: the worst interference; of many texts that differ the first."""
+    interference = [one for one in seen if isinstance(one, Interference)]
+    if interference:
+        return str(Interference.worst(interference))
+    texts = list(dict.fromkeys(map(str, seen)))
+    return " or ".join(texts) if len(texts) < 3 else f"{texts[0]} (or another, of {len(texts)})"

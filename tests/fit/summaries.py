@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from edgebench.fit.cautions import cautions
 from edgebench.fit.types import Accuracy, PowerFigure, TrialSummary
 from edgebench.stats.intervals import session_interval
 from edgebench.stats.proportion import wilson
@@ -64,3 +65,8 @@ def meter(**changes):
         energy_j_sessions=(5.9, 6.0, 6.1),
     )
     return replace(made, **changes)
+
+
+def sentences(*measured, **more):
+    """The cautions of a trial (arguments as of `edgebench.fit.cautions.cautions`) as text."""
+    return tuple(caution.sentence() for caution in cautions(*measured, **more))

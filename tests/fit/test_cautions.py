@@ -1,10 +1,10 @@
 import pytest
 
-from edgebench.fit.cautions import cautions
 from edgebench.fit.latency import SteadyPasses
 from edgebench.fit.types import Accuracy
 from edgebench.stats.proportion import wilson
 from edgebench.store.records import Failure, GoldenCheck, SessionRecord
+from tests.fit.summaries import sentences
 
 GOLDEN = GoldenCheck(max_abs_diff=0.0, tolerance=0.001, top1_equal=5, n=5, reference="reference kernels")
 
@@ -33,7 +33,7 @@ THREE = [_record(n) for n in range(3)]
 
 
 def test_a_calm_trial_has_none():
-    assert cautions(THREE, CALM) == ()
+    assert sentences(THREE, CALM) == ()
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_calm_trial_has_none():
     ],
 )
 def test_each_doubt_is_said(records, steady, said):
-    assert [said in sentence for sentence in cautions(records, steady)] == [True]
+    assert [said in sentence for sentence in sentences(records, steady)] == [True]
 
 
 @pytest.mark.parametrize(
@@ -83,36 +83,33 @@ def test_each_doubt_is_said(records, steady, said):
 def test_accuracy_that_guessing_reaches_is_a_warning(k, classes, warned):
     low, high = wilson(k, 120)
     accuracy = Accuracy(k, 120, low, high, class_names=tuple("abcde"[:classes]))
-    sentences = cautions(THREE, CALM, accuracy=accuracy)
-    assert len(sentences) == warned
+    told = sentences(THREE, CALM, accuracy=accuracy)
+    assert len(told) == warned
     if warned:
-        assert (
-            f"no better than chance: {k} of 120 right, and guessing 1 of 5 classes gives 20.0%"
-            in sentences[0]
-        )
-        assert "--input-scale" in sentences[0]
+        assert f"no better than chance: {k} of 120 right, and guessing 1 of 5 classes gives 20.0%" in told[0]
+        assert "--input-scale" in told[0]
 
 
 def test_a_tail_and_groups_of_sessions_are_told_with_their_figures():
     tail = _steady(*([[1.0 + 0.001 * n] for n in range(9)] + [[1.5]]))
-    sentences = cautions([_record(n) for n in range(10)], tail)
+    told = sentences([_record(n) for n in range(10)], tail)
     assert any(
         one.startswith("the medians of the 10 sessions are skewed, with a tail above: from 1 s in the middle")
         and "to 1.5 s" in one
-        for one in sentences
+        for one in told
     )
     groups = _steady(*[[value] for value in (1.0, 1.001, 1.002, 1.2, 1.201)])
-    [sentence] = [one for one in cautions(THREE, groups) if "groups" in one]
+    [sentence] = [one for one in sentences(THREE, groups) if "groups" in one]
     assert "fall into groups, 3 around 1 s and 2 around 1.2 s: the interval" in sentence
 
 
 def test_what_sessions_say_is_passed_on_once():
     records = [_record(n, warnings=("the governor changed", "the governor changed")) for n in range(2)]
     steady = _steady([1.0], [1.0], [1.0])
-    assert cautions([*records, _record(2)], steady) == ("the governor changed (in 2 of 3 sessions)",)
+    assert sentences([*records, _record(2)], steady) == ("the governor changed (in 2 of 3 sessions)",)
 
 
 def test_a_trial_without_a_session_has_none():
-    assert cautions([], _steady()) == ()
+    assert sentences([], _steady()) == ()
     failed = _record(0, "crash", golden=None, failure=Failure(what="SIGSEGV", stage="load"))
-    assert cautions([failed], _steady()) == ()
+    assert sentences([failed], _steady()) == ()

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from edgebench.contract import Pass
-from edgebench.fit.cautions import cautions
 from edgebench.fit.latency import SteadyPasses, steady_passes
 from edgebench.fit.pace import paced_of, sustained_of
 from edgebench.fit.profile import parse_profile
@@ -14,7 +13,7 @@ from edgebench.fit.types import Paced
 from edgebench.fit.verdict import judge
 from edgebench.store import tables
 from tests.fakes import made_pass
-from tests.fit.summaries import summary
+from tests.fit.summaries import sentences, summary
 
 SECOND = 1_000_000_000
 
@@ -57,7 +56,7 @@ def test_misses_are_counted_over_all_sessions_and_said():
     assert found.by_session == ((1, 2), (1, 2))
     # They are no stages.
     assert set(steady.stages_ms) == {"patchify", "preprocess", "infer"}
-    said = [text for text in cautions([], steady) if "due" in text]
+    said = [text for text in sentences([], steady) if "due" in text]
     assert said == ["2 of 4 paced passes were not done when the next was due; the worst was 0.500 s late"]
     assert paced_of(steady, None) is None
 
@@ -107,7 +106,7 @@ def test_in_time_is_no_warning():
     found = paced_of(steady, 2.0)
     assert found is not None
     assert (found.misses, found.worst_lateness_s) == (0, -0.5)
-    assert not any("due" in text for text in cautions([], steady))
+    assert not any("due" in text for text in sentences([], steady))
 
 
 def sessions(*levels) -> SteadyPasses:

@@ -190,7 +190,10 @@ def test_a_summary_is_plain_data(summaries):
     for summary in summaries.values():
         record = json.loads(json.dumps(trial_json(summary), allow_nan=False))
         assert record["schema_version"] == 1
-        assert set(record) == {"schema_version", *(field.name for field in fields(TrialSummary))}
+        assert set(record) == {"schema_version", "warnings", "said"} | (
+            {field.name for field in fields(TrialSummary)} - {"cautions"}
+        )
+        assert record["warnings"] == [caution.sentence() for caution in summary.cautions]
 
 
 def test_hostile_text_is_only_text(tmp_path):

@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from edgebench.fit.cautions import cautions
 from edgebench.fit.power import power_figures
 from edgebench.fit.telemetry import Observed, observe
 from edgebench.store.records import PROBE_COLUMNS
+from tests.fit.summaries import sentences
 from tests.fit.test_cautions import CALM, THREE
 
 SECOND = 1_000_000_000
@@ -24,7 +24,7 @@ def rows(channel, values, session=0, start_s=100, probe="telemetry:1"):
 
 
 def told(*frames):
-    return cautions(RECORDS, CALM, observe(RECORDS, pd.concat(frames)))
+    return sentences(RECORDS, CALM, observe(RECORDS, pd.concat(frames)))
 
 
 FALLING = [1500.0] * 10 + [1200.0] * 11

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from edgebench.fit.types import Accuracy, Agreement, Interval, PowerFigure, TrialSummary, Verdict
+from edgebench.stats.warnings import Caution, Flag
 
 CLASSES = ("water", "ice", "vegetation", "bare", "cloud")
 MS_A_PATCH = {
@@ -93,6 +94,11 @@ def without_figures(
         accuracy=None, accuracy_reason=reason, scene_accuracy=None, agreement=None, power=None,
         power_reason=reason, memory_bytes=None, image_s_values=(), infer_s_values=(), **changes,
     )  # fmt: skip
+
+
+def said(text: str, count: int = 3, of: int = 3) -> Caution:
+    """What a device says of its own figures."""
+    return Caution(Flag.SAID, count, of, what=text)
 
 
 def power() -> PowerFigure:

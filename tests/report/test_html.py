@@ -113,7 +113,7 @@ def test_a_summarys_and_a_verdicts_texts_are_escaped_too(whole: Judged) -> None:
             precision=bad,
             reason=bad,
             status="partial",
-            warnings=(bad,),
+            cautions=(samples.said(bad),),
             failures=(bad,),
             power_reason=bad,
             stages_ms={bad: 1.0},

@@ -33,7 +33,7 @@ def test_nothing_is_wider_than_the_console(width: int, monkeypatch: pytest.Monke
     monkeypatch.setenv("COLUMNS", str(width))
     summaries = samples.nine()
     summaries[7] = replace(
-        summaries[7], image_s=samples.interval(12345.678, sessions=2), warnings=("x" * 300,)
+        summaries[7], image_s=samples.interval(12345.678, sessions=2), cautions=(samples.said("x" * 300),)
     )
     summaries[8] = samples.without_figures(1.0, "int8", "failed", "the worker was killed " * 9)
     summaries += [samples.summary(target="a board with a very long name " * 3, key="e" * 16)]
@@ -127,7 +127,7 @@ def test_outside_text_is_shown_as_it_is_and_moves_no_cursor(hostile: Judged) -> 
     text = printed(hostile.summaries, hostile.verdicts)
     assert "[red]x[/red]" in text
     assert "\u202e" not in text
-    escapes = [samples.summary(target="a\x1b[2Jb\x07", warnings=("[bold]w\x9b31m",))]
+    escapes = [samples.summary(target="a\x1b[2Jb\x07", cautions=(samples.said("[bold]w\x9b31m"),))]
     text = printed(escapes, samples.verdicts(escapes))
     assert "\x1b" not in text and "\x07" not in text and "\x9b" not in text
     assert "[bold]w" in text

@@ -10,7 +10,13 @@ from edgebench.fit.summary import summarise
 from edgebench.stats.warnings import Flag
 from tests.backends.replaying import replay
 
-UNPLAYED = {Flag.EXTRAPOLATED, Flag.GOLDEN_ABSENT}  # no session of the agent's is without all its patches
+UNPLAYED = {
+    Flag.EXTRAPOLATED,  # no session of the agent is without all its patches
+    Flag.GOLDEN_ABSENT,
+    Flag.CHANCE,  # of the images and the declared boards, which no scenario has
+    Flag.BOARD_UNCONFIRMED,
+    Flag.SAID,  # every replay says something
+}
 RAISED: Mapping[str, Mapping[str, Any]] = {
     "few-sessions": {"sessions": 2},
     "skewed": {"sessions": 10},

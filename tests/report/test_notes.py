@@ -1,0 +1,121 @@
+"""What many trials share is one line, with the trials counted and named as far as they fit."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+
+import pytest
+
+from edgebench.fit.judgement import Judged
+from edgebench.fit.types import TrialSummary
+from edgebench.report import notes, tables
+from edgebench.report.html import render
+from edgebench.report.lists import print_variants
+from edgebench.report.markdown import export_markdown
+from edgebench.report.notes import Note, Trials
+from edgebench.report.terminal import make_console, print_result
+from edgebench.stats.warnings import Caution, Flag
+from tests.report import samples
+
+
+def trials_of(summaries: list[TrialSummary]) -> Trials:
+    return Trials.of(summaries, tables.trial_names(summaries))
+
+
+def on_two_targets() -> list[TrialSummary]:
+    nine = samples.nine()
+    return [*nine, *(replace(one, target="nano", key=f"n{one.key[1:]}") for one in nine)]
+
+
+def test_trials_are_counted_and_named_as_far_as_they_fit() -> None:
+    summaries = on_two_targets()
+    trials, keys = trials_of(summaries), [one.key for one in summaries]
+    assert trials.several(keys[:1]) == "cpu: 0.25 fp32"
+    assert trials.several(keys[:2]) == "cpu: 0.25 fp32 and cpu: 0.25 fp16"
+    assert trials.several(keys) == "all 18 trials"
+    assert trials.several(keys[9:]) == "all 9 trials of nano"
+    assert trials.several(keys[1:]) == "17 of 18 trials (all but cpu: 0.25 fp32)"
+    some = trials.several(keys[:12])
+    assert some == "12 of 18 trials (cpu: 0.25 fp32, cpu: 0.25 fp16, cpu: 0.25 int8 and 9 more)"
+    assert [trials.unnamed(keys[:count]) for count in (1, 9, 12, 17, 18)] == [
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
+    alone = trials_of(summaries[:2])
+    assert alone.several(keys[:2]) == "both trials"
+
+
+def test_a_caution_of_many_trials_is_one_note_whatever_their_numbers() -> None:
+    summaries = [
+        replace(one, cautions=(Caution(Flag.NOT_STEADY, count, 5),))
+        for count, one in enumerate(samples.nine()[:5], 1)
+    ]
+    [note] = notes.cautions(summaries, trials_of(samples.nine()))
+    assert note.line == (
+        "5 of 9 trials (0.25 fp32, 0.25 fp16, 0.25 int8 and 2 more): "
+        "warm-up ended at its cap before the latency was steady in 1 to 5 of 5 sessions"
+    )
+    assert note.each[4] == (
+        "0.5 fp16",
+        "warm-up ended at its cap before the latency was steady in 5 of 5 sessions",
+    )
+    assert len(note.each) == 5
+
+
+def test_sessions_that_failed_of_one_cause_are_one_note() -> None:
+    trials = trials_of(samples.nine())
+    keys = list(trials.names)
+    found = notes.failures(
+        [(keys[0], "session 001: crash: SIGSEGV"), (keys[1], "session 002: crash: SIGSEGV")], trials
+    )
+    assert [note.line for note in found] == ["0.25 fp32 and 0.25 fp16: crash: SIGSEGV"]
+    assert found[0].each[1] == ("0.25 fp16", "session 002: crash: SIGSEGV")
+    assert notes.failures([(keys[0], "session 001: crash: SIGSEGV")], trials) == [
+        Note("session 001: crash: SIGSEGV", "0.25 fp32")
+    ]
+
+
+@pytest.fixture(scope="module")
+def warned(whole: Judged) -> Judged:
+    """Eight of nine trials with the same warning, whose numbers differ."""
+    first, *others = whole.summaries
+    others = [
+        replace(one, cautions=(Caution(Flag.OUTLIERS, count, 30),)) for count, one in enumerate(others, 1)
+    ]
+    return Judged(whole.results, whole.profiles, [first, *others], whole.verdicts)
+
+
+def test_the_same_warning_is_one_line_in_every_rendering(
+    warned: Judged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "8 of 9 trials (all but 0.25 fp32): {}1 to 8 of 30 steady passes are outliers"
+    monkeypatch.setenv("COLUMNS", "80")
+    file = io.StringIO()
+    print_result(make_console(file), warned.summaries, [])
+    printed = " ".join(file.getvalue().split())
+    assert printed.count("steady passes are outliers") == 1
+    assert line.format("warning: ") in printed
+    markdown = export_markdown(warned.results, warned.summaries, warned.verdicts).replace("\\", "")
+    assert markdown.count("steady passes are outliers") == 1
+    assert line.format("") in markdown
+    page = render(warned.results, warned.summaries, warned.verdicts)
+    assert f"<summary>{line.format('')}" in page
+    for count, name in ((1, "0.25 fp16"), (8, "1.0 int8")):  # every trial's own words are reachable
+        assert re.search(rf"<li>{re.escape(name)}: {count} of 30 steady passes are outliers", page)
+
+
+def test_the_agreement_with_fp32_has_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    nine = samples.nine()
+    headings = [column.heading for column in tables.accuracy(nine).columns]
+    run, variants = io.StringIO(), io.StringIO()
+    print_result(make_console(run), nine, [])
+    print_variants(make_console(variants), [{"variant": "a", "artifact": None}])
+    for rendering in (" ".join(headings), run.getvalue(), variants.getvalue()):
+        assert "same as fp32" in rendering
+        assert "agrees with" not in rendering and not re.search(r"  as fp32", rendering)
