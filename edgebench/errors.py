@@ -40,6 +40,12 @@ class UsageError(EdgeBenchError):
     exit_code: ClassVar[int] = EXIT_USAGE
 
 
+class InterruptedByUser(EdgeBenchError):
+    """Ctrl-C where there is nothing yet to keep (exit code 130)."""
+
+    exit_code: ClassVar[int] = EXIT_INTERRUPTED
+
+
 class InputError(EdgeBenchError):
     """A file from outside (image, weights, profile) that cannot be read as what it should be."""
 

@@ -43,6 +43,24 @@ def complete_target(ctx: typer.Context, incomplete: str) -> list[str]:
     return [one.name for one in found.targets if one.name.startswith(incomplete)]
 
 
+def complete_results(ctx: typer.Context, incomplete: str) -> list[str]:
+    """`latest` and the results' names for the shell, newest first; below a folder that is typed, its own."""
+    typed, slash, start = incomplete.rpartition("/")
+    folder = Path(typed + slash) if slash else _output_dir(ctx.params.get("output_dir"))
+    try:
+        results = [entry for entry in folder.iterdir() if (entry / "experiment.json").is_file()]
+        results.sort(key=lambda entry: (entry / "experiment.json").stat().st_mtime, reverse=True)
+        # On the way to another folder, the folders there; they come after the results.
+        ways = [entry for entry in sorted(folder.iterdir()) if entry.is_dir() and entry not in results]
+    except OSError:
+        return []
+    names = [entry.name for entry in results if entry.name.startswith(start)]
+    if not slash:
+        return [*(["latest"] if results and "latest".startswith(start) else []), *names]
+    shown = [entry.name for entry in ways if entry.name.startswith(start or "") and entry.name[0] != "."]
+    return [f"{typed}{slash}{name}" for name in names] + [f"{typed}{slash}{name}/" for name in shown]
+
+
 DeviceOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -128,7 +146,13 @@ OutputDirOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document (schema version 1).")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 4 where a verdict is undecided.")]
 ResultsArgument = Annotated[
-    str, typer.Argument(metavar="RESULTS", help="A result folder, or `latest`.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="RESULTS",
+        autocompletion=complete_results,
+        help="A result folder, or `latest`.",
+        show_default=False,
+    ),
 ]
 
 
@@ -164,8 +188,12 @@ def results_folder(text: str, output_dir: Path | None = None) -> Path:
     """The folder that RESULTS stands for."""
     from edgebench.store.find import resolve_results
 
-    default = os.environ.get("EDGEBENCH_OUTPUT_DIR") or "results"
-    return resolve_results(text, output_dir or Path(default))
+    return resolve_results(text, _output_dir(output_dir))
+
+
+def _output_dir(flag: Path | None) -> Path:
+    """Where results lie: by the flag, else by the environment, else in `results`."""
+    return flag or Path(os.environ.get("EDGEBENCH_OUTPUT_DIR") or "results")
 
 
 def print_json(judged: Judged) -> None:

@@ -44,7 +44,7 @@ def doctor(
 
     Exit code 1 where a device that was named cannot be measured; without a name, where none can be.
     """
-    from edgebench.measure.campaign import preflight
+    from edgebench.measure.preflight import preflight
     from edgebench.plan.build import choose
     from edgebench.plan.config import RunConfig
     from edgebench.report.lists import print_findings
@@ -66,7 +66,9 @@ def doctor(
     )
     findings = preflight(targets, backends)
     print_findings(stdout(), findings, as_json=json_)
-    lacking = {finding["target"] for finding in findings if finding["level"] == "error"}
+    lacking = {
+        name for finding in findings if finding["level"] == "error" for name in finding["target"].split(", ")
+    }
     # Of all devices most are not here: only where none is, nothing can be measured.
     if lacking and (device or target or len(lacking) == len(targets)):
         raise typer.Exit(EXIT_ERROR)

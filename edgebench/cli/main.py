@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from typing import Annotated
 
 import typer
 
 import edgebench
-from edgebench.cli import cache, devices, doctor, fit, models, new, profiles, report, run, show, targets
-from edgebench.errors import EXIT_ERROR, EXIT_INTERRUPTED, EdgeBenchError
+from edgebench.cli import (
+    cache,
+    devices,
+    doctor,
+    failures,
+    fit,
+    models,
+    new,
+    profiles,
+    report,
+    run,
+    show,
+    targets,
+)
+from edgebench.errors import EXIT_ERROR, UsageError
 
 app = typer.Typer(
     name="edgebench",
+    cls=failures.InterruptibleGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -51,41 +66,29 @@ def root(
 
 
 def main() -> None:
-    """Run the command line; every error becomes at most three lines on stderr and an exit code."""
+    """Run the command line; every error becomes at most three lines on stderr and an exit code.
+
+    With --json it is a document on stdout as well.
+    """
     debug = "--debug" in sys.argv or bool(os.environ.get("EDGEBENCH_DEBUG"))
     # Accepted anywhere on the line, as people type it at the end of the command that failed.
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
+    as_json = "--json" in arguments
     try:
         app(args=arguments, prog_name="edgebench")
-    except EdgeBenchError as error:
-        if debug:
-            raise
-        _say(error)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has gone; nothing is left to say to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_ERROR)
-    except Exception as error:
+    except SystemExit as stop:
+        if as_json and (message := failures.usage_message(stop)):
+            failures.print_document(UsageError(message, fix="see --help of the command"))
+        raise
+    except Exception as exception:
         if debug:
-            raise
-        sys.stderr.write(
-            f"error: {type(error).__name__}: {error}\n"
-            "  this is a fault of EdgeBench itself\n"
-            "  run it again with --debug and report the traceback\n"
-        )
-        sys.exit(EXIT_ERROR)
-
-
-def _say(error: EdgeBenchError) -> None:
-    for lead, text in (("error: ", error.what), ("  why: ", error.why), ("  fix: ", error.fix)):
-        if text:
-            sys.stderr.write(f"{lead}{_printable(text)}\n")
-
-
-def _printable(text: str) -> str:
-    """One line without control characters: names in messages come from outside."""
-    return "".join(char if char.isprintable() else " " for char in text)
+            traceback.print_exc()
+        error = failures.as_error(exception)
+        failures.print_lines(error)
+        if as_json:
+            failures.print_document(error)
+        sys.exit(error.exit_code)

@@ -19,6 +19,9 @@ SCENE_BYTES = 4512 * 4512 * 3  # of the shipped scene, with which a run without 
 USB3_MBPS = 5000.0
 OLDEST_PYTHON = (3, 6)
 
+OF_THE_MACHINE = frozenset({"governor", "load", "memory", "clock", "temperature"})
+"""Subjects of `board_findings`, which are the same for all targets on a machine."""
+
 
 def board_findings(facts: Mapping[str, Json]) -> list[Finding]:
     """What the board's facts (edgebench.agent.facts) mean for a measurement."""

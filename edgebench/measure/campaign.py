@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import edgebench
-from edgebench.contract import Backend, Device, ImageSet, Prepared, Scene, Target
+from edgebench.contract import Device, ImageSet, Prepared, Scene
 from edgebench.data.preview import scene_preview
 from edgebench.errors import EdgeBenchError, UnsupportedError
 from edgebench.fit.summary import summarise, trial_json
-from edgebench.link.inspection import check_target
 from edgebench.measure.adaptive import never, settled_on_disk
 from edgebench.measure.experiment import Experiment, Outcome
 from edgebench.measure.host import host_facts
+from edgebench.measure.preflight import preflight
 from edgebench.measure.preparation import (
     PreparedTrials,
     prepare_trials,
@@ -212,15 +212,6 @@ def _run_record(begun: RunRecord, outcome: Outcome) -> RunRecord:
 
 def _now_utc() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> list[dict[str, Any]]:
-    """Doctor's findings for every target, as plain data with the target's name."""
-    return [
-        {"target": target.name, **asdict(finding)}
-        for target in targets
-        for finding in check_target(target, backends[target.device])
-    ]
 
 
 def _preview(scene: Scene) -> bytes | None:

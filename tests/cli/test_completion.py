@@ -1,0 +1,52 @@
+"""What the shell completes where a result is taken."""
+
+import os
+
+import pytest
+
+from edgebench.cli.common import complete_results
+
+
+class Context:
+    def __init__(self, output_dir=None):
+        self.params = {"output_dir": output_dir}
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """Two results, the older one last by name, beside a folder that is none."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EDGEBENCH_OUTPUT_DIR", raising=False)
+    for name, at_s in (("b-old", 1_000), ("a-new", 2_000)):
+        folder = tmp_path / "results" / name
+        folder.mkdir(parents=True)
+        (folder / "experiment.json").write_text("{}")
+        os.utime(folder / "experiment.json", (at_s, at_s))
+    (tmp_path / "results" / "notes").mkdir()
+    return tmp_path / "results"
+
+
+def complete(text, output_dir=None):
+    return complete_results(Context(output_dir), text)  # type: ignore[arg-type]
+
+
+def test_latest_and_names_newest_first(results):
+    assert complete("") == ["latest", "a-new", "b-old"]
+    assert complete("b") == ["b-old"]
+    assert complete("la") == ["latest"]
+    assert complete("nix") == []
+
+
+def test_paths_are_completed_as_they_are_typed(results):
+    assert complete("results/") == ["results/a-new", "results/b-old", "results/notes/"]
+    assert complete("results/b") == ["results/b-old"]
+    assert complete("./res") == ["./results/"]
+    assert complete(f"{results}/a") == [f"{results}/a-new"]
+
+
+def test_where_results_lie_is_said_by_the_flag_and_the_environment(results, monkeypatch, tmp_path):
+    elsewhere = results.rename(tmp_path / "elsewhere")
+    assert complete("") == []
+    assert complete("a", elsewhere) == ["a-new"]
+    monkeypatch.setenv("EDGEBENCH_OUTPUT_DIR", str(elsewhere))
+    assert complete("a") == ["a-new"]

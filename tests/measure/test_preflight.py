@@ -1,0 +1,34 @@
+"""Doctor's findings of several targets, those of one machine once."""
+
+from edgebench.contract import Finding, Target
+from edgebench.measure.preflight import once_a_machine
+
+CPU, ONNX = Target("cpu", "cpu"), Target("onnx", "onnx")
+FAR, FAR_TOO = Target("far", "cpu", host="a@b"), Target("far-too", "onnx", host="a@b")
+NUMPY = Finding("ok", "numpy", "2.4")
+
+
+def load(message):
+    return Finding("warning", "load", message, "wait")
+
+
+def shown(*findings):
+    return [(row["target"], row["subject"], row["message"]) for row in once_a_machine(findings)]
+
+
+def test_the_state_of_a_machine_is_said_once_as_it_was_first_seen():
+    findings = [(CPU, load("3.1")), (FAR, load("0.1")), (ONNX, load("3.2")), (FAR_TOO, load("0.2"))]
+    assert shown(*findings) == [("this machine", "load", "3.1"), ("far, far-too", "load", "0.1")]
+
+
+def test_of_a_single_target_it_is_its_own():
+    assert shown((CPU, load("3.1")), (CPU, NUMPY)) == [("cpu", "load", "3.1"), ("cpu", "numpy", "2.4")]
+
+
+def test_what_several_targets_share_word_for_word_is_said_under_their_names():
+    other = Finding("error", "numpy", "is not found")
+    assert shown((CPU, NUMPY), (ONNX, NUMPY), (FAR, other), (FAR_TOO, NUMPY)) == [
+        ("cpu, onnx", "numpy", "2.4"),
+        ("far", "numpy", "is not found"),
+        ("far-too", "numpy", "2.4"),
+    ]
