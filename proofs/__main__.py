@@ -11,12 +11,13 @@ from pathlib import Path
 from rich.console import Console
 
 from edgebench.errors import UsageError
-from proofs import best, coverage, differences, forecasts, shapes, stopping, tails
+from proofs import best, coverage, differences, forecasts, scatter, shapes, stopping, tails
 from proofs.show import markdown, put, table
 from proofs.topic import FULL, SMALL, Proof, Size, Topic
 
 PROOFS: Mapping[str, Proof] = {
     "coverage": coverage.proof,
+    "scatter": scatter.proof,
     "flags": shapes.proof,
     "best": best.proof,
     "percentiles": tails.proof,

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.stats.intervals import t_interval
+from edgebench.stats.intervals import mean_interval
+from proofs.coverage import holds
 from proofs.shapes import outcomes
 from proofs.topic import Row, Size, Topic, percent, slack
 from proofs.worlds import World
@@ -60,8 +61,7 @@ def _best(world: World, sessions: int, size: Size) -> float:
         shape = (min(CHUNK, experiments - start), sessions)
         normal += np.bincount(_bin(generator.standard_normal(shape)), minlength=cells)
         drawn = world.draw(generator, shape, size.pool).medians
-        centre, half = t_interval(drawn)
-        found = _bin(drawn[np.abs(centre - world.truth(size.pool)) > half])
+        found = _bin(drawn[~holds(mean_interval(drawn), world.truth(size.pool))])
         missed += found.size
         learnt += np.bincount(found[::2], minlength=cells)
         tried += np.bincount(found[1::2], minlength=cells)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edgebench.stats.intervals import t_interval
+from edgebench.stats.intervals import Bounds, mean_interval
 from proofs.topic import Row, Size, Topic, percent, slack
 from proofs.worlds import DRIFT, Passes, World
 
@@ -54,8 +55,12 @@ def covered(world: World, sessions: int, size: Size, seed: tuple[int, ...], expe
     """The share of experiments whose interval holds the truth."""
     generator = np.random.default_rng(seed)
     medians = world.draw(generator, (experiments, sessions), size.pool).medians
-    centre, half = t_interval(medians)
-    return float(np.mean(np.abs(centre - world.truth(size.pool)) <= half))
+    return float(np.mean(holds(mean_interval(medians), world.truth(size.pool))))
+
+
+def holds(bounds: Bounds, truth: float) -> NDArray[np.bool_]:
+    """Which intervals hold the truth."""
+    return np.asarray((bounds.low <= truth) & (truth <= bounds.high))
 
 
 def within(share: float, experiments: int) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.stats.forecast import Forecast, forecast, forecast_anew
-from edgebench.stats.intervals import t_interval
+from edgebench.stats.intervals import mean_interval, session_interval
 from proofs.topic import Row, Size, Topic, percent, slack
 from proofs.worlds import Passes, World
 
@@ -78,23 +78,26 @@ def _counts(tell: Tell, world: World, numbers: tuple[int, int], size: Size) -> C
 
 def _target(medians: Floats, sessions: int, truth: float) -> tuple[Forecast, bool]:
     planned = medians[:-sessions]
-    centre, half = t_interval(planned)
     told = forecast(medians[:sessions].tolist(), planned.size, target_half_width=TARGET)
-    return told, bool(half <= TARGET * centre)
+    return told, _narrow(planned)
 
 
 def _limit(medians: Floats, sessions: int, truth: float) -> tuple[Forecast, bool]:
     planned, limit = medians[:-sessions], truth * 1.02
-    centre, half = t_interval(planned)
+    bounds = mean_interval(planned)
     told = forecast(medians[:sessions].tolist(), planned.size, limit=limit)
-    return told, bool(abs(centre - limit) > half)
+    return told, bool(bounds.low > limit or bounds.high < limit)
 
 
 def _anew(medians: Floats, sessions: int, truth: float) -> tuple[Forecast, bool]:
     earlier, planned = medians[:sessions], medians[sessions:]
-    centre, half = t_interval(planned)
     told = forecast_anew(float(earlier.std(ddof=1) / earlier.mean()), sessions, planned.size, TARGET)
-    return told, bool(half <= TARGET * centre)
+    return told, _narrow(planned)
+
+
+def _narrow(medians: Floats) -> bool:
+    half_width = session_interval([[median] for median in medians.tolist()]).half_width
+    return half_width is not None and half_width <= TARGET
 
 
 _KINDS: dict[str, Tell] = {"target": _target, "limit": _limit, "anew": _anew}

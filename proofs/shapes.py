@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.stats.intervals import t_interval
+from edgebench.stats.intervals import mean_interval
 from edgebench.stats.shape import flags_of
-from proofs.coverage import SESSIONS, SHIFTS
+from proofs.coverage import SESSIONS, SHIFTS, holds
 from proofs.topic import Row, Size, Topic, percent, slack
 from proofs.worlds import World
 
@@ -48,8 +48,7 @@ def outcomes(world: World, sessions: int, size: Size) -> tuple[Bools, Bools, Boo
     """Of each experiment: does the interval cover, is a flag raised, is there nothing to be seen."""
     generator = np.random.default_rng((2, sessions, round(1000 * world.shift), len(world.levels)))
     drawn = world.draw(generator, (size.experiments, sessions), size.pool)
-    centre, half = t_interval(drawn.medians)
-    covers = np.abs(centre - world.truth(size.pool)) <= half
+    covers = holds(mean_interval(drawn.medians), world.truth(size.pool))
     skewed, multimodal = flags_of(np.sort(drawn.medians, axis=-1))
     unseen = ~drawn.rare.any(axis=-1)
     if world.levels == "two modes":

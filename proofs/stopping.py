@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, t_interval
+from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, mean_interval
 from edgebench.stats.spending import ALPHA, SPENDING_NAME, STOPPING_CONFIDENCE, look_confidence
+from proofs.coverage import holds
 from proofs.topic import Row, Size, Topic, percent, slack
 from proofs.worlds import Passes, World
 
@@ -19,9 +20,9 @@ LEAST_COVERED, MOST_COVERED = 0.93, 0.99
 
 DECIDE_CLAIM = (
     f"A verdict that is settled early ({SPENDING_NAME} spending, a look after every session from the third "
-    f"to the last) is wrong in at most {100 * ALPHA:g} %. `off` is how far the truth lies from the limit, "
-    "`ended` the mean number of sessions. `naive` is how often stopping at the first 95 % interval that "
-    "excludes the limit would be wrong."
+    f"to the last) is wrong in at most {100 * ALPHA:g} %. `off` is how far the truth lies from the limit, on "
+    "the side on which more are wrong. `ended` is the mean number of "
+    "sessions, `naive` how often stopping at the first 95 % interval that excludes the limit would be wrong."
 )
 ENDED_CLAIM = (
     "A trial ends when its interval is within 1 % of the value, or when its verdict is settled, or with "
@@ -50,8 +51,10 @@ def decide(size: Size) -> Topic:
         confidences = [look_confidence(look, most - MIN_SESSIONS + 1) for look in range(1, most - 1)]
         stated = [CONFIDENCE] * len(confidences)
         for off in OFF:
-            wrong, decided, sessions = _settled(medians - world.truth(size.pool) + off, confidences)
-            naive, _, _ = _settled(medians - world.truth(size.pool) + off, stated)
+            truth = world.truth(size.pool)
+            limits = truth - off, truth + off
+            wrong, decided, sessions = max(_settled(medians, limit, truth, confidences) for limit in limits)
+            naive, _, _ = max(_settled(medians, limit, truth, stated) for limit in limits)
             cells = (levels, f"{r:g}", f"{100 * shift:g}", str(most), f"{100 * off:g}")
             shares = (percent(wrong), percent(decided), f"{sessions:.1f}", percent(naive))
             rows.append(Row((*cells, *shares), wrong <= ALPHA + slack(ALPHA, size.experiments)))
@@ -65,15 +68,15 @@ def ended(size: Size) -> Topic:
     for levels in ("normal", "t3"):
         for shift in (0.005, 0.01, 0.015, 0.02, 0.03, 0.05):
             world = World(levels, shift, Passes(0.6, levels == "t3"))
-            away = _medians(world, MOST, size) - world.truth(size.pool)
+            medians, truth = _medians(world, MOST, size), world.truth(size.pool)
             name = f"within 1 %, {levels}, shift {100 * shift:g} %"
-            rows.append(_ended(name, size, *(_narrow(away, sure) for sure in _BOTH)))
+            rows.append(_ended(name, size, *(_narrow(medians, truth, sure) for sure in _BOTH)))
     for levels in ("normal", "t3"):
         world = World(levels, 0.02, Passes(0.6, levels == "t3"))
-        away = _medians(world, MOST, size) - world.truth(size.pool)
+        medians, truth = _medians(world, MOST, size), world.truth(size.pool)
         for off in (*OFF, 0.2):
             name = f"{100 * off:g} % off, {levels}, shift 2 %"
-            rows.append(_ended(name, size, *(_decided(away, off, sure) for sure in _BOTH)))
+            rows.append(_ended(name, size, *(_decided(medians, truth, off, sure) for sure in _BOTH)))
     columns = ("ends when", "covered", "early", "ended", "naive")
     return Topic("ended", "Intervals of trials that ended early, %", ENDED_CLAIM, columns, tuple(rows))
 
@@ -93,67 +96,71 @@ def _medians(world: World, most: int, size: Size) -> Floats:
     return world.draw(generator, (size.experiments, most), size.pool).medians
 
 
-def _settled(above: Floats, confidences: list[float]) -> tuple[float, float, float]:
+def _settled(
+    medians: Floats, limit: float, truth: float, confidences: list[float]
+) -> tuple[float, float, float]:
     """Shares that were settled wrongly and settled at all, and the mean number of sessions.
 
     Args:
-        above: session medians less the limit, [experiments, most]; the truth lies above it.
+        medians: of the sessions, [experiments, most].
+        limit: in their unit.
+        truth: in their unit.
         confidences: of the interval at each look.
     """
-    experiments, most = above.shape
+    experiments, most = medians.shape
     ended = np.full(experiments, most)
     open_ = np.ones(experiments, np.bool_)
     wrong = np.zeros(experiments, np.bool_)
     for sessions, confidence in enumerate(confidences, start=MIN_SESSIONS):
-        centre, half = t_interval(above[:, :sessions], confidence)
-        excludes = open_ & (np.abs(centre) > half)
-        wrong |= excludes & (centre < 0)
+        _, low, high = mean_interval(medians[:, :sessions], confidence)
+        excludes = open_ & ((low > limit) | (high < limit))
+        wrong |= excludes & ((high < limit) if truth > limit else (low > limit))
         ended[excludes] = sessions
         open_ &= ~excludes
     return float(wrong.mean()), float(1 - open_.mean()), float(ended.mean())
 
 
-def _narrow(away: Floats, confidence: float) -> tuple[float, float, float]:
+def _narrow(medians: Floats, truth: float, confidence: float) -> tuple[float, float, float]:
     """Trials that end when their interval is within TARGET; as `_at_the_end`."""
 
     def narrow(sessions: int) -> Bools:
-        centre, half = t_interval(away[:, :sessions], confidence)
-        return np.asarray(half <= TARGET * (1 + centre))
+        value, _, high = mean_interval(medians[:, :sessions], confidence)
+        return np.asarray(high <= (1 + TARGET) * value)  # the upper side is the longer one
 
-    return _at_the_end(away, confidence, narrow)
+    return _at_the_end(medians, truth, confidence, narrow)
 
 
-def _decided(away: Floats, off: float, confidence: float) -> tuple[float, float, float]:
+def _decided(medians: Floats, truth: float, off: float, confidence: float) -> tuple[float, float, float]:
     """Trials that end when their verdict is settled, the limit lying `off` below the truth."""
-    looks = away.shape[1] - MIN_SESSIONS + 1
+    looks = medians.shape[1] - MIN_SESSIONS + 1
 
     def settled(sessions: int) -> Bools:
         sure = look_confidence(sessions - MIN_SESSIONS + 1, looks)
-        centre, half = t_interval(away[:, :sessions], sure)
-        return np.asarray(np.abs(centre + off) > half)
+        _, low, high = mean_interval(medians[:, :sessions], sure)
+        return np.asarray((low > truth - off) | (high < truth - off))
 
-    return _at_the_end(away, confidence, settled)
+    return _at_the_end(medians, truth, confidence, settled)
 
 
 def _at_the_end(
-    away: Floats, confidence: float, enough: Callable[[int], Bools]
+    medians: Floats, truth: float, confidence: float, enough: Callable[[int], Bools]
 ) -> tuple[float, float, float]:
     """Coverage of the interval at the end, the mean number of sessions, the share that ends early.
 
     Args:
-        away: session medians less the truth, [experiments, most]; the value is about 1.
+        medians: of the sessions, [experiments, most].
+        truth: in their unit.
         confidence: of the interval that is shown.
         enough: which experiments may end at that number of sessions.
     """
-    experiments, most = away.shape
+    experiments, most = medians.shape
     last = np.full(experiments, most)
     open_ = np.ones(experiments, np.bool_)
     covers = np.zeros(experiments, np.bool_)
     for sessions in range(MIN_SESSIONS, most + 1):
         done = open_ & enough(sessions)
         ends = open_ if sessions == most else done
-        centre, half = t_interval(away[ends, :sessions], confidence)
-        covers[ends] = np.abs(centre) <= half
+        covers[ends] = holds(mean_interval(medians[ends, :sessions], confidence), truth)
         last[ends] = sessions
         open_ &= ~done
     return float(covers.mean()), float(last.mean()), float(1 - open_.mean())

@@ -56,7 +56,8 @@ class World:
     """Sessions that shift by `shift` (standard deviation, as a share) and passes round them.
 
     Attributes:
-        levels: `normal`, `t3`, `exponential`, or `two modes` (normal, and 30 % of sessions 5 % higher).
+        levels: `normal`, `t3`, `exponential`, `two modes` (normal, and 30 % of sessions 5 % higher), or
+            `lognormal`.
     """
 
     levels: str
@@ -129,9 +130,17 @@ def _two_modes(generator: Generator, shape: Shape, shift: float) -> tuple[Floats
     return shift * generator.standard_normal(shape) + MODE_STEP * high, high
 
 
+def _lognormal(generator: Generator, shape: Shape, shift: float) -> tuple[Floats, NDArray[np.bool_]]:
+    """Of mean 0 round a value of 1, so that none falls below zero whatever the shift."""
+    sigma = math.sqrt(math.log1p(shift**2))
+    drawn = np.exp(sigma * generator.standard_normal(shape) - sigma**2 / 2)
+    return np.asarray(drawn - 1), np.zeros(shape, np.bool_)
+
+
 _LEVELS: Mapping[str, _Levels] = {
     "normal": _normal,
     "t3": _t3,
     "exponential": _exponential,
     "two modes": _two_modes,
+    "lognormal": _lognormal,
 }

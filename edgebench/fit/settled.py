@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from edgebench.fit.figure import Certainty
 from edgebench.fit.profile import Profile
-from edgebench.fit.types import Interval, TrialSummary
+from edgebench.fit.types import TrialSummary
 from edgebench.fit.verdict import is_settled
 from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS
 from edgebench.stats.spending import STOPPING_CONFIDENCE, look_confidence
@@ -27,7 +27,7 @@ class Rule:
     """What ends the trials of an experiment before they have all their sessions; either part suffices.
 
     Attributes:
-        target_ci: half-width of image_s' interval as a share of its value; None where it is not asked for.
+        target_ci: half-width of image_s' interval (see Interval.half_width); None where it is not asked for.
         profiles: whose verdicts are to be settled; None where that is not asked for.
         least: sessions before which nothing ends a trial, at least MIN_SESSIONS.
         most: sessions at which every trial ends.
@@ -54,7 +54,7 @@ class Standing:
     """How far a trial is from what its rule asks.
 
     Attributes:
-        half_width: of image_s' 95 % interval, as a share of its value; None where there is no interval.
+        half_width: of image_s' interval (see Interval.half_width); None where there is none.
         narrow: whether that is what was asked for.
         unsettled: the requirements whose verdict is open, as `profile: name`.
         decided: whether there was something to settle, and nothing is open.
@@ -85,18 +85,11 @@ def rule_of(experiment: ExperimentRecord) -> Rule:
 
 def standing(summary: TrialSummary, sessions: int, rule: Rule) -> Standing:
     """How far a trial is, from what its `sessions` finished sessions came to."""
-    half = half_width(summary.image_s)
+    half = summary.image_s.half_width if summary.image_s is not None else None
     enough = sessions >= rule.least
     narrow = enough and rule.target_ci is not None and half is not None and half <= rule.target_ci
     names = unsettled(summary, sessions, rule)
     return Standing(half, narrow, names, enough and rule.profiles is not None and not names)
-
-
-def half_width(figure: Interval | None) -> float | None:
-    """Half an interval's width as a share of its value; None where it has no bounds."""
-    if figure is None or figure.low is None or figure.high is None or figure.median <= 0:
-        return None
-    return (figure.high - figure.low) / 2 / figure.median
 
 
 def unsettled(summary: TrialSummary, sessions: int, rule: Rule) -> tuple[str, ...]:

@@ -17,8 +17,9 @@ TrialStatus = Literal["done", "partial", "failed", "unsupported", "not_run"]
 class Interval:
     """A statistic with its interval over sessions; low and high are None where n forbids one.
 
-    `median` is the mean over sessions of each session's median; the interval is Student's t on those
-    session medians, 95 % (see TrialSummary.interval_confidence).
+    `median` is the mean over sessions of each session's median; the interval is Student's t over those
+    session medians, as a factor on the value, so that it stays above zero; 95 % (see
+    TrialSummary.interval_confidence).
     """
 
     median: float
@@ -26,6 +27,22 @@ class Interval:
     high: float | None
     sessions: int
     n: int  # values over all sessions
+
+    @property
+    def longer_side(self) -> float | None:
+        """From the value to the farther end, in its unit; None without an interval."""
+        if self.low is None or self.high is None:
+            return None
+        return max(self.high - self.median, self.median - self.low)
+
+    @property
+    def half_width(self) -> float | None:
+        """The longer side as a share of the value: what is asked for, foretold and shown as ± %.
+
+        None without an interval, or where the value is not above zero.
+        """
+        side = self.longer_side
+        return None if side is None or self.median <= 0 else side / self.median
 
 
 @dataclass(frozen=True)
@@ -126,7 +143,7 @@ class Ended:
             settled); the most sessions allowed, before it was met; the run's time; an interrupt or a kill;
             sessions that failed again and again.
         sessions: how many ended well.
-        half_width: of image_s' interval, as a share of its value; None where it has none.
+        half_width: of image_s' interval (see Interval.half_width); None where it has none.
         unsettled: requirements whose verdict is open, as `profile: name`; empty where nobody asked.
         text: the same in words.
     """

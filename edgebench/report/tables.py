@@ -179,10 +179,10 @@ def _interval_cells(figure: Interval | None) -> tuple[str, ...]:
     median = words.interval(figure).split(" ")[0]
     if figure.low is None or figure.high is None:
         return (median, words.MISSING, words.MISSING, *counts)
-    half = (figure.high - figure.low) / 2
     places = len(median.partition(".")[2])
-    relative = words.percent(half / figure.median) if figure.median > 0 else words.MISSING
-    return (median, f"{figure.low:.{places}f} to {figure.high:.{places}f}", f"±{relative}", *counts)
+    half = figure.half_width
+    relative = words.MISSING if half is None else f"±{words.percent(half)}"
+    return (median, f"{figure.low:.{places}f} to {figure.high:.{places}f}", relative, *counts)
 
 
 def stages(summaries: Sequence[TrialSummary]) -> Table:

@@ -11,6 +11,9 @@ from edgebench.fit.types import Accuracy, Agreement, Interval, TrialSummary, Ver
 MISSING = "-"
 SAME_AS_FP32 = "same as fp32"  # heads the column of `agreement` wherever there is one
 
+LOPSIDED = 0.2
+"""From this half-width on the sides of an interval differ by so much that ± would say something else."""
+
 MEDIAN = "median: the mean over the sessions of each session's median"
 """What a trial's median is, of an image as of its stages."""
 
@@ -33,8 +36,10 @@ HOW_FIGURES_ARE_DEFINED: tuple[tuple[str, str], ...] = (
     ),
     (
         "interval",
-        "95 %, Student's t on the medians of the sessions. A session is a fresh process with the model "
-        "loaded anew, so the interval covers what differs between starts, not only between passes. Where "
+        "95 %, Student's t over the medians of the sessions, as a factor on the value: it never reaches "
+        "below zero, and its upper side is the longer one, which is what ± and the half-width give. A "
+        "session is a fresh process with the model loaded anew, so the interval covers what differs between "
+        "starts, not only between passes. Where "
         "sessions could end their own measuring (--target-ci, --decide) t is taken at 97.5 %, so that it "
         "still covers 95 %.",
     ),
@@ -92,18 +97,25 @@ def signed(value: float) -> str:
 def interval(figure: Interval | None) -> str:
     """`0.231 ±0.004`, or the median alone where there is no interval, or the sign for a missing figure.
 
-    The half-width is rounded up, so that rounding never makes an interval look narrower than it is.
+    Behind ± stands the interval's longer side. One that is wide has sides that differ, and is shown by its
+    ends: `0.920 (0.100 to 8.700)`. Rounding never makes an interval look narrower than it is.
     """
     if figure is None:
         return MISSING
-    if figure.low is None or figure.high is None:
+    half = figure.longer_side
+    if half is None or figure.low is None or figure.high is None:
         return number(figure.median)
-    half = max(figure.high - figure.median, figure.median - figure.low)
     places = _decimals(figure.median)
+    wide = half > LOPSIDED * abs(figure.median)
     if half > 0:
-        places = max(places, min(_decimals(half, 1), _decimals(figure.median, 5)))
+        finest = abs(figure.low) if wide else half
+        places = max(places, min(_decimals(finest, 1), _decimals(figure.median, 5)))
     step = 10.0**-places
-    return f"{figure.median:.{places}f} ±{math.ceil(half / step - 1e-9) * step:.{places}f}"
+    value = f"{figure.median:.{places}f}"
+    if wide:
+        low, high = math.floor(figure.low / step + 1e-9) * step, math.ceil(figure.high / step - 1e-9) * step
+        return f"{value} ({low:.{places}f} to {high:.{places}f})"
+    return f"{value} ±{math.ceil(half / step - 1e-9) * step:.{places}f}"
 
 
 def size(count: int | None) -> str:

@@ -4,6 +4,9 @@ The spread between sessions is itself only estimated from a few of them, so a fo
 sessions whose squared deviations sum to Q, the sum over K sessions is Q * (1 + F * (K - k) / (k - 1)), where
 F follows Fisher's distribution with (K - k, k - 1) degrees of freedom (the posterior predictive under
 Jeffreys' prior, exact for normal sessions: Geisser, "Predictive Inference", 1993).
+
+The interval is a factor on the value (edgebench.stats.intervals), so spreads are shares of the value, and
+what is asked for is held against the interval's reach: the logarithm of that factor.
 """
 
 from __future__ import annotations
@@ -46,16 +49,21 @@ class Forecast:
 
 
 def half_width(spread: float, sessions: int, confidence: float = CONFIDENCE) -> float:
-    """Half the width of the interval over so many sessions, in the unit of their standard deviation."""
+    """The half-width (Interval.half_width) over so many sessions that spread by that share of the value."""
+    return math.expm1(_reach(spread, sessions, confidence))
+
+
+def _reach(spread: float, sessions: int, confidence: float) -> float:
+    """The logarithm of the factor by which the interval extends on either side."""
     return t_quantile(confidence, sessions - 1) * spread / math.sqrt(sessions)
 
 
 def sessions_for(spread: float, target: float, confidence: float = CONFIDENCE) -> int | None:
-    """The fewest sessions whose interval is no wider than plus or minus `target`.
+    """The fewest sessions whose interval has a half-width of at most `target`.
 
     Args:
-        spread: standard deviation between sessions, as a share of the value (or both in its unit).
-        target: half the interval's width, as a share of the value.
+        spread: standard deviation between sessions, as a share of the value.
+        target: the interval's longer side, as a share of the value.
         confidence: of the two-sided interval.
 
     Returns:
@@ -65,13 +73,17 @@ def sessions_for(spread: float, target: float, confidence: float = CONFIDENCE) -
     """
     if not (0 <= spread < math.inf and 0 < target < math.inf):
         raise ValueError("the spread is at least 0 and the target above 0")
-    if half_width(spread, MOST_SESSIONS, confidence) > target:
+    return _sessions_to_reach(spread, math.log1p(target), confidence)
+
+
+def _sessions_to_reach(spread: float, reach: float, confidence: float) -> int | None:
+    if _reach(spread, MOST_SESSIONS, confidence) > reach:
         return None
     low, high = MIN_SESSIONS - 1, MOST_SESSIONS
-    # The half-width falls with every session, so halving the range finds the first that is narrow enough.
+    # The reach falls with every session, so halving the range finds the first that is narrow enough.
     while high - low > 1:
         middle = (low + high) // 2
-        if half_width(spread, middle, confidence) <= target:
+        if _reach(spread, middle, confidence) <= reach:
             high = middle
         else:
             low = middle
@@ -89,32 +101,35 @@ def forecast(
     """Whether `sessions_planned` sessions, those so far among them, will resolve a target or a limit.
 
     Args:
-        medians_so_far: one number a session, in any unit.
+        medians_so_far: one number a session, above 0, in any unit.
         sessions_planned: how many there will be in all, at least MIN_SESSIONS.
-        target_half_width: resolved when half the interval is at most this share of the value.
+        target_half_width: resolved when the interval's longer side is at most this share of the value.
         limit: resolved when the interval lies wholly on one side of it; in the medians' unit.
         confidence: of the interval.
 
     Raises ValueError unless exactly one of target and limit is given, for fewer than MIN_SESSIONS planned
-    sessions, and for a median that is not finite.
+    sessions, and for a median or a limit that is not above 0 and finite, or such a target.
     """
     if (target_half_width is None) == (limit is None):
         raise ValueError("a forecast takes a target or a limit, one of the two")
     if sessions_planned < MIN_SESSIONS:
         raise ValueError(f"an interval takes {MIN_SESSIONS} sessions")
     values = np.asarray(medians_so_far, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError("a median is not finite")
+    asked = target_half_width if target_half_width is not None else limit
+    if not all(math.isfinite(value) and value > 0 for value in (*values.tolist(), asked or 0.0)):
+        raise ValueError("a median, or what is asked for, is not above 0 and finite")
     if values.size < 2:
         return Forecast("unclear", None, None)
     centre = float(values.mean())
-    spread = float(values.std(ddof=1))
-    half = abs(target_half_width * centre) if target_half_width is not None else abs(centre - (limit or 0.0))
-    needed = sessions_for(spread, half, confidence) if half > 0 else None
-    if target_half_width is not None:
-        probability = _narrow(spread, values.size, sessions_planned, half, confidence)
+    spread = float(values.std(ddof=1)) / centre
+    if limit is None:
+        reach = math.log1p(target_half_width or 0.0)
+        probability = _narrow(spread, values.size, sessions_planned, reach, confidence)
     else:
-        probability = _decided(centre - (limit or 0.0), spread, values.size, sessions_planned, confidence)
+        away = math.log(centre / limit)
+        reach = abs(away)
+        probability = _decided(away, spread, values.size, sessions_planned, confidence)
+    needed = _sessions_to_reach(spread, reach, confidence) if reach > 0 else None
     return Forecast(_word(probability), needed, probability)
 
 
@@ -131,7 +146,7 @@ def forecast_anew(
         spread: standard deviation between the earlier sessions, as a share of the value.
         spread_sessions: how many sessions it came from, at least 2.
         sessions_planned: how many the new experiment takes.
-        target: half the interval's width that is asked for, as a share of the value.
+        target: the half-width that is asked for, as a share of the value.
         confidence: of the interval.
 
     Raises ValueError for fewer sessions, or a spread or target that `sessions_for` refuses.
@@ -139,10 +154,10 @@ def forecast_anew(
     if spread_sessions < 2 or sessions_planned < MIN_SESSIONS:
         raise ValueError(f"a spread takes 2 sessions and an interval {MIN_SESSIONS}")
     needed = sessions_for(spread, target, confidence)
-    unit = half_width(1.0, sessions_planned, confidence)
+    unit = _reach(1.0, sessions_planned, confidence)
     if spread == 0:
         return Forecast("yes", needed, 1.0)
-    ratio = (target / unit / spread) ** 2
+    ratio = (math.log1p(target) / unit / spread) ** 2
     probability = float(special.fdtr(sessions_planned - 1, spread_sessions - 1, ratio))
     return Forecast(_word(probability), needed, probability)
 
@@ -151,9 +166,9 @@ def _word(probability: float) -> Resolves:
     return "yes" if probability >= SURE else "no" if probability <= 1 - SURE else "unclear"
 
 
-def _narrow(spread: float, sessions: int, planned: int, half: float, confidence: float) -> float:
-    """The probability that the interval over `planned` sessions is no wider than plus or minus `half`."""
-    widest = half / half_width(1.0, max(sessions, planned), confidence)
+def _narrow(spread: float, sessions: int, planned: int, reach: float, confidence: float) -> float:
+    """The probability that the interval over `planned` sessions extends by no more than `reach`."""
+    widest = reach / _reach(1.0, max(sessions, planned), confidence)
     if sessions >= planned or spread == 0:
         return float(spread <= widest)
     growth = (widest / spread) ** 2 * (planned - 1) / (sessions - 1) - 1
@@ -164,9 +179,17 @@ def _narrow(spread: float, sessions: int, planned: int, half: float, confidence:
 
 
 def _decided(away: float, spread: float, sessions: int, planned: int, confidence: float) -> float:
-    """The probability that the interval over `planned` sessions excludes a limit `away` from the mean."""
+    """The probability that the interval over `planned` sessions excludes a limit.
+
+    Args:
+        away: the logarithm of the mean over the limit.
+        spread: standard deviation between sessions, as a share of the value.
+        sessions: so far.
+        planned: in all.
+        confidence: of the interval.
+    """
     if sessions >= planned or spread == 0:
-        return float(abs(away) > half_width(spread, max(sessions, planned), confidence))
+        return float(abs(away) > _reach(spread, max(sessions, planned), confidence))
     normal, chi_pilot, chi_more = _draws(sessions, planned - sessions)
     more = planned - sessions
     deviations = spread**2 * (sessions - 1)
@@ -176,7 +199,7 @@ def _decided(away: float, spread: float, sessions: int, planned: int, confidence
     mean = away + step * more / planned
     total = deviations + sigma**2 * chi_more + step**2 * sessions * more / planned
     spreads = np.sqrt(total / (planned - 1))
-    decided = np.abs(mean) > half_width(1.0, planned, confidence) * spreads
+    decided = np.abs(mean) > _reach(1.0, planned, confidence) * spreads
     return float(np.mean(decided))
 
 

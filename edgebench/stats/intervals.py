@@ -1,8 +1,14 @@
-"""The headline statistic and its interval: Student's t over session medians.
+"""The headline statistic and its interval: Student's t over session medians, as a factor on the value.
 
 Values within a session share its process, its placement and its heat, so they are not independent: a
 bootstrap over all of them claims 95 % and covers far less. Sessions are the independent unit, hence one
 number a session.
+
+Seconds, watts, joules and bytes are above zero, and so is their interval: it reaches from value / f to
+value * f, with ln f Student's t times the standard error as a share of the value. That is the t interval of
+the mean's logarithm (delta method: its standard error is that of the mean over the mean). Where sessions
+differ by a few per cent it is the t interval of the values to within the square of its width; where they
+differ by much it reaches farther up than down, as what is bounded by zero scatters.
 """
 
 from __future__ import annotations
@@ -10,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,10 +99,41 @@ def t_interval(
     return centre, scale * np.sqrt(squares)
 
 
+class Bounds(NamedTuple):
+    """A value with the ends of its interval, each float64 [...]."""
+
+    value: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def mean_interval(medians: NDArray[np.float64], confidence: float = CONFIDENCE) -> Bounds:
+    """The mean over the last axis with its interval, which does not reach below zero.
+
+    Sessions of which one lies below zero, as a meter's may that counts what flows back, have no such floor:
+    their interval is Student's t on the values.
+
+    Args:
+        medians: float64 [..., K], one number a session; K at least 2.
+        confidence: of the two-sided interval.
+
+    Returns:
+        Three arrays [...], in the medians' unit; of equal sessions three times exactly their value.
+    """
+    mean, half = t_interval(medians, confidence)
+    signed = (medians < 0).any(axis=-1)
+    share = np.divide(half, mean, out=np.zeros_like(half), where=~signed & (half > 0))
+    with np.errstate(over="ignore"):  # an infinite factor bounds nothing, which is what it then has to say
+        factor = np.exp(share)
+    return Bounds(
+        mean, np.where(signed, mean - half, mean / factor), np.where(signed, mean + half, mean * factor)
+    )
+
+
 def session_interval(
     values_by_session: Sequence[Sequence[float] | NDArray[np.float64]], confidence: float = CONFIDENCE
 ) -> Interval:
-    """Mean of the session medians with Student's t interval, K - 1 degrees of freedom.
+    """Mean of the session medians with the interval of `mean_interval`, K - 1 degrees of freedom.
 
     Args:
         values_by_session: one sequence a session, any unit; sessions without a value do not count.
@@ -116,9 +154,8 @@ def session_interval(
     count = sum(len(values) for values in values_by_session)
     if sessions < MIN_SESSIONS:
         return Interval(float(mean_over_sessions(np.array(medians))), None, None, sessions, count)
-    found, half_width = t_interval(np.array(medians), confidence)
-    centre, half = float(found), float(half_width)
-    return Interval(centre, centre - half, centre + half, sessions, count)
+    value, low, high = (float(end) for end in mean_interval(np.array(medians), confidence))
+    return Interval(value, low, high, sessions, count)
 
 
 def interval_reason(sessions: int) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from edgebench.stats.intervals import CONFIDENCE, t_quantile
+from edgebench.stats.intervals import CONFIDENCE, mean_interval
 
 MOST_VALUES = 10_000_000
 
@@ -112,7 +112,7 @@ def percentile_over_sessions(
     Bounds from all values at once cover 40 to 70 % instead of 95 % where sessions shift by as much as the
     values within one scatter. Each session's own percentile is one number, so that from these K numbers
 
-    - the percentile over all sessions is at least their mean, less Student's t;
+    - the percentile over all sessions is at least the lower end of their mean's interval (`mean_interval`);
     - it is at most the value below which the share `p` of such sessions stays: the one-sided tolerance
       limit of a normal sample (Owen, "Factors for one-sided tolerance limits", 1963).
 
@@ -136,12 +136,12 @@ def percentile_over_sessions(
         return found
     # The higher of two neighbours: a session's few values reach less far than its percentile.
     own = np.array([np.quantile(values, p, method="higher") for values in sessions])
-    centre, spread = float(own.mean()), float(own.std(ddof=1))
-    half = t_quantile(2 * confidence - 1, own.size - 1) * spread / math.sqrt(own.size)
+    bounds = mean_interval(own, 2 * confidence - 1)
+    highest = float(bounds.value) + tolerance_factor(p, confidence, own.size) * float(own.std(ddof=1))
     return PercentileFigure(
         found.value,
-        min(found.low, centre - half),
-        max(found.high, centre + tolerance_factor(p, confidence, own.size) * spread),
+        min(found.low, float(bounds.low)),
+        max(found.high, highest),
         found.n,
     )
 

@@ -3,7 +3,7 @@
 Looking several times at 95 % is wrong far more often than in 5 %. The total error is therefore divided over
 the looks: Lan and DeMets' spending with Pocock's function, alpha(t) = alpha * ln(1 + (e - 1) t), where t is
 the share of the sessions that are there (Lan and DeMets, "Discrete sequential boundaries for clinical
-trials", 1983). Each look may be wrong by its own increment, tested with the exact t interval of that many
+trials", 1983). Each look may be wrong by its own increment, tested with the interval of that many
 sessions, so that the sum (the union bound) holds whatever the looks share and however few they are.
 """
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edgebench.fit.profile import Profile
-from edgebench.fit.settled import Rule, half_width, rule_of, standing
+from edgebench.fit.settled import Rule, rule_of, standing
 from edgebench.stats.intervals import session_interval
 from edgebench.stats.spending import STOPPING_CONFIDENCE, look_confidence
 from edgebench.store.reading import read_experiment
@@ -30,9 +30,8 @@ def judged(trial, asked, sessions=None):
 
 def test_a_narrow_interval_ends_a_trial():
     trial = summary(STEPS)
-    half = half_width(trial.image_s)
-    assert half is not None
-    assert half == pytest.approx((trial.image_s.high - trial.image_s.low) / 2 / trial.image_s.median)
+    half = trial.image_s.half_width
+    assert half == pytest.approx(trial.image_s.high / trial.image_s.median - 1)
     assert judged(trial, rule(target_ci=half)).reached
     assert not judged(trial, rule(target_ci=half * 0.999)).reached
     assert judged(trial, rule(target_ci=half * 0.999)).half_width == half

@@ -5,9 +5,9 @@ import pytest
 
 from edgebench.fit.figure import Figure
 from edgebench.stats.forecast import Forecast, sessions_for
-from edgebench.stats.intervals import session_interval
+from edgebench.stats.intervals import Bounds, session_interval, t_interval
 from edgebench.stats.percentiles import percentile_interval
-from proofs import best, coverage, differences, forecasts, shapes, stopping, tails
+from proofs import best, coverage, differences, forecasts, scatter, shapes, stopping, tails
 from proofs.__main__ import PROOFS
 from proofs.topic import Size
 from proofs.worlds import Passes, World, pool_of
@@ -75,13 +75,24 @@ def test_a_plain_bootstrap_of_all_passes_is_caught():
 
 
 def test_an_interval_that_is_too_narrow_is_caught(monkeypatch):
-    monkeypatch.setattr(coverage, "t_interval", lambda medians: _normal_interval(medians))
+    monkeypatch.setattr(coverage, "mean_interval", lambda medians: _normal_interval(medians))
     assert not coverage.proof(TINY).met
 
 
 def _normal_interval(medians):
     """1.96 standard errors, as if the spread were known."""
-    return medians.mean(axis=-1), 1.96 * medians.std(axis=-1, ddof=1) / np.sqrt(medians.shape[-1])
+    mean, half = medians.mean(axis=-1), 1.96 * medians.std(axis=-1, ddof=1) / np.sqrt(medians.shape[-1])
+    return Bounds(mean, mean - half, mean + half)
+
+
+@pytest.mark.parametrize("narrowed", [False, True])
+def test_an_interval_that_reaches_below_zero_or_is_cut_off_above_is_caught(monkeypatch, narrowed):
+    def wrong(medians):
+        mean, half = t_interval(medians)
+        return Bounds(mean, mean / np.exp(half / mean) if narrowed else mean - half, mean + half)
+
+    monkeypatch.setattr(scatter, "mean_interval", wrong)
+    assert not scatter.proof(TINY).met
 
 
 def test_flags_that_are_never_raised_or_always_are_caught(monkeypatch):

@@ -165,7 +165,7 @@ def test_it_says_what_a_reader_needs(whole: Judged, whole_text: str) -> None:
     assert "no meter was asked for" in said
     assert "governor: unknown" in said
     assert "edgebench run --device cpu --quick" in said
-    assert "Student's t on the medians of the sessions" in said
+    assert "Student's t over the medians of the sessions" in said
     assert "40 images" in said
     assert "131 MB" in said
     assert said.count("label \\ predicted") == 9

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -26,16 +27,29 @@ def test_an_interval_reads_as_median_and_half_width(median: float, half: float, 
     assert words.interval(Interval(median, median - half, median + half, 3, 9)) == text
 
 
+def test_a_wide_interval_reads_as_its_ends() -> None:
+    assert words.interval(Interval(0.92, 0.10, 8.7, 3, 9)) == "0.920 (0.100 to 8.700)"
+
+
 def test_an_interval_that_is_missing_is_never_a_zero() -> None:
     assert words.interval(None) == words.MISSING
     assert words.interval(Interval(0.5, None, None, 2, 6)) == "0.500"
 
 
-@given(st.floats(1e-4, 1e4), st.floats(1e-9, 1e3))
-def test_rounding_never_narrows_an_interval(median: float, half: float) -> None:
+@given(st.floats(1e-4, 1e4), st.floats(1e-9, words.LOPSIDED * 0.999))
+def test_rounding_never_narrows_an_interval(median: float, share: float) -> None:
+    half = share * median
     text = words.interval(Interval(median, median - half, median + half, 3, 9))
     shown = float(text.split("±")[1])
     assert shown >= half * (1 - 1e-6)
+
+
+@given(st.floats(1e-4, 1e4), st.floats(words.LOPSIDED * 1.001, 10))
+def test_rounding_never_narrows_a_wide_interval(median: float, share: float) -> None:
+    low, high = median / (1 + share), median * (1 + share)
+    shown = re.search(r"\((\S+) to (\S+)\)", words.interval(Interval(median, low, high, 3, 9)))
+    assert shown is not None
+    assert 0 <= float(shown[1]) <= low * (1 + 1e-6) and float(shown[2]) >= high * (1 - 1e-6)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgebench.stats.forecast import MOST_SESSIONS, forecast, forecast_anew, half_width, sessions_for
-from edgebench.stats.intervals import session_interval
+from edgebench.stats.intervals import mean_interval, session_interval
 
 PILOT = [1.0, 1.02, 0.99, 1.01]
 
@@ -66,11 +66,11 @@ def test_the_probability_of_a_target_is_the_predictive_one():
     mean = pilot.mean() + sigma / math.sqrt(k) * rng.standard_normal(draws)
     more = mean[:, None] + sigma[:, None] * rng.standard_normal((draws, planned - k))
     every = np.concatenate([np.tile(pilot, (draws, 1)), more], axis=1)
-    halves = half_width(1.0, planned) * every.std(axis=1, ddof=1)
+    value, low, high = mean_interval(every)
     told = forecast(PILOT, planned, target_half_width=target)
-    assert told.probability == pytest.approx((halves <= target * pilot.mean()).mean(), abs=0.015)
+    assert told.probability == pytest.approx((high <= (1 + target) * value).mean(), abs=0.015)
     limit = 1.03
-    decided = (np.abs(every.mean(axis=1) - limit) > halves).mean()
+    decided = ((low > limit) | (high < limit)).mean()
     assert forecast(PILOT, planned, limit=limit).probability == pytest.approx(decided, abs=0.03)
 
 
@@ -126,7 +126,8 @@ def test_one_question_at_a_time(asked):
 def test_what_makes_no_interval_is_refused():
     with pytest.raises(ValueError, match="takes 3 sessions"):
         forecast(PILOT, 2, limit=1.0)
-    with pytest.raises(ValueError, match="not finite"):
-        forecast([1.0, math.inf], 5, limit=1.0)
+    for medians, limit in (([1.0, math.inf], 1.0), ([1.0, -1.0], 1.0), ([1.0, 1.1], 0.0), ([1.0, 1.1], -1.0)):
+        with pytest.raises(ValueError, match="not above 0 and finite"):
+            forecast(medians, 5, limit=limit)
     with pytest.raises(ValueError, match="takes 2 sessions"):
         forecast_anew(0.02, 1, 5, 0.01)

@@ -6,6 +6,7 @@ from scipy import stats
 
 from edgebench.stats.intervals import (
     interval_reason,
+    mean_interval,
     session_interval,
     session_medians,
     t_interval,
@@ -19,19 +20,44 @@ def test_centre_is_the_mean_of_the_session_medians():
     assert (interval.sessions, interval.n) == (3, 6)
 
 
-def test_bounds_are_students_t():
-    medians = [1.0, 1.1, 1.3, 0.9, 1.2]
-    interval = session_interval([[value] for value in medians])
-    low, high = stats.t.interval(0.95, 4, loc=np.mean(medians), scale=stats.sem(medians))
-    assert (interval.low, interval.high) == pytest.approx((low, high))
-
-
-@pytest.mark.parametrize("confidence", [0.8, 0.99])
-def test_bounds_at_another_confidence(confidence):
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_bounds_are_students_t_as_a_factor_on_the_mean(confidence):
     medians = [1.0, 1.1, 1.3, 0.9, 1.2]
     interval = session_interval([[value] for value in medians], confidence)
-    low, high = stats.t.interval(confidence, 4, loc=np.mean(medians), scale=stats.sem(medians))
-    assert (interval.low, interval.high) == pytest.approx((low, high))
+    mean = np.mean(medians)
+    low, high = stats.t.interval(confidence, 4, loc=np.log(mean), scale=stats.sem(medians) / mean)
+    assert (interval.low, interval.high) == pytest.approx((np.exp(low), np.exp(high)))
+
+
+def test_where_sessions_differ_by_little_it_is_students_t_on_the_values():
+    medians = [1.0, 1.001, 1.003, 0.999, 1.002]
+    interval = session_interval([[value] for value in medians])
+    low, high = stats.t.interval(0.95, 4, loc=np.mean(medians), scale=stats.sem(medians))
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=(high - low) ** 2)
+
+
+def test_where_they_differ_by_much_it_stays_above_zero():
+    medians = [0.3, 0.6, 1.86]
+    mean, half = t_interval(np.array(medians))
+    assert mean - half < -1.0
+    interval = session_interval([[value] for value in medians])
+    assert interval.low is not None and interval.high is not None
+    assert 0 < interval.low < interval.median < interval.high
+    assert interval.high / interval.median == pytest.approx(interval.median / interval.low)
+    assert interval.longer_side == interval.high - interval.median
+    assert interval.half_width == pytest.approx(interval.high / interval.median - 1)
+
+
+def test_what_can_lie_below_zero_keeps_students_t():
+    bounds = mean_interval(np.array([[-1.0, 0.5, 1.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]))
+    mean, half = t_interval(np.array([-1.0, 0.5, 1.0]))
+    assert bounds.low.tolist() == [mean - half, 0.0, 1.0]
+    assert bounds.high.tolist() == [mean + half, 0.0, 1.0]
+
+
+def test_a_factor_beyond_all_numbers_bounds_nothing():
+    bounds = mean_interval(np.array([1.0, 2.0, 3.0]), 1 - 1e-12)
+    assert (float(bounds.low), float(bounds.high)) == (0.0, math.inf)
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, 1.5])
@@ -42,14 +68,10 @@ def test_a_confidence_that_is_none_is_refused(confidence):
 
 def test_many_at_once_are_the_same_intervals():
     values = np.random.default_rng(3).normal(1, 0.02, (50, 5, 7))
-    centre, half = t_interval(np.median(values, axis=-1))
+    value, low, high = mean_interval(np.median(values, axis=-1))
     for number, one in enumerate(values):
         found = session_interval(one.tolist())
-        assert (found.median, found.low, found.high) == (
-            centre[number],
-            centre[number] - half[number],
-            centre[number] + half[number],
-        )
+        assert (found.median, found.low, found.high) == (value[number], low[number], high[number])
 
 
 def test_sessions_of_different_length_have_the_same_medians():
