@@ -178,10 +178,10 @@ def targets_file_setting(flag: Path | None) -> Path | None:
 
 
 def read_profiles(names: Sequence[str]) -> tuple[Profile, ...]:
-    """The profiles of those names or files, each once."""
-    from edgebench.fit.profile import load_profile
+    """The profiles of those names or files, each once; UsageError for two that share a name."""
+    from edgebench.fit.profile import load_profiles
 
-    return tuple(load_profile(name) for name in dict.fromkeys(names))
+    return load_profiles(names)
 
 
 def results_folder(text: str, output_dir: Path | None = None) -> Path:

@@ -44,7 +44,8 @@ def conclude(
     from edgebench.report.html import write_report
 
     judged = judge_folder(folder, profiles)
-    report = write_report(judged.results, judged.summaries, judged.verdicts, folder / "report.html")
+    parts = (judged.results, judged.summaries, judged.verdicts)
+    report = write_report(*parts, folder / "report.html", judged.profiles)
     code = show_judged(judged, strict=strict, json_=json_)
     messages = stderr() if json_ else stdout()
     messages.print(f"\nreport: {report}", soft_wrap=True, markup=False)

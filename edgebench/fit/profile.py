@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -105,6 +105,25 @@ def load_profile(name_or_file: str) -> Profile:
             fix=f"{choose(name_or_file, known)}, or a TOML file of your own",
         )
     return parse_profile(_read(path), str(path))
+
+
+def load_profiles(names_or_files: Sequence[str]) -> tuple[Profile, ...]:
+    """The profiles of those names or files, each once.
+
+    Raises UsageError as `load_profile` does, and for different profiles of one name: a verdict says by name
+    which profile it is about.
+    """
+    found: dict[str, tuple[str, Profile]] = {}
+    for given in names_or_files:
+        profile = load_profile(given)
+        source, first = found.setdefault(profile.name, (given, profile))
+        if first != profile:
+            raise UsageError(
+                f"two different profiles are called {profile.name!r}",
+                why=f"{source} and {given}",
+                fix='give one of them another name = "..."',
+            )
+    return tuple(profile for _, profile in found.values())
 
 
 def parse_profile(data: bytes, where: str) -> Profile:

@@ -52,7 +52,7 @@ def _text(judged: Judged, path: Path) -> str:
         case ".json":
             return as_json(document(*parts))
         case ".md":
-            return export_markdown(*parts)
+            return export_markdown(*parts, judged.profiles)
         case ".csv":
             return export_csv(judged.summaries, judged.verdicts)
-    return html.render(*parts)
+    return html.render(*parts, judged.profiles)

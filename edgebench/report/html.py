@@ -11,6 +11,7 @@ import jinja2
 
 from edgebench.atomic import write_atomically
 from edgebench.errors import StoredResultError
+from edgebench.fit.profile import Profile
 from edgebench.fit.types import TrialSummary, Verdict
 from edgebench.report.page import texts
 from edgebench.report.pictures import pictures
@@ -18,10 +19,14 @@ from edgebench.store.load import Results
 
 
 def write_report(
-    results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], path: Path
+    results: Results,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    path: Path,
+    profiles: Sequence[Profile] = (),
 ) -> Path:
     """Write the report to `path` in one step and return the path; StoredResultError when it cannot be."""
-    text = render(results, summaries, verdicts)
+    text = render(results, summaries, verdicts, profiles)
     try:
         write_atomically(path, text.encode("utf-8", "replace"))
     except OSError as error:
@@ -33,9 +38,14 @@ def write_report(
     return path
 
 
-def render(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
-    """The whole page; the same text for the same result."""
-    made = _template().render(page=page(results, summaries, verdicts))
+def render(
+    results: Results,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    profiles: Sequence[Profile] = (),
+) -> str:
+    """The whole page; the same text for the same result. `profiles` are those of the verdicts."""
+    made = _template().render(page=page(results, summaries, verdicts, profiles))
     return made if made.endswith("\n") else made + "\n"
 
 
@@ -50,6 +60,12 @@ def _template() -> jinja2.Template:
     return environment_.get_template("report.html.j2")
 
 
-def page(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def page(
+    results: Results,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    profiles: Sequence[Profile] = (),
+) -> dict[str, Any]:
     """Everything that the template shows: the texts, and the figures as `data:` addresses."""
-    return texts(results, summaries, verdicts) | {"figures": pictures(results, summaries, verdicts)}
+    said = texts(results, summaries, verdicts, profiles)
+    return said | {"figures": pictures(results, summaries, verdicts)}

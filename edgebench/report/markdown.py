@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from edgebench.fit.profile import Profile
 from edgebench.fit.types import TrialSummary, Verdict
 from edgebench.report import tables
 from edgebench.report.notes import Note
@@ -16,9 +17,14 @@ _SPECIAL = str.maketrans(
 )
 
 
-def export_markdown(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
+def export_markdown(
+    results: Results,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    profiles: Sequence[Profile] = (),
+) -> str:
     """Headline, verdicts, latency, accuracy, memory, warnings and the command, as GitHub's Markdown."""
-    page = texts(results, summaries, verdicts)
+    page = texts(results, summaries, verdicts, profiles)
     parts = [f"# {escape(page['title'])}", escape(page["subtitle"]), "## Verdicts"]
     for card in page["cards"]:
         parts.append(f"**{escape(card['title'])}**: {escape(card['headline'])}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from edgebench.fit.profile import Profile
 from edgebench.fit.types import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
 from edgebench.report import judged, notes, pace, tables, words
@@ -20,8 +21,16 @@ from edgebench.store.records import SceneRecord
 _MAX_MATRIX = 40  # classes up to which a confusion matrix can be read
 
 
-def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Everything but the figures, as text that whatever shows it still has to escape."""
+def texts(
+    results: Results,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    profiles: Sequence[Profile] = (),
+) -> dict[str, Any]:
+    """Everything but the figures, as text that whatever shows it still has to escape.
+
+    `profiles` are those of the verdicts, for their titles.
+    """
     record = results.experiment
     names = tables.trial_names(summaries)
     trials = Trials.of(summaries, names)
@@ -31,7 +40,7 @@ def texts(results: Results, summaries: Sequence[TrialSummary], verdicts: Sequenc
         "subtitle": _subtitle(results, summaries),
         "contents": _CONTENTS,
         "words": WORDS,
-        "cards": _cards(results, summaries, verdicts),
+        "cards": _cards(profiles, summaries, verdicts),
         "failures": _failures(summaries, trials),
         "said": notes.cautions(summaries, trials, [Flag.SAID]),
         "glance": tables.glance(summaries, verdicts),
@@ -104,13 +113,11 @@ def _counted(scene: SceneRecord) -> str:
 
 
 def _cards(
-    results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
+    profiles: Sequence[Profile], summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
 ) -> list[dict[str, Any]]:
     names = tables.trial_names(summaries)
     found = judged.wholes(verdicts)
-    titles = {
-        str(record.get("name")): str(record.get("title") or "") for record in results.experiment.profiles
-    }
+    titles = {profile.name: profile.title for profile in profiles}
     cards = []
     for profile in judged.profiles(verdicts):
         by_word: dict[str, list[str]] = {word: [] for word in ("pass", "fail", "inconclusive", "unknown")}

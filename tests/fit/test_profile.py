@@ -1,12 +1,20 @@
 import json
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.profile import MAX_FILE_BYTES, Profile, load_profile, parse_profile, shipped_profiles
+from edgebench.fit.profile import (
+    MAX_FILE_BYTES,
+    Profile,
+    load_profile,
+    load_profiles,
+    parse_profile,
+    shipped_profiles,
+)
 from edgebench.fit.quantities import QUANTITIES
 
 HEAD = 'name = "mine"\n[[requirements]]\nname = "latency"\n'
@@ -83,6 +91,16 @@ def test_a_file_without_the_suffix_in_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").write_text(GOOD)
     assert load_profile("mine").name == "mine"
+
+
+def test_different_profiles_of_one_name_are_refused_and_the_same_one_is_taken_once(tmp_path):
+    here, there, again = (str(tmp_path / name) for name in ("a.toml", "b.toml", "c.toml"))
+    for file, text in ((here, GOOD), (there, GOOD.replace("4.42", "4.5")), (again, GOOD)):
+        Path(file).write_text(text)
+    assert len(load_profiles([here, again, here, "disco-realtime"])) == 2
+    with pytest.raises(UsageError, match="two different profiles are called 'mine'") as caught:
+        load_profiles([here, there])
+    assert "a.toml" in caught.value.why and "b.toml" in caught.value.why
 
 
 def test_an_unknown_name_gives_close_matches_and_the_list():
