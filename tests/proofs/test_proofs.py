@@ -85,11 +85,12 @@ def _normal_interval(medians):
     return Bounds(mean, mean - half, mean + half)
 
 
-@pytest.mark.parametrize("narrowed", [False, True])
-def test_an_interval_that_reaches_below_zero_or_is_cut_off_above_is_caught(monkeypatch, narrowed):
+@pytest.mark.parametrize("logarithms", [False, True])
+def test_an_interval_below_zero_and_one_of_another_mean_are_caught(monkeypatch, logarithms):
     def wrong(medians):
-        mean, half = t_interval(medians)
-        return Bounds(mean, mean / np.exp(half / mean) if narrowed else mean - half, mean + half)
+        mean, half = t_interval(np.log(medians) if logarithms else medians)
+        bounds = Bounds(mean, mean - half, mean + half)
+        return Bounds(*map(np.exp, bounds)) if logarithms else bounds
 
     monkeypatch.setattr(scatter, "mean_interval", wrong)
     assert not scatter.proof(TINY).met
