@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from edgebench.errors import EdgeBenchError
+from edgebench.errors import EdgeBenchError, UnavailableError
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.models.source import SHIPPED, ModelSource
@@ -147,6 +147,13 @@ class Backend(ABC):
     @abstractmethod
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """Everything that decides the artifact, hashed into the trial's key; makes nothing, is quick."""
+
+    def missing(self, request: PrepareRequest) -> UnavailableError | None:
+        """What has to be installed before this can be prepared, on one line; None: nothing. Makes nothing.
+
+        Asked before anything that takes long is done.
+        """
+        return None
 
     @abstractmethod
     def prepare(

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import Field
 
 from edgebench.contract import BackendOptions, Body, Finding, Json, Prepared, PrepareRequest, Progress, Target
-from edgebench.errors import SessionError
+from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.models.cache import Cache
 
@@ -63,6 +63,10 @@ class CoralBackend(AgentBackend):
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the compiled .tflite: the int8 one's inputs, and its compiler or the file given."""
         return prepare.prepare_inputs(request)
+
+    def missing(self, request: PrepareRequest) -> UnavailableError | None:
+        """What its .tflite takes."""
+        return prepare.missing(request)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Convert to int8, then compile with edgetpu_compiler, or take the files that were given."""

@@ -50,6 +50,11 @@ def prepare_inputs(request: PrepareRequest) -> dict[str, Json]:
     return {**inputs, "compiler": None if found is None else found.version}
 
 
+def missing(request: PrepareRequest) -> UnavailableError | None:
+    """What has to be installed for the .tflite; None where nothing is missing, or it is not taken at all."""
+    return tflite.missing(request) if request.variant.precision == "int8" else None
+
+
 def prepare(requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
     """One outcome a request, in order.
 

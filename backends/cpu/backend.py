@@ -10,6 +10,7 @@ from pydantic import Field
 
 from edgebench.agent.facts import board_facts
 from edgebench.contract import BackendOptions, Finding, Json, Prepared, PrepareRequest, Progress, Target
+from edgebench.errors import UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
 from edgebench.models import prepare
@@ -41,6 +42,10 @@ class CpuBackend(AgentBackend):
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the .tflite: weights, conversion recipe, calibration, batch."""
         return prepare.prepare_inputs(request)
+
+    def missing(self, request: PrepareRequest) -> UnavailableError | None:
+        """TensorFlow, for what does not come ready."""
+        return prepare.missing(request)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Convert with TensorFlow, in processes of its own, what the cache does not hold."""

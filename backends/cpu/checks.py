@@ -19,7 +19,7 @@ def runtime_findings(target: Target) -> list[Finding]:
         findings.append(Finding("ok", "tensorflow", f"{found} (prepares artifacts)"))
     else:
         fix = "pip install 'edgebench[prepare]'"
-        message = "is not installed: artifacts that are not cached cannot be prepared"
+        message = "is not installed: depth multiplier 1.0 and other models cannot be prepared"
         findings.append(Finding("warning", "tensorflow", message, fix))
     return findings
 

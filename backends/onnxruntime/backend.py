@@ -11,6 +11,7 @@ from pydantic import Field, field_validator
 
 from edgebench.agent.facts import board_facts
 from edgebench.contract import BackendOptions, Finding, Json, Prepared, PrepareRequest, Progress, Target
+from edgebench.errors import UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
 from edgebench.models.cache import Cache
@@ -67,6 +68,10 @@ class OnnxRuntimeBackend(AgentBackend):
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the .onnx: weights or file, the steps, calibration, batch."""
         return prepare.prepare_inputs(request, _form(request))
+
+    def missing(self, request: PrepareRequest) -> UnavailableError | None:
+        """TensorFlow, for all but .onnx files, and what works on ONNX."""
+        return prepare.missing(request)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Carry out the steps, in processes of their own, for what the cache does not hold."""

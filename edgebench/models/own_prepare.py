@@ -87,13 +87,15 @@ def make(
     """Make what these requests ask for; returns why not, by variant and batch, for what cannot be made.
 
     There is an UnsupportedError for what the runtime does not take, a HelperError for what cannot be read,
-    converted or run. UnavailableError is raised when a package for it is not installed.
+    converted or run, and an UnavailableError where a package for it is not installed.
     """
-    refused: dict[str, EdgeBenchError] = {}
+    refused: dict[str, EdgeBenchError] = {
+        name_of(request): error for request in requests if (error := missing(request, tools))
+    }
+    requests = [request for request in requests if name_of(request) not in refused]
     taken = [request for request in requests if request.source.kind == "tflite"]
     converted = [request for request in requests if request.source.kind in _CONVERTED]
     if taken:
-        _require_tools(taken[0], tools, ("ai-edge-litert",))
         jobs = [_taken_job(request) for request in taken]
         done = try_jobs("edgebench.models.own_tflite", jobs, scratch, progress)
         for number, (request, note) in enumerate(zip(taken, done, strict=True)):
@@ -104,7 +106,6 @@ def make(
             shutil.copyfile(_known(request)[0].path or "", file)
             _keep(cache, request, file, note, tools)
     if converted:
-        _require_tools(converted[0], tools, tuple(tools))
         groups: dict[tuple[str, int], list[PrepareRequest]] = {}
         for request in converted:
             groups.setdefault((request.source.name, request.batch), []).append(request)
@@ -168,13 +169,21 @@ def _require_batch(request: PrepareRequest, source: ModelSource, model: OwnModel
         )
 
 
-def _require_tools(request: PrepareRequest, tools: Tools, names: Sequence[str]) -> None:
-    if absent := [name for name in names if tools[name] is None]:
-        raise UnavailableError(
-            f"{request.variant.name} cannot be prepared",
-            why=f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed",
-            fix="pip install 'edgebench[prepare,cpu]'",
-        )
+def missing(request: PrepareRequest, tools: Tools) -> UnavailableError | None:
+    """Which packages have to be installed before this file can be prepared; None where nothing is missing."""
+    names = {"tflite": ("ai-edge-litert",), "onnx": ()}.get(request.source.kind, tuple(tools))
+    return not_installed(request, tools, names)
+
+
+def not_installed(request: PrepareRequest, tools: Tools, names: Sequence[str]) -> UnavailableError | None:
+    """What of these tools is not installed, in one line with the way to get it; None where all are."""
+    absent = [name for name in names if tools[name] is None]
+    if not absent:
+        return None
+    return UnavailableError(
+        f"{request.variant.name} cannot be prepared: {', '.join(absent)} "
+        f"{'is' if len(absent) == 1 else 'are'} not installed (pip install 'edgebench[prepare,cpu]')"
+    )
 
 
 def _golden_job(request: PrepareRequest) -> dict[str, Any]:

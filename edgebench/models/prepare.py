@@ -1,4 +1,4 @@
-"""Preparing .tflite artifacts: from the cache where they are there, else converted side by side."""
+"""Preparing .tflite artifacts: those that are shipped, those in the cache, else converted side by side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edgebench.contract import ImageSet, Prepared, PrepareRequest, Progress
 from edgebench.data.draws import SHIPPED_COUNTS
 from edgebench.data.landcover import CLASS_NAMES
 from edgebench.data.shipped import images_identity, shipped_images
-from edgebench.errors import EdgeBenchError, UnavailableError, UnsupportedError, UsageError
+from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UnsupportedError, UsageError
 from edgebench.installed import versions_of
 from edgebench.models import families, own_prepare
 from edgebench.models.artifact import Artifact, Golden, InputSpec
@@ -21,6 +21,7 @@ from edgebench.models.cache import Cache, canonical_hash
 from edgebench.models.golden import CHOSEN, golden_patches
 from edgebench.models.keep import Kept, find, keep, making
 from edgebench.models.processes import HelperError, try_outputs
+from edgebench.models.shipped_tflite import find_shipped, is_shipped, with_shipped_tools
 from edgebench.models.variant import PRECISIONS
 from edgebench.models.weights import has_shipped, random_identity, shipped_weights
 
@@ -34,8 +35,11 @@ _CONVERTER = "edgebench.models.convert"
 TOLERANCES = {"fp32": 1e-3, "fp16": 1e-2, "int8": 24 / 256}
 
 
-def prepare_inputs(request: PrepareRequest) -> dict[str, Any]:
+def prepare_inputs(request: PrepareRequest, *, shipped: bool = True) -> dict[str, Any]:
     """Everything that decides the artifact, as plain data; makes and renders nothing.
+
+    The tools are those that are installed; of an artifact that is shipped, those that made it, so that its
+    key is the same everywhere. Without `shipped` it is taken as one that is converted here.
 
     UnsupportedError when the variant has no weights or no recipe here.
     """
@@ -69,7 +73,7 @@ def prepare_inputs(request: PrepareRequest) -> dict[str, Any]:
         inputs |= {"source": source.identity(), "calibration": None, "golden": None}
     elif source.calibration is not None:
         inputs["calibration"] = source.calibration.sha256
-    return inputs
+    return with_shipped_tools(inputs) if shipped else inputs
 
 
 def _weights_identity(request: PrepareRequest) -> str:
@@ -84,41 +88,61 @@ def _weights_identity(request: PrepareRequest) -> str:
     return random_identity(variant.family, variant.depth_multiplier, families.CLASSES)
 
 
-def prepare_tflite(requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
+def prepare_tflite(
+    requests: Sequence[PrepareRequest], cache: Cache, progress: Progress, *, shipped: bool = True
+) -> list[Prepared]:
     """One artifact a request, in order, or why there is none.
 
-    From the cache in milliseconds; else by up to two converter processes side by side. UnavailableError
-    is raised when something must be converted and TensorFlow is not installed; the outcome is a HelperError
-    for a variant whose conversion fails.
+    From the package or the cache in milliseconds; else by up to two converter processes side by side. The
+    outcome is an UnavailableError for what must be converted and TensorFlow is not installed, and a
+    HelperError where the conversion fails. Without `shipped` what comes with the package is converted too.
     """
-    outcomes = [_stored(request, cache) for request in requests]
+    outcomes = [_stored(request, cache, shipped) for request in requests]
     if any(outcome is None for outcome in outcomes):
         refused: dict[str, EdgeBenchError] = {}
         with making(cache, "prepare-tflite") as scratch:
             # Another process may have made them while this one waited.
-            missing = [request for request in requests if _stored(request, cache) is None]
+            missing = [request for request in requests if _stored(request, cache, shipped) is None]
             if files := [request for request in missing if _is_file(request)]:
                 refused |= own_prepare.make(files, cache, scratch, progress, tool_versions())
             if networks := [request for request in missing if not _is_file(request)]:
-                refused |= _make(networks, cache, scratch, progress)
+                refused |= _make(networks, cache, scratch, progress, shipped)
         outcomes = [
-            _stored(request, cache) or refused.get(own_prepare.name_of(request)) for request in requests
+            _stored(request, cache, shipped) or refused.get(own_prepare.name_of(request))
+            for request in requests
         ]
     return [outcome for outcome in outcomes if outcome is not None]
 
 
-def stored_artifact(request: PrepareRequest, cache: Cache) -> Artifact | None:
-    """The artifact if the cache holds it; UnsupportedError where there is no recipe for it."""
+def stored_artifact(request: PrepareRequest, cache: Cache, *, shipped: bool = True) -> Artifact | None:
+    """The artifact if it is shipped or the cache holds it.
+
+    UnsupportedError where there is no recipe for it, InputError where the shipped file is damaged.
+    """
     if _is_file(request):
         return own_prepare.stored_artifact(request, cache, tool_versions())
-    inputs = prepare_inputs(request)
-    kept = find(cache, KIND, canonical_hash(inputs))
+    inputs = prepare_inputs(request, shipped=shipped)
+    kept = (find_shipped(inputs) if shipped else None) or find(cache, KIND, canonical_hash(inputs))
     if kept is None or not {"scores", "reference"} <= kept.note.keys():
         return None
     try:
         return _artifact(request, inputs, kept, _golden(request, cache))
     except ValidationError:  # a note that was damaged: the artifact is made again
         return None
+
+
+def missing(request: PrepareRequest) -> UnavailableError | None:
+    """Which packages have to be installed before this can be prepared; None where nothing is missing.
+
+    What is in the cache does not count: it was made by versions that were installed then.
+    """
+    if _is_file(request):
+        return own_prepare.missing(request, tool_versions())
+    try:
+        inputs = prepare_inputs(request)
+    except UnsupportedError:  # whatever is installed
+        return None
+    return None if is_shipped(inputs) else own_prepare.not_installed(request, tool_versions(), TOOLS)
 
 
 def _is_file(request: PrepareRequest) -> bool:
@@ -138,23 +162,23 @@ def tool_versions() -> dict[str, str | None]:
     return versions_of(TOOLS)
 
 
-def _stored(request: PrepareRequest, cache: Cache) -> Prepared | None:
+def _stored(request: PrepareRequest, cache: Cache, shipped: bool) -> Prepared | None:
     try:
-        return stored_artifact(request, cache)
-    except UnsupportedError as error:
+        return stored_artifact(request, cache, shipped=shipped)
+    except (UnsupportedError, InputError) as error:
         return error
 
 
 def _make(
-    requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progress: Progress
-) -> dict[str, HelperError]:
+    requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progress: Progress, shipped: bool
+) -> dict[str, EdgeBenchError]:
     """Convert what these requests ask for; returns why not, by variant and batch, for what fails."""
-    if absent := [tool for tool, found in tool_versions().items() if found is None]:
-        raise UnavailableError(
-            f"{requests[0].variant.name} cannot be converted",
-            why=f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed",
-            fix="pip install 'edgebench[prepare,cpu]'",
-        )
+    failures: dict[str, EdgeBenchError] = {}
+    for request in requests:
+        if error := own_prepare.not_installed(request, tool_versions(), TOOLS):
+            failures[own_prepare.name_of(request)] = error
+    if failures:
+        return failures
     progress(f"preparing {len(requests)} variants")
 
     def same_model(request: PrepareRequest) -> tuple[float, str, int]:
@@ -182,14 +206,14 @@ def _make(
                 "outputs": outputs,
             }
         )
-    failures: dict[str, HelperError] = {}
     for job, notes in zip(jobs, try_outputs(_CONVERTER, jobs, scratch, progress), strict=True):
         for precision, output in job["outputs"].items():
             request, note = by_file[output], notes[precision]
             if isinstance(note, HelperError):
                 failures[own_prepare.name_of(request)] = note
             else:
-                keep(cache, KIND, canonical_hash(prepare_inputs(request)), Path(output), ".tflite", note)
+                key = canonical_hash(prepare_inputs(request, shipped=shipped))
+                keep(cache, KIND, key, Path(output), ".tflite", note)
     return failures
 
 

@@ -14,9 +14,10 @@ from edgebench.models.cache import Cache
 from edgebench.models.own_choice import input_choice
 from edgebench.models.source import SHIPPED
 from edgebench.models.variant import Variant
+from edgebench.plan.availability import available_variants
 from edgebench.plan.config import MIN_SESSIONS, RunConfig
 from edgebench.plan.material import Material, gather
-from edgebench.plan.models import Chosen, resolve_sources, variants_of
+from edgebench.plan.models import Chosen, resolve_sources
 from edgebench.plan.targets import make_targets
 from edgebench.plan.targets_file import read_targets
 from edgebench.plan.trials import Given, Plan, choose_variants, make_trials
@@ -73,17 +74,15 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     variants = _offered(config, backends, targets)
     measured = [target for target in targets if target.name not in variants]
     chosen = _chosen(config, {target.device: backends[target.device] for target in measured}, cache, progress)
+    left_out: list[str] = []
+    for target in measured:
+        variants[target.name], note = available_variants(target, backends[target.device], chosen, config)
+        left_out += [note] if note else []
     progress("scene and images")
     material = gather(chosen, config, cache)
-    for target in measured:
-        variants[target.name] = tuple(
-            variant
-            for one in material
-            for variant in variants_of(one.chosen, backends[target.device], config.precision)
-        )
     scene, images = _pictures(config, backends, targets, material, cache)
     pictured = [note for one in material for note in one.notes]
-    notes = tuple(dict.fromkeys([*pictured, *(images.notes if images else ())]))
+    notes = tuple(dict.fromkeys([*left_out, *pictured, *(images.notes if images else ())]))
     for note in notes:
         progress(f"note: {note}")
     period_s = config.period

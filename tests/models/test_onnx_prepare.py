@@ -25,7 +25,7 @@ from edgebench.models.onnx import prepare, running, steps
 from edgebench.models.onnx.form import OnnxForm
 from edgebench.models.onnx.prepare import Order, prepare_inputs, prepare_onnx
 from edgebench.models.onnx.subject import subject_of
-from edgebench.models.processes import run_jobs
+from edgebench.models.processes import try_jobs
 from edgebench.models.source import InputChoice, ModelSource
 from edgebench.models.variant import PRECISIONS, Variant
 from edgebench.models.weights import shipped_weights
@@ -135,7 +135,7 @@ def test_int8_agrees_with_fp32_on_the_test_patches(onnx_quarter: dict[str, Artif
 def test_from_the_cache_nothing_is_made_and_nothing_heavy_is_imported(
     onnx_quarter: dict[str, Artifact], session_cache: Cache, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(prepare, "run_jobs", never)
+    monkeypatch.setattr(prepare, "try_jobs", never)
     again = prepare_onnx([order_for(one) for one in PRECISIONS], session_cache, never)
     assert again == list(onnx_quarter.values())
     assert not {"tensorflow", "keras", "tf2onnx"} & sys.modules.keys()
@@ -146,7 +146,7 @@ def test_a_smaller_precision_of_what_is_there_takes_no_tensorflow(
 ):
     jobs: list[Any] = []
     monkeypatch.setattr(
-        prepare, "run_jobs", lambda *given: jobs.extend(given[1]) or run_jobs(*given)  # type: ignore[func-returns-value]
+        prepare, "try_jobs", lambda *given: jobs.extend(given[1]) or try_jobs(*given)  # type: ignore[func-returns-value]
     )  # fmt: skip
     exclude = ("GlobalAveragePool", "Gemm", "Softmax")
     order = order_for("int8", int8="qoperator", activations="uint8", exclude=exclude)
@@ -169,7 +169,7 @@ def test_a_file_is_the_same_whatever_was_made_before_it_and_users_files_are_conv
 ):  # fmt: skip
     """One process makes all of these, one after the other: a .keras, a SavedModel, two inputs, the family."""
     monkeypatch.setattr(
-        prepare, "run_jobs", lambda module, jobs, *rest: run_jobs(module, jobs, *rest, processes=1)
+        prepare, "try_jobs", lambda module, jobs, *rest: try_jobs(module, jobs, *rest, processes=1)
     )
     tower = source_of(own_models / "tower.keras", session_cache, calibration=pictures)
     saved = source_of(own_models / "tower_saved", session_cache)

@@ -15,7 +15,7 @@ from edgebench.errors import UnavailableError, UnsupportedError, UsageError
 from edgebench.models import litert, prepare
 from edgebench.models.artifact import Artifact, InputSpec
 from edgebench.models.cache import Cache, canonical_hash, sha256_file
-from edgebench.models.prepare import prepare_inputs, prepare_tflite
+from edgebench.models.prepare import prepare_inputs, prepare_tflite, tool_versions
 from edgebench.models.processes import run_jobs
 from edgebench.models.variant import PRECISIONS, Variant
 from edgebench.models.weights import shipped_weights
@@ -27,6 +27,35 @@ def request_for(precision: str, depth: float = 0.25, batch: int = 1) -> PrepareR
 
 def never(*_: object) -> None:
     raise AssertionError("nothing was to be made")
+
+
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Cache, dict[str, Artifact]]:
+    """Depth multiplier 0.25 as fp16 and int8, converted here, and the cache that holds them."""
+    if tool_versions()["tensorflow"] is None:
+        pytest.skip("conversion takes tensorflow")
+    cache = Cache(tmp_path_factory.mktemp("converted"))
+    requests = [request_for(precision) for precision in ("fp16", "int8")]
+    fp16, int8 = prepare_tflite(requests, cache, lambda _: None, shipped=False)
+    assert isinstance(fp16, Artifact) and isinstance(int8, Artifact)
+    return cache, {"fp16": fp16, "int8": int8}
+
+
+def test_what_is_shipped_is_what_a_conversion_gives(
+    converted: tuple[Cache, dict[str, Artifact]], prepared_quarter: dict[str, Artifact]
+):
+    for precision, made in converted[1].items():
+        shipped = prepared_quarter[precision]
+        if made.provenance["tools"] != shipped.provenance["tools"]:
+            pytest.skip("other versions of the tools are installed")
+        request = request_for(precision)
+        assert prepare_inputs(request, shipped=False) == prepare_inputs(request)
+        assert made.provenance == shipped.provenance
+        assert made.input == shipped.input
+        # The ranges of int8 are sums of floats, in which processors differ.
+        differ = np.abs(np.array(made.golden.scores) - np.array(shipped.golden.scores)).max()
+        assert differ <= (2 / 256 if precision == "int8" else 1e-5)
+    assert converted[1]["fp16"].sha256 == prepared_quarter["fp16"].sha256
 
 
 def test_artifacts_say_what_they_are(prepared_quarter: dict[str, Artifact]):
@@ -94,12 +123,13 @@ def test_from_the_cache_nothing_is_made_and_nothing_heavy_is_imported(
 
 
 def test_a_truncated_artifact_is_converted_again_to_the_same_file(
-    prepared_quarter: dict[str, Artifact], session_cache: Cache
+    converted: tuple[Cache, dict[str, Artifact]],
 ):
-    whole = prepared_quarter["fp16"]
+    cache, artifacts = converted
+    whole = artifacts["fp16"]
     os.truncate(whole.path, 1000)
     said: list[str] = []
-    assert prepare_tflite([request_for("fp16")], session_cache, said.append) == [whole]
+    assert prepare_tflite([request_for("fp16")], cache, said.append, shipped=False) == [whole]
     assert any("mobilenet_v1-0.25-fp16" in text for text in said)
     assert sha256_file(whole.path) == whole.sha256
 
@@ -128,8 +158,9 @@ def test_an_artifact_is_the_same_whatever_was_converted_before_it(
 
 
 def test_a_batch_is_static_and_a_second_maker_waits_for_the_first(
-    prepared_quarter: dict[str, Artifact], session_cache: Cache
+    converted: tuple[Cache, dict[str, Artifact]], session_cache: Cache
 ):
+    single = converted[1]["int8"]
     said: list[str] = []
     outcomes: list[Sequence[Prepared]] = []
 
@@ -146,9 +177,9 @@ def test_a_batch_is_static_and_a_second_maker_waits_for_the_first(
     assert len([text for text in said if text.startswith("converting")]) == 1
     assert isinstance(one, Artifact)
     assert one.batch == 4
-    assert one.sha256 != prepared_quarter["int8"].sha256
+    assert one.sha256 != single.sha256
     # Calibrated on the same patches, it computes the same.
-    assert one.golden.scores == prepared_quarter["int8"].golden.scores
+    assert one.golden.scores == single.golden.scores
     patches = np.load(one.golden.patches)
     found = litert.score(one.path, patches, reference=True)  # five patches: the second batch is padded
     np.testing.assert_array_equal(found, np.array(one.golden.scores, np.float32))
@@ -162,9 +193,12 @@ def test_inputs_are_quick_plain_and_tell_artifacts_apart(monkeypatch: pytest.Mon
         for batch in (1, 4)
     }
     assert len(keys) == 18
-    before = canonical_hash(prepare_inputs(request_for("int8")))
+    shipped, made = request_for("int8"), request_for("int8", batch=4)
+    before = [canonical_hash(prepare_inputs(request)) for request in (shipped, made)]
     monkeypatch.setattr(installed, "version", lambda _: "0.0.1")
-    assert canonical_hash(prepare_inputs(request_for("int8"))) != before
+    after = [canonical_hash(prepare_inputs(request)) for request in (shipped, made)]
+    assert after[0] == before[0]  # what is shipped stands under the tools that made it
+    assert after[1] != before[1]
 
 
 def test_what_cannot_be_made_is_an_outcome_among_the_others(
@@ -189,7 +223,15 @@ def test_without_tensorflow_the_error_says_how_to_get_it(
     monkeypatch.setattr(
         prepare, "tool_versions", lambda: {"tensorflow": None, "keras": None, "ai-edge-litert": "2.3.0"}
     )
-    with pytest.raises(UnavailableError) as caught:
-        prepare_tflite([request_for("fp32")], session_cache, lambda _: None)
-    assert "tensorflow, keras are not installed" in caught.value.why
-    assert "edgebench[prepare" in caught.value.fix
+    asked = [request_for("fp32", depth=1.0), request_for("fp32")]
+    missing, shipped = prepare_tflite(asked, session_cache, never)
+    assert isinstance(shipped, Artifact)
+    assert isinstance(missing, UnavailableError)
+    assert str(missing) == (
+        "mobilenet_v1-1.0-fp32 cannot be prepared: tensorflow, keras are not installed "
+        "(pip install 'edgebench[prepare,cpu]')"
+    )
+    assert str(prepare.missing(asked[0])) == str(missing)
+    assert prepare.missing(asked[1]) is None
+    assert prepare.missing(request_for("fp32", batch=4)) is not None
+    assert prepare.missing(request_for("int4")) is None

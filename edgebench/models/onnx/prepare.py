@@ -88,6 +88,16 @@ def prepare_onnx(orders: Sequence[Order], cache: Cache, progress: Progress) -> l
     return [outcome for outcome in outcomes if outcome is not None]
 
 
+def missing(request: PrepareRequest) -> UnavailableError | None:
+    """Which packages have to be installed before this can be prepared; None where nothing is missing.
+
+    What is in the cache does not count: it was made by versions that were installed then.
+    """
+    if request.source.kind == "tflite":  # it is not taken, whatever is installed
+        return None
+    return _not_installed(request, _STEP_TOOLS if request.source.kind == "onnx" else TOOLS)
+
+
 def stored_artifact(order: Order, cache: Cache) -> Artifact | None:
     """The artifact if the cache holds it; UnsupportedError where there is no recipe for it."""
     request, form = order
@@ -251,13 +261,18 @@ def _require_tools(groups: Sequence[_Group]) -> None:
     for group in groups:
         if group.have is None and subject_of(group.first.request).ours:
             wanted |= set(TOOLS)
-    found = versions_of(TOOLS)
-    if absent := [name for name in TOOLS if name in wanted and found[name] is None]:
-        raise UnavailableError(
-            f"{groups[0].first.request.variant.name} cannot be converted",
-            why=f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed",
-            fix="pip install 'edgebench[prepare,onnx]'",
-        )
+    if error := _not_installed(groups[0].first.request, [name for name in TOOLS if name in wanted]):
+        raise error
+
+
+def _not_installed(request: PrepareRequest, names: Sequence[str]) -> UnavailableError | None:
+    absent = [name for name, version in versions_of(names).items() if version is None]
+    if not absent:
+        return None
+    return UnavailableError(
+        f"{request.variant.name} cannot be prepared: {', '.join(absent)} "
+        f"{'is' if len(absent) == 1 else 'are'} not installed (pip install 'edgebench[prepare,onnx]')"
+    )
 
 
 def _uncalibrated(request: PrepareRequest, subject: Subject) -> UnsupportedError:
