@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import shutil
 import subprocess
@@ -13,8 +14,9 @@ import numpy as np
 import pytest
 
 import edgebench
+from edgebench import installed
 from edgebench.contract import PrepareRequest
-from edgebench.errors import InputError
+from edgebench.errors import InputError, UnavailableError
 from edgebench.models import litert, shipped_tflite
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache, sha256_file
@@ -22,6 +24,8 @@ from edgebench.models.make_shipped_tflite import DEPTHS
 from edgebench.models.prepare import prepare_inputs, prepare_tflite
 from edgebench.models.shipped_tflite import FOLDER, MANIFEST, read_manifest
 from edgebench.models.variant import PRECISIONS, Variant
+from edgebench.plan.build import build
+from edgebench.plan.config import resolve
 from tests.walk.conftest import make_place
 
 ROOT = Path(__file__).parents[2]
@@ -86,50 +90,68 @@ def test_a_damaged_file_is_said_and_the_others_serve(
     assert isinstance(second, Artifact)
 
 
-@pytest.fixture(scope="module")
-def without(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    place = make_place(tmp_path_factory.mktemp("without"))
+@pytest.fixture
+def without_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", WITHOUT_TENSORFLOW, *words]
-        return subprocess.run(
-            command, cwd=place.folder, env=place.environment, capture_output=True, text=True, timeout=120
-        )
+    def present(name: str) -> str:
+        if name in ("tensorflow", "keras", "tf2onnx"):
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
 
-    run.folder = place.folder  # type: ignore[attr-defined]
-    return run
+    monkeypatch.setattr(installed, "version", present)
 
 
+@pytest.mark.usefixtures("without_tensorflow")
 @pytest.mark.parametrize(
-    ("words", "names"),
+    ("asked", "words"),
     [
-        (["--device", "cpu", "--depth", "1.0"], "mobilenet_v1-1.0-fp32 cannot be prepared: tensorflow"),
-        (["--device", "cpu", "--batch", "4"], "mobilenet_v1-0.25-fp32 cannot be prepared: tensorflow"),
-        (["--device", "cpu", "--model", "mobilenet_v2"], "mobilenet_v2-1.0-fp32 cannot be prepared"),
-        (["--device", "cpu", "--device", "onnxruntime"], "tensorflow, keras, tf2onnx are"),
+        ({"device": ["cpu"], "depth": [1.0]}, "mobilenet_v1-1.0-fp32 cannot be prepared: tensorflow, keras"),
+        ({"device": ["cpu"], "batch": [4]}, "mobilenet_v1-0.25-fp32 cannot be prepared: tensorflow, keras"),
+        ({"device": ["cpu"], "model": ["mobilenet_v2"]}, "mobilenet_v2-1.0-fp32 cannot be prepared"),
+        ({"device": ["cpu", "onnxruntime"]}, "cannot be prepared: tensorflow, keras, tf2onnx are"),
     ],
-)  # fmt: skip
+)
 def test_without_tensorflow_what_was_named_is_an_error_on_one_line_before_anything_is_done(
-    without: Any, words: list[str], names: str
+    tmp_path: Path, asked: dict[str, Any], words: str
 ):
-    done = without("run", *words)
-    assert done.returncode == 1
-    (line,) = [line for line in done.stderr.splitlines() if not line.startswith("reading")]
-    assert line.startswith("error: ") and names in line and "pip install 'edgebench[" in line
-    assert not (without.folder / "cache" / "objects").exists()
+    cache = Cache(tmp_path / "cache")
+    with pytest.raises(UnavailableError) as caught:
+        build(resolve(asked).config, cache, lambda text: pytest.fail(text))
+    (line,) = str(caught.value).splitlines()
+    assert words in line and "pip install 'edgebench[prepare," in line
+    assert not cache.root.exists()
 
 
-def test_without_tensorflow_a_run_measures_what_is_shipped_and_notes_the_rest(without: Any):
-    done = without(
-        "run", "--device", "cpu", "--precision", "int8", "--scene", "scene.png", "--images", "images",
-        "--sessions", "1", "--passes", "1", "--no-telemetry", "--name", "shipped",
-    )  # fmt: skip
+@pytest.mark.usefixtures("without_tensorflow")
+def test_without_tensorflow_what_is_not_shipped_is_left_out_with_a_note(tmp_path: Path):
+    place = make_place(tmp_path)
+    flags = {"device": ["cpu"], "scene": place.folder / "scene.png", "images": place.folder / "images"}
+    said: list[str] = []
+    plan = build(resolve(flags).config, Cache(tmp_path / "cache"), said.append).plan
+    assert [trial.variant for trial in plan.trials] == [request.variant for request in requests()]
+    (note,) = [note for note in plan.notes if "left out" in note]
+    assert note.startswith("left out on cpu: mobilenet_v1-1.0-fp32 cannot be prepared: tensorflow, keras are")
+    assert note.endswith("left out as well: mobilenet_v1-1.0-fp16, mobilenet_v1-1.0-int8")
+    assert f"note: {note}" in said
+
+
+def test_a_run_takes_no_tensorflow(tmp_path: Path):
+    place = make_place(tmp_path)
+    words = [
+        "run", "--device", "cpu", "--depth", "0.25", "--precision", "int8", "--scene", "scene.png",
+        "--images", "images", "--sessions", "1", "--passes", "1", "--no-telemetry", "--name", "shipped",
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TENSORFLOW, *words],
+        cwd=place.folder,
+        env=place.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
-    assert "left out on cpu: mobilenet_v1-1.0-int8 cannot be prepared" in " ".join(done.stderr.split())
-    record = edgebench.load(without.folder / "results" / "shipped").experiment
-    assert [trial.variant for trial in record.trials] == ["mobilenet_v1-0.25-int8", "mobilenet_v1-0.5-int8"]
-    assert any("1.0-int8" in warning for warning in record.warnings)
-    shipped = {Path(one.file).stem: one for one in read_manifest().artifacts}
-    for trial in record.trials:
-        assert trial.artifact_sha256 == shipped[trial.variant].sha256
-        assert trial.inputs["artifact"] == shipped[trial.variant].inputs
+    (trial,) = edgebench.load(place.folder / "results" / "shipped").experiment.trials
+    (shipped,) = [one for one in read_manifest().artifacts if Path(one.file).stem == trial.variant]
+    assert trial.artifact_sha256 == shipped.sha256
+    assert trial.inputs["artifact"] == shipped.inputs
