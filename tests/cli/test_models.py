@@ -31,7 +31,8 @@ def test_what_is_there_without_any_download_is_listed(session_cache: Cache):
     for name in families.known():
         assert name in done.stdout
     assert "random" in done.stdout
-    assert all(len(line) <= 80 for line in done.stdout.splitlines() if str(session_cache.root) not in line)
+    lines = [line for line in done.stdout.splitlines() if ".tflite" not in line]  # paths are never wrapped
+    assert max(map(len, lines)) <= 80
     document = json.loads(call(session_cache, "list", "--json").stdout)
     assert [family["name"] for family in document["families"]] == list(families.known())
     assert len(document["variants"]) == 9
