@@ -50,8 +50,9 @@ def show(
     model: Annotated[
         str,
         typer.Argument(
-            metavar="FILE|VARIANT|FAMILY",
-            help="A .tflite, .onnx, .keras or .npz file, a prepared variant, or a family by name.",
+            metavar="FILE|DIR|VARIANT|FAMILY",
+            help="A .tflite, .onnx, .keras or .npz file, a SavedModel's folder, a prepared variant, or a "
+            "family by name.",
         ),
     ],
     json_: JsonOption = False,

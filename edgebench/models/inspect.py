@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from edgebench.errors import InputError, UnavailableError
 from edgebench.models.cache import sha256_file
 from edgebench.models.processes import HelperEndedError, HelperError, run_jobs
+from edgebench.models.saved_model import folder_files, folder_sha256, is_saved_model
 
 Shape = tuple[int | None, ...]
 """The axes' lengths, None where an axis has no fixed one."""
@@ -32,10 +33,13 @@ SUFFIXES: Mapping[str, tuple[str, str, str]] = {  # format, the package that rea
     ".onnx": ("onnx", "onnx", "pip install 'edgebench[onnx]'"),
     ".keras": ("keras", "tensorflow", "pip install 'edgebench[prepare]'"),
 }
+_SAVED_MODEL = ("saved_model", "tensorflow", "pip install 'edgebench[prepare]'")  # a folder, by its content
 _MIB = 1024 * 1024
 _ROOM_BYTES = 256 * _MIB  # what the reading process takes beside the model
-_ROOM_KERAS_BYTES = 1536 * _MIB
-_COPIES = {"tflite": 1, "onnx": 3, "keras": 3}  # of the file, in the memory of the process that reads it
+_ROOM_TENSORFLOW_BYTES = 1536 * _MIB
+_BY_TENSORFLOW = ("keras", "saved_model")
+# Of the file, in the memory of the process that reads it.
+_COPIES = {"tflite": 1, "onnx": 3, "keras": 3, "saved_model": 3}
 _MAX_ONNX_BYTES = 2**31 - 1  # of one protobuf message
 
 
@@ -74,7 +78,7 @@ class ModelFacts:
     """What a model file holds.
 
     Attributes:
-        format: `tflite`, `onnx` or `keras`.
+        format: `tflite`, `onnx`, `keras` or `saved_model`.
         operations: how many of each, the commonest first; a Keras model's layers.
         macs: multiply-accumulates of one call; an open batch counts as 1. None with `macs_reason`.
         macs_counted: the operations that `macs` is the sum of; additions, pooling, activations and the
@@ -100,20 +104,22 @@ class ModelFacts:
 
 
 def inspect_model(path: Path) -> ModelFacts:
-    """Read a .tflite, .onnx or .keras file.
+    """Read a .tflite, .onnx or .keras file, or a SavedModel's folder.
 
     InputError for a file that is none, is damaged, or does not fit into memory; UnavailableError where the
     package that reads the format is not installed.
     """
     try:
-        status = path.stat()
+        files = folder_files(path) if is_saved_model(path) else [path]
+        states = [file.stat() for file in files]
     except (OSError, ValueError) as error:
         raise InputError(
             f"there is no model file {path}",
             why=getattr(error, "strerror", None) or str(error),
-            fix="name a .tflite, .onnx or .keras file",
+            fix="name a .tflite, .onnx or .keras file, or a SavedModel's folder",
         ) from error
-    return _inspect(path.absolute(), status.st_size, status.st_mtime_ns)
+    size_bytes = sum(state.st_size for state in states)
+    return _inspect(path.absolute(), size_bytes, max(state.st_mtime_ns for state in states))
 
 
 @lru_cache(maxsize=64)
@@ -131,14 +137,16 @@ def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
         with tempfile.TemporaryDirectory(prefix="edgebench-") as scratch:
             (told,) = run_jobs("edgebench.models.inspecting", [job], Path(scratch), lambda _: None)
     except HelperError as error:
+        ended = isinstance(error, HelperEndedError)
         raise InputError(
-            f"{path} cannot be read as a model",
-            why=error.why if isinstance(error, HelperEndedError) else error.what,
-            fix=f"check that the file is whole and is {_article(format_)} {path.suffix} file",
+            f"{path} cannot be read as {'a SavedModel' if path.is_dir() else 'a model'}",
+            why=error.why if ended else "; ".join(part for part in (error.what, error.why) if part),
+            fix=("" if ended else error.fix) or _check(path, format_),
         ) from error
+    digest = folder_sha256(path) if path.is_dir() else sha256_file(path)
     try:
         return TypeAdapter(ModelFacts).validate_python(
-            {**told, "format": format_, "size_bytes": size_bytes, "sha256": sha256_file(path)}
+            {**told, "format": format_, "size_bytes": size_bytes, "sha256": digest}
         )
     except ValidationError as error:
         raise InputError(
@@ -147,13 +155,16 @@ def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
 
 
 def _format(path: Path) -> str:
-    if path.is_dir() or path.suffix.lower() not in SUFFIXES:
+    reader = _SAVED_MODEL if is_saved_model(path) else SUFFIXES.get(path.suffix.lower())
+    if reader is None or (path.is_dir() and reader is not _SAVED_MODEL):
         raise InputError(
             f"{path} is no model file that can be shown",
-            why="it is a folder" if path.is_dir() else f"its name ends in {path.suffix or 'nothing'!r}",
-            fix=f"name one of {', '.join(SUFFIXES)}",
+            why="it is a folder without saved_model.pb"
+            if path.is_dir()
+            else f"its name ends in {path.suffix or 'nothing'!r}",
+            fix=f"name one of {', '.join(SUFFIXES)}, or a SavedModel's folder",
         )
-    format_, package, fix = SUFFIXES[path.suffix.lower()]
+    format_, package, fix = reader
     if importlib.util.find_spec(package) is None:
         raise UnavailableError(f"{path} cannot be read", why=f"{package} is not installed", fix=fix)
     return format_
@@ -178,16 +189,20 @@ def _check_size(path: Path, format_: str, size_bytes: int) -> None:
 
 
 def _needed(format_: str, size_bytes: int) -> int:
-    return _COPIES[format_] * size_bytes + (_ROOM_KERAS_BYTES if format_ == "keras" else _ROOM_BYTES)
+    return _COPIES[format_] * size_bytes + (
+        _ROOM_TENSORFLOW_BYTES if format_ in _BY_TENSORFLOW else _ROOM_BYTES
+    )
 
 
 def _limit(format_: str, size_bytes: int) -> int:
     """The address space of the process, in bytes: libraries reserve far more than they use."""
-    return _needed(format_, size_bytes) + (64 if format_ == "keras" else 4) * 1024 * _MIB
+    return _needed(format_, size_bytes) + (64 if format_ in _BY_TENSORFLOW else 4) * 1024 * _MIB
 
 
-def _article(format_: str) -> str:
-    return "an" if format_ == "onnx" else "a"
+def _check(path: Path, format_: str) -> str:
+    if path.is_dir():
+        return "check that the folder is whole, or export the model again"
+    return f"check that the file is whole and is {'an' if format_ == 'onnx' else 'a'} {path.suffix} file"
 
 
 def as_record(facts: ModelFacts) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edgebench.errors import InputError
-from edgebench.models import inspect_keras, inspect_onnx, inspect_tflite
+from edgebench.models import inspect_keras, inspect_onnx, inspect_saved_model, inspect_tflite
 from edgebench.models.macs import Malformed
 from edgebench.models.processes import Job, Report, serve
 
@@ -21,6 +21,7 @@ _READERS: Mapping[str, Callable[[Path], dict[str, Any]]] = {
     "tflite": inspect_tflite.read,
     "onnx": inspect_onnx.read,
     "keras": inspect_keras.read,
+    "saved_model": inspect_saved_model.read,
 }
 _CPU_S = 120  # a file that keeps its reader busy for longer is not one that was meant to be read
 

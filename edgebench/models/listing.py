@@ -105,7 +105,7 @@ def _row(
         row |= {"parameters": weights.parameters, "weights_sha256": weights.sha256}
     elif variant.family in families.known():
         row["parameters"] = families.spec(variant.family).parameters(variant.depth_multiplier)
-    elif source.kind in ("tflite", "onnx", "keras") and source.path is not None:
+    elif source.kind in ("tflite", "onnx", "keras", "saved_model") and source.path is not None:
         row["parameters"] = inspect_model(source.path).parameters
     if artifact is not None:
         row["accuracy_reason"] = artifact.accuracy_reason

@@ -2,13 +2,11 @@
 
 Jobs come in as JSON lines (see `edgebench.models.processes`)::
 
-    {"what": text, "inspect": folder}
     {"what": text, "kind": "keras", "path": path, "shapes": [[...]], "input": InputSpec or null,
      "golden": path, "n": 5, "batch": 1, "calibration": path or null, "outputs": {"fp32": path}}
 
-The first answers with the inputs and outputs of the serving signature. The second makes every file that
-`outputs` names, and answers with `scores`, `reference`, `steps` and the `input` of each, or with
-`unsupported` where one cannot be made.
+Each makes every file that `outputs` names, and answers with `scores`, `reference`, `steps` and the `input` of
+each, or with `unsupported` where one cannot be made.
 """
 
 from __future__ import annotations
@@ -32,15 +30,9 @@ _STEPS = {"fp32": "export", "fp16": "fp16", "int8": "int8"}
 
 
 def answer(job: Job, report: Report) -> dict[str, Any]:
-    """Either kind of job."""
+    """The files of one job."""
     import tensorflow as tf
 
-    if "inspect" in job:
-        network = build_keras({"kind": "saved_model", "path": job["inspect"]})
-        return {
-            "inputs": [_facts(one.name, one) for one in network.inputs],
-            "outputs": [_facts(name, one) for name, one in network.outputs],
-        }
     try:
         return _convert(tf, job, report)
     except UnsupportedError as error:
@@ -120,11 +112,6 @@ def _described(
         return {"scores": known, "reference": "LiteRT reference kernels", "check": check, **told}
     agreement.require(check, job["what"], "report it, with the model; another runtime may take it")
     return {"scores": exact[: job["n"]].tolist(), "reference": "Keras float32", "check": check, **told}
-
-
-def _facts(name: str, tensor: Any) -> dict[str, Any]:
-    shape = [None if length is None else int(length) for length in tensor.shape]
-    return {"name": name, "dtype": tensor.dtype.name, "shape": shape}
 
 
 def _not_converted(what: str, precision: str, error: Exception) -> dict[str, str]:

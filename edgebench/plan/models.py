@@ -188,7 +188,7 @@ def _resolve(
                 fix="leave --labels out: the record beside the weights has them",
             )
         return Chosen(replace(source, class_names=names or source.class_names), (source.width,))
-    source = read_source(path, choice, cache, progress)
+    source = read_source(path, choice, cache)
     known = source.model
     assert known is not None
     if known.picture is None:

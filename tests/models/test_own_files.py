@@ -1,5 +1,6 @@
 """Reading a user's model from disk: formats, hashes, and everything that is none."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from edgebench.errors import InputError
 from edgebench.models import own_files
 from edgebench.models.cache import Cache
-from edgebench.models.own_files import folder_sha256, kind_of, read_source
+from edgebench.models.own_files import kind_of, read_source
+from edgebench.models.saved_model import folder_sha256
 from edgebench.models.source import InputChoice
 from tests.own_models import SIDE
 
@@ -18,7 +20,7 @@ def cache(tmp_path: Path) -> Cache:
 
 
 def test_a_tflite_file_is_named_by_its_name_and_hash(own_models: Path, cache: Cache):
-    source = read_source(own_models / "tower.tflite", InputChoice(), cache, lambda _: None)
+    source = read_source(own_models / "tower.tflite", InputChoice(), cache)
     assert source.sha256 is not None
     assert source.name == f"tower-{source.sha256[:8]}"
     assert source.model is not None and source.model.picture is not None
@@ -26,29 +28,31 @@ def test_a_tflite_file_is_named_by_its_name_and_hash(own_models: Path, cache: Ca
 
 
 def test_a_saved_model_is_read_once(own_models: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch):
-    source = read_source(own_models / "tower_saved", InputChoice(), cache, lambda _: None)
+    source = read_source(own_models / "tower_saved", InputChoice(), cache)
     assert source.model is not None and source.model.picture is not None
     assert source.model.scores == 3
-    monkeypatch.setattr(own_files, "run_jobs", lambda *_: pytest.fail("read again"))
-    again = read_source(own_models / "tower_saved", InputChoice(), cache, lambda _: None)
+    assert source.model.macs == 9
+    monkeypatch.setattr(own_files, "inspect_model", lambda _: pytest.fail("read again"))
+    again = read_source(own_models / "tower_saved", InputChoice(), cache)
     assert again == source
 
 
 def test_a_saved_model_without_signature_says_how_to_save_it(own_models: Path, cache: Cache):
     with pytest.raises(InputError, match="bare_saved cannot be read as a SavedModel") as caught:
-        read_source(own_models / "bare_saved", InputChoice(), cache, lambda _: None)
+        read_source(own_models / "bare_saved", InputChoice(), cache)
     assert "no signature serving_default" in str(caught.value)
 
 
 def test_a_saved_model_larger_than_memory_is_not_loaded(
-    own_models: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
+    own_models: Path, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     class Free:
         available = 100
 
-    monkeypatch.setattr("edgebench.models.own_files.psutil.virtual_memory", Free)
+    copy = shutil.copytree(own_models / "tower_saved", tmp_path / "saved")
+    monkeypatch.setattr("edgebench.models.inspect.psutil.virtual_memory", Free)
     with pytest.raises(InputError, match="does not fit into memory"):
-        read_source(own_models / "tower_saved", InputChoice(), cache, lambda _: None)
+        read_source(copy, InputChoice(), cache)
 
 
 def test_a_folders_hash_is_of_its_names_and_contents(tmp_path: Path):
@@ -73,11 +77,11 @@ def test_a_folders_hash_is_of_its_names_and_contents(tmp_path: Path):
 def test_what_is_no_model(tmp_path: Path, cache: Cache, name: str, content: bytes, says: str):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=says):
-        read_source(tmp_path / name, InputChoice(), cache, lambda _: None)
+        read_source(tmp_path / name, InputChoice(), cache)
 
 
 def test_no_file_and_a_folder_that_is_no_saved_model(tmp_path: Path, cache: Cache):
     with pytest.raises(InputError, match="no file"):
-        read_source(tmp_path / "none.onnx", InputChoice(), cache, lambda _: None)
+        read_source(tmp_path / "none.onnx", InputChoice(), cache)
     with pytest.raises(InputError, match="no SavedModel"):
-        read_source(tmp_path, InputChoice(), cache, lambda _: None)
+        read_source(tmp_path, InputChoice(), cache)

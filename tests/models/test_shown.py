@@ -8,9 +8,11 @@ from edgebench.errors import InputError, UsageError
 from edgebench.models import families
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
+from edgebench.models.saved_model import folder_sha256
 from edgebench.models.shown import list_families, show
 from edgebench.models.weights import shipped_weights
 from tests.models.crafted import Codes, Lite, tflite
+from tests.own_models import SIDE
 
 
 def test_a_prepared_variant_is_its_file(prepared_quarter: dict[str, Artifact], session_cache: Cache):
@@ -27,6 +29,25 @@ def test_a_file_is_named_as_it_is(tmp_path: Path, session_cache: Cache):
     told = show(str(path), session_cache)
     assert (told["name"], told["path"], told["macs"]) == ("tower.tflite", str(path), 24)
     json.dumps(told)
+
+
+def test_a_saved_model_is_shown_with_its_work(own_models: Path, session_cache: Cache):
+    folder = own_models / "tower_saved"
+    told = show(str(folder), session_cache)
+    assert (told["format"], told["name"], told["sha256"]) == (
+        "saved_model",
+        "tower_saved",
+        folder_sha256(folder),
+    )
+    assert (told["macs"], told["parameters"], told["precision"]) == (9, 12, "fp32")
+    assert told["macs_counted"] == {"MatMul": 1}
+    assert [one["shape"] for one in told["inputs"]] == [[None, SIDE, SIDE, 3]]
+    with pytest.raises(InputError, match="cannot be read as a SavedModel") as caught:
+        show(str(own_models / "bare_saved"), session_cache)
+    assert "model.export(FOLDER)" in caught.value.fix
+    with pytest.raises(InputError, match="can be shown") as caught:
+        show(str(own_models), session_cache)
+    assert "saved_model.pb" in caught.value.why
 
 
 def test_a_variant_that_is_not_prepared_says_how(tmp_path: Path):
