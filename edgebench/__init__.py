@@ -1,7 +1,7 @@
 """EdgeBench: which edge device, with which model, satisfies the requirements of this task?
 
 Importing this package loads no runtime, starts no process and reads no device. `edgebench.load(path)`
-gives a result folder as pandas frames.
+gives a result folder as pandas frames; `edgebench.load("latest")` the newest one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["Results", "__version__", "load"]
+
+
+def __dir__() -> list[str]:
+    """The public names, those that are loaded on first use among them."""
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> object:

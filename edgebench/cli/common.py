@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -193,7 +192,9 @@ def results_folder(text: str, output_dir: Path | None = None) -> Path:
 
 def _output_dir(flag: Path | None) -> Path:
     """Where results lie: by the flag, else by the environment, else in `results`."""
-    return flag or Path(os.environ.get("EDGEBENCH_OUTPUT_DIR") or "results")
+    from edgebench.store.find import default_output_dir
+
+    return flag or default_output_dir()
 
 
 def print_json(judged: Judged) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,11 @@ from edgebench.store.reading import read_experiment, read_run, read_sessions
 from edgebench.store.records import ExperimentRecord
 
 LATEST = "latest"
+
+
+def default_output_dir() -> Path:
+    """Where results lie unless somebody says otherwise: EDGEBENCH_OUTPUT_DIR, else ./results."""
+    return Path(os.environ.get("EDGEBENCH_OUTPUT_DIR") or "results")
 
 
 def resolve_results(text: str, output_dir: Path) -> Path:

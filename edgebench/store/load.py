@@ -11,6 +11,7 @@ import pandas as pd
 
 from edgebench.errors import StoredResultError
 from edgebench.store import layout
+from edgebench.store.find import default_output_dir, resolve_results
 from edgebench.store.frames import Source, read_frame
 from edgebench.store.reading import read_bounded, read_experiment, read_run, read_sessions
 from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord
@@ -66,10 +67,11 @@ class Results:
     def trials(self) -> pd.DataFrame:
         """One row a planned trial.
 
-        key, target, device, variant, depth_multiplier, precision, batch, status (planned, unsupported),
-        reason, artifact_bytes, artifact_sha256, sessions_ok, sessions_failed, sessions_interrupted.
+        key, target, device, variant, depth_multiplier, precision, batch, status (done, partial, failed,
+        unsupported, not_run), reason (why it could not be measured), artifact_bytes, artifact_sha256,
+        sessions_ok, sessions_failed, sessions_interrupted.
         """
-        return trial_frame(self.experiment, self._records)
+        return trial_frame(self.experiment, self._records, self.run)
 
     @cached_property
     def sessions(self) -> pd.DataFrame:
@@ -144,8 +146,13 @@ class Results:
 def load(path: str | Path) -> Results:
     """The experiment in a result folder; reads experiment.json only.
 
+    As for the commands, `latest` is the newest result, and a bare name is looked for among the results: in
+    the folder that EDGEBENCH_OUTPUT_DIR names, else ./results.
+
     StoredResultError, with its fix, when there is no such folder, when it is not an EdgeBench result, or
     when experiment.json is truncated, damaged or of a newer version.
     """
     folder = Path(path)
+    if len(folder.parts) == 1:
+        folder = resolve_results(str(path), default_output_dir())
     return Results(folder, read_experiment(folder))

@@ -7,14 +7,21 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from edgebench.store.records import ExperimentRecord, SessionRecord, SessionStatus
+from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord, SessionStatus, TrialRecord
 
 _INT64_MAX = 2**63 - 1
 _STATUSES = pd.Index(get_args(SessionStatus), dtype="str")
 
 
-def trial_frame(experiment: ExperimentRecord, records: Mapping[str, Sequence[SessionRecord]]) -> pd.DataFrame:
-    """One row a planned trial, with how many of its sessions ended how."""
+def trial_frame(
+    experiment: ExperimentRecord,
+    records: Mapping[str, Sequence[SessionRecord]],
+    run: RunRecord | None = None,
+) -> pd.DataFrame:
+    """One row a planned trial: how far it came, and how many of its sessions ended how.
+
+    `run` is how the last run of the experiment ended: it says whether a rule has ended the trials.
+    """
     devices = {target.name: target.device for target in experiment.targets}
     trials = experiment.trials
     statuses = {trial.key: [one.status for one in records.get(trial.key, ())] for trial in trials}
@@ -32,7 +39,7 @@ def trial_frame(experiment: ExperimentRecord, records: Mapping[str, Sequence[Ses
         "depth_multiplier": _floats([trial.depth_multiplier for trial in trials]),
         "precision": _texts([trial.precision for trial in trials]),
         "batch": _ints([trial.batch for trial in trials]),
-        "status": _texts([trial.status for trial in trials]),
+        "status": _texts([_progress(experiment, trial, statuses[trial.key], run) for trial in trials]),
         "reason": _texts([trial.reason for trial in trials]),
         "artifact_bytes": _ints([trial.artifact_bytes for trial in trials]),
         "artifact_sha256": _texts([trial.artifact_sha256 for trial in trials]),
@@ -41,6 +48,24 @@ def trial_frame(experiment: ExperimentRecord, records: Mapping[str, Sequence[Ses
         "sessions_interrupted": pd.Series(interrupted, dtype="int64"),
     }
     return pd.DataFrame(columns)
+
+
+def _progress(
+    experiment: ExperimentRecord, trial: TrialRecord, statuses: Sequence[SessionStatus], run: RunRecord | None
+) -> str:
+    """How far a trial came: done, partial, failed, unsupported or not_run."""
+    if trial.status != "planned":
+        return trial.status
+    ok = statuses.count("ok")
+    ruled = experiment.target_ci is not None or experiment.decide
+    over = run is not None and run.ended in ("complete", "time")
+    # A trial that was given up ends with a session that failed.
+    by_rule = ruled and over and ok >= experiment.min_sessions and statuses[-1] == "ok"
+    if ok >= experiment.sessions or by_rule:
+        return "done"
+    if ok:
+        return "partial"
+    return "failed" if any(status != "interrupted" for status in statuses) else "not_run"
 
 
 def session_frame(keys: list[str], records: Mapping[str, Sequence[SessionRecord]]) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -61,17 +62,27 @@ def test_it_runs_on_a_whole_result(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_it_runs_on_the_replayed_demo(
     tmp_path: Path, session_cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = replay(session_cache, tmp_path, "demo", depth=[0.25], precision=["int8"], name="demo")
+    result = replay(
+        session_cache, tmp_path, "demo", depth=[0.25], precision=["int8"], name="demo", period=0.5
+    )
     done = execute(result.path, tmp_path, monkeypatch)
     text = said(done)
     assert "demo: 1 trials, 3 sessions of 3 passes" in text
     assert "20 x 20 patches" in text
+    assert "infer_ms" in text and "lateness" not in text and "due" not in text
     assert pictures(done) == 3
 
 
-def test_it_runs_where_figures_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_on_own_models_whose_figures_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = made.made_experiment(tmp_path, sessions=1, images=0, not_run=[made.QUARTER[0]])
+    record = json.loads((result / "experiment.json").read_text())
+    for trial in record["trials"]:
+        trial |= {"variant": f"tower-{trial['precision']}", "depth_multiplier": None, "class_names": ["cat"]}
+    (result / "experiment.json").write_text(json.dumps(record))
     done = execute(result, tmp_path, monkeypatch)
+    assert "tower" in said(done)
     assert "3 trials, 1 sessions" in said(done)
     assert pictures(done) == 3
 

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import edgebench
+from edgebench.errors import StoredResultError
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.load import Results
 from edgebench.store.records import (
@@ -15,8 +16,10 @@ from edgebench.store.records import (
     PASS_COLUMNS,
     PREDICTION_COLUMNS,
     PROBE_COLUMNS,
+    RunRecord,
     SessionTables,
 )
+from edgebench.store.rows import trial_frame
 from tests.made import QUARTER, key_of, made_experiment
 
 OK, ONCE, FAILED = (key_of(variant) for variant in QUARTER)
@@ -38,7 +41,7 @@ def test_trials_are_the_plan_with_what_came_of_it(results):
     assert trials["sessions_ok"].tolist() == [3, 2, 0, 0]
     assert trials["sessions_failed"].tolist() == [0, 1, 3, 0]
     assert trials["sessions_interrupted"].tolist() == [0, 0, 0, 0]
-    assert trials["status"].tolist() == ["planned"] * 3 + ["unsupported"]
+    assert trials["status"].tolist() == ["done", "partial", "failed", "unsupported"]
     assert trials.loc[OK, "artifact_bytes"] == 1_000_000
     assert pd.isna(trials["artifact_bytes"].iloc[3])
     assert trials.loc[OK, "device"] == "cpu"
@@ -210,3 +213,37 @@ def test_importing_edgebench_stays_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("ended", "statuses", "progress"),
+    [
+        ("complete", ["ok"] * 3, "done"),
+        ("time", ["ok"] * 3, "done"),
+        (None, ["ok"] * 3, "partial"),
+        ("complete", ["ok"] * 2, "partial"),
+        ("complete", ["ok"] * 3 + ["crash"] * 2, "partial"),
+        ("interrupted", ["interrupted"], "not_run"),
+        ("interrupted", [], "not_run"),
+        ("complete", ["crash", "crash"], "failed"),
+    ],
+)
+def test_a_trial_that_a_rule_ended_is_done(results, ended, statuses, progress):
+    session = results.session_records(OK)[0]
+    records = [session.model_copy(update={"n": n, "status": status}) for n, status in enumerate(statuses)]
+    adaptive = results.experiment.model_copy(update={"sessions": 30, "target_ci": 0.01})
+    run = RunRecord(started_utc="2025-03-01T12:00:00Z", ended=ended)
+    frame = trial_frame(adaptive, {OK: records}, run).set_index("key")
+    assert frame.loc[OK, "status"] == progress
+
+
+def test_the_newest_and_a_name_are_found_as_the_commands_find_them(made, monkeypatch):
+    monkeypatch.setenv("EDGEBENCH_OUTPUT_DIR", str(made.parent))
+    assert edgebench.load("latest").path == edgebench.load("made").path == made
+    monkeypatch.setenv("EDGEBENCH_OUTPUT_DIR", str(made / "trials"))
+    with pytest.raises(StoredResultError, match="nothing was measured yet"):
+        edgebench.load("latest")
+
+
+def test_the_package_lists_its_public_names():
+    assert {"Results", "__version__", "load"} <= set(dir(edgebench))
