@@ -149,7 +149,7 @@ def _fault(fault: ErrorDetails) -> tuple[str, str]:
     if kind in _BOUNDS:
         word, bound = _BOUNDS[kind]
         limit = f"{word} {float(context[bound]):g}"
-        return f"{value} is not {limit}", f"write a number {limit}"
+        return f"{value} is not {limit}", f"write a number that is {limit}"
     if kind in _LENGTHS:
         word, bound, noun, nouns = _LENGTHS[kind]
         length = context[bound]

@@ -91,7 +91,9 @@ TargetsFileOption = Annotated[
 HostOption = Annotated[
     str | None,
     typer.Option(
-        "--host", metavar="USER@BOARD[:PORT]", help="Where --device is, by SSH. Default: this machine"
+        "--host",
+        metavar="ADDRESS",
+        help="Where --device is, by SSH: USER@BOARD[:PORT]. Default: this machine",
     ),
 ]
 PythonOption = Annotated[

@@ -24,6 +24,7 @@ from edgebench.cli import (
     show,
     targets,
 )
+from edgebench.cli.panels import PanelledCommand
 from edgebench.errors import EXIT_ERROR, UsageError
 
 app = typer.Typer(
@@ -36,7 +37,7 @@ app = typer.Typer(
     help="The same models on the same images on every edge device, judged against your requirements.",
     epilog="Begin with: edgebench run --device cpu --profile disco-realtime --quick",
 )
-app.command("run")(run.run)
+app.command("run", cls=PanelledCommand)(run.run)
 app.command("show")(show.show)
 app.command("fit")(fit.fit)
 app.command("report")(report.report)

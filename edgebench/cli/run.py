@@ -36,8 +36,6 @@ from edgebench.cli.model_options import (
     WidthOption,
 )
 
-_HOW_LONG = "How much is measured"
-
 
 def run(
     device: DeviceOption = None,
@@ -51,7 +49,7 @@ def run(
     model: ModelOption = None,
     width: WidthOption = None,
     depth: Annotated[
-        list[float] | None,
+        list[str] | None,
         typer.Option(
             "--depth", metavar="A", help="Depth multiplier: 0.25, 0.5 or 1.0. Repeatable. Default: all"
         ),
@@ -63,7 +61,7 @@ def run(
         ),
     ] = None,
     batch: Annotated[
-        list[int] | None,
+        list[str] | None,
         typer.Option("--batch", metavar="N", help="Patches in one inference. Repeatable. Default: 1"),
     ] = None,
     profile: ProfileOption = None,
@@ -81,7 +79,7 @@ def run(
         ),
     ] = None,
     stride: Annotated[
-        int | None,
+        str | None,
         typer.Option("--stride", metavar="N", help="Pixels from patch to patch. Default: side by side"),
     ] = None,
     whole: Annotated[
@@ -115,12 +113,11 @@ def run(
         ),
     ] = None,
     sessions: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--sessions",
             metavar="N",
             help="Fresh processes a trial. Default: 5; with --target-ci or --decide at most so many, and 30",
-            rich_help_panel=_HOW_LONG,
         ),
     ] = None,
     target_ci: Annotated[
@@ -129,7 +126,6 @@ def run(
             "--target-ci",
             metavar="SHARE",
             help="End a trial when the half-width of image_s' 95 % interval is so small: 1% or 0.01",
-            rich_help_panel=_HOW_LONG,
         ),
     ] = None,
     decide: Annotated[
@@ -139,7 +135,6 @@ def run(
             help="End a trial when every verdict of the --profile is settled. "
             "With --target-ci whichever comes first",
             show_default=False,
-            rich_help_panel=_HOW_LONG,
         ),
     ] = None,
     max_time: Annotated[
@@ -148,43 +143,38 @@ def run(
             "--max-time",
             metavar="TIME",
             help="Start no session after so much measuring: 30m, 90s, 1h30m, or a number of seconds",
-            rich_help_panel=_HOW_LONG,
         ),
     ] = None,
     passes: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--passes",
             metavar="N",
             help="Steady passes a session. Default: 10",
-            rich_help_panel=_HOW_LONG,
         ),
     ] = None,
     period: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             "--period",
             metavar="S",
             help="A scene every S seconds, as a camera delivers. Default: back to back",
-            rich_help_panel=_HOW_LONG,
         ),
     ] = None,
     sustained: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             "--sustained",
             metavar="MIN",
             help="Steady passes for MIN minutes a session, in place of --passes",
-            rich_help_panel=_HOW_LONG,
         ),
     ] = None,
     retries: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--retries",
             metavar="N",
             help="How often a failed session is repeated. Default: 1",
-            rich_help_panel=_HOW_LONG,
         ),
     ] = None,
     quick: Annotated[
@@ -193,7 +183,6 @@ def run(
             "--quick",
             help="--sessions 3 --passes 3, where these flags, --target-ci, --decide and --sustained leave "
             "them open",
-            rich_help_panel=_HOW_LONG,
         ),
     ] = False,
     output_dir: OutputDirOption = None,
@@ -202,7 +191,7 @@ def run(
         typer.Option("--name", metavar="NAME", help="Name of the result folder. Default: the time"),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Seed of the order of sessions. Default: 7")
+        str | None, typer.Option("--seed", metavar="N", help="Seed of the order of sessions. Default: 7")
     ] = None,
     set_: Annotated[
         list[str] | None,

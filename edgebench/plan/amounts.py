@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from edgebench.suggest import short
+
 _SHARE = re.compile(r"(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]+)?)\s*(?P<percent>%?)", re.IGNORECASE)
 _PART = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>d|h|min|m|s)", re.IGNORECASE)
 _SECONDS = {"d": 86_400.0, "h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0}
@@ -18,7 +20,7 @@ def share(value: object) -> object:
         return value
     found = _SHARE.fullmatch(value.strip())
     if found is None:
-        raise ValueError("write a share of the value, such as 1% or 0.01")
+        raise ValueError(f"{short(value)} is no share: write it such as 1% or 0.01")
     number = float(found["number"])
     return number / 100 if found["percent"] else number
 
@@ -37,7 +39,9 @@ def duration_s(value: object) -> object:
         pass
     parts = list(_PART.finditer(text))
     if not parts or "".join(part[0] for part in parts) != text:
-        raise ValueError("write a duration such as 30m, 90s, 2h or 1h30m; a plain number is seconds")
+        raise ValueError(
+            f"{short(value)} is no duration: write it such as 30m, 90s or 1h30m; a plain number is seconds"
+        )
     return sum(float(part["number"]) * _SECONDS[part["unit"].lower()] for part in parts)
 
 

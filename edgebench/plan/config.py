@@ -23,7 +23,7 @@ from pydantic import (
 
 from edgebench.errors import UsageError
 from edgebench.plan.amounts import duration_s, share
-from edgebench.refusals import refusal
+from edgebench.refusals import problem, refusal
 from edgebench.suggest import choose
 
 PROJECT_FILE = "edgebench.toml"
@@ -92,13 +92,9 @@ class RunConfig(BaseModel):
     whole: bool = False
     images: Path | None = None
     sessions: int = Field(5, ge=1, le=1000)  # at most so many with target_ci or decide
-    target_ci: Annotated[float | None, BeforeValidator(share)] = Field(
-        None, gt=0, lt=1, allow_inf_nan=False
-    )  # half-width of image_s' interval as a share of its value
+    target_ci: Annotated[float | None, BeforeValidator(share)] = None  # half-width of image_s, as its share
     decide: bool = False
-    max_time: Annotated[float | None, BeforeValidator(duration_s)] = Field(
-        None, gt=0, le=31_536_000, allow_inf_nan=False
-    )  # seconds
+    max_time: Annotated[float | None, BeforeValidator(duration_s)] = None  # seconds
     passes: int = Field(10, ge=1, le=100_000)
     period: float | None = Field(None, gt=0, le=86_400, allow_inf_nan=False)  # seconds
     sustained: float | None = Field(None, gt=0, le=10_080, allow_inf_nan=False)  # minutes
@@ -126,11 +122,31 @@ class RunConfig(BaseModel):
                 raise ValueError(f"a number is out of range ({least:g} to 1e+09)")
         return value
 
+    @field_validator("target_ci")
+    @classmethod
+    def _part_of_the_value(cls, value: float | None) -> float | None:
+        if value is not None and not 0 < value < 1:
+            fix = "write a share above 0% and below 100%, such as 1% or 0.01"
+            raise problem(f"{100 * value:g}% is out of range", fix)
+        return value
+
+    @field_validator("max_time")
+    @classmethod
+    def _up_to_a_year(cls, value: float | None) -> float | None:
+        if value is not None and not 0 < value <= 31_536_000:
+            raise problem(
+                f"{value:g} s is out of range", "write more than 0, at most 365d, such as 30m or 1h30m"
+            )
+        return value
+
     @field_validator("batch")
     @classmethod
     def _batch_in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if not all(1 <= batch <= 1024 for batch in value):
-            raise ValueError("a batch is 1 to 1024 patches")
+            raise problem(
+                f"a batch of {next(batch for batch in value if not 1 <= batch <= 1024)} patches is none",
+                "write 1 to 1024",
+            )
         return value or (1,)
 
     @property
@@ -207,7 +223,7 @@ def resolve(
         setting, *rest = refused.place or ("the configuration",)
         name = str(setting)
         raise UsageError(
-            replace(refused, place=(name.replace("_", "-"), *rest)).sentence(),
+            replace(refused, place=(_as_written(name, origins.get(name, "")), *rest)).sentence(),
             why=f"it came from the {origins.get(name, 'configuration')}",
             fix="; ".join(part for part in (refused.fix, "see `edgebench run --help`") if part),
         ) from error
@@ -216,6 +232,13 @@ def resolve(
     if config.sustained is not None:
         origins["passes"] = "not used with sustained"
     return Resolved(config, origins)
+
+
+def _as_written(name: str, origin: str) -> str:
+    """A setting under the name that its source has for it."""
+    if origin == "environment":
+        return f"EDGEBENCH_{name.upper()}"
+    return f"--{name.replace('_', '-')}" if origin == "flag" else name
 
 
 def _of_quick(typed: Mapping[str, Any]) -> dict[str, int]:

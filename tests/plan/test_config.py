@@ -83,16 +83,34 @@ def test_one_source_says_either_passes_or_sustained(sources, origin):
 @pytest.mark.parametrize(
     ("flags", "word"),
     [
-        ({"sessions": 0}, "sessions"),
-        ({"passes": "many"}, "passes"),
-        ({"batch": [0]}, "batch"),
-        ({"seed": -1}, "seed"),
+        ({"sessions": "0"}, "^--sessions: '0' is not at least 1"),
+        ({"passes": "many"}, "^--passes: 'many' is not a whole number"),
+        ({"batch": ["8", "0"]}, "^--batch: a batch of 0 patches is none"),
+        ({"seed": "-1"}, "^--seed: '-1' is not at least 0"),
+        ({"depth": ["0.5", "x"]}, "^--depth, second number: 'x' is not a number"),
+        ({"period": "nan"}, "^--period: 'nan' is not a finite number"),
+        ({"max_time": "0"}, "^--max-time: 0 s is out of range"),
+        ({"max_time": "soon"}, "^--max-time: 'soon' is no duration"),
+        ({"target_ci": "200%"}, "^--target-ci: 200% is out of range"),
     ],
 )
-def test_a_bad_value_is_a_usage_error_that_names_the_setting(flags, word):
+def test_a_bad_value_is_a_usage_error_that_names_flag_value_and_what_would_do(flags, word):
     with pytest.raises(UsageError, match=word) as caught:
         resolve(flags)
     assert "flag" in caught.value.why
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("sources", "name"),
+    [
+        ({"env": {"EDGEBENCH_MAX_TIME": "0"}}, "^EDGEBENCH_MAX_TIME: "),
+        ({"project": {"max_time": 0}}, "^max_time: "),
+    ],
+)
+def test_a_bad_value_is_named_as_its_source_names_it(sources, name):
+    with pytest.raises(UsageError, match=name):
+        resolve({}, **sources)
 
 
 def test_an_unknown_setting_of_a_file_is_named_with_the_known_ones():
@@ -187,7 +205,7 @@ def test_rules_come_from_every_source():
     ],
 )
 def test_rules_that_cannot_be_are_usage_errors(name, value):
-    with pytest.raises(UsageError, match=name.replace("_", "-")):
+    with pytest.raises(UsageError, match=f"^--{name.replace('_', '-')}"):
         resolve({name: value})
 
 

@@ -1,0 +1,27 @@
+"""The help of `edgebench run`: every option in a panel, readable at 80 columns."""
+
+import pytest
+from typer.testing import CliRunner
+
+from edgebench.cli.main import app
+from edgebench.cli.panels import PANELS
+
+
+@pytest.fixture(scope="module")
+def help_text():
+    done = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "80", "NO_COLOR": "1"})
+    assert done.exit_code == 0, done.exception
+    return done.stdout
+
+
+def test_each_panel_has_room_for_its_help(help_text):
+    assert all(panel in help_text for panel in PANELS)
+    lines = help_text.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    # One column of narrow help made twice as many.
+    assert len(lines) < 170
+
+
+def test_flags_have_no_word_for_their_type(help_text):
+    assert "--quick" in help_text
+    assert "bool" not in help_text
