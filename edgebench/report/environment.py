@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 from typing import Any
@@ -16,6 +16,7 @@ from edgebench.store.load import Results
 from edgebench.store.records import ExperimentRecord
 
 _MAX_ROWS = 80
+_UNKNOWN = "not known"
 _OF_COMPILERS = ("compiler", "operations")
 
 
@@ -27,12 +28,20 @@ class Facts:
     rows: tuple[tuple[str, str], ...]
 
 
+def _gathered(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The rows, those of which nothing is known as one at the end."""
+    rows = list(rows)
+    unknown = [name for name, text in rows if text == _UNKNOWN]
+    known = [(name, text) for name, text in rows if text != _UNKNOWN]
+    return (*known, *([(_UNKNOWN, ", ".join(unknown))] if unknown else []))
+
+
 def environment(results: Results) -> list[Facts]:
     """The experiment, the host, and each target with its board and runtime as its sessions found them."""
     record = exported(results.experiment)
     groups = [
         Facts("Experiment", tuple(_experiment(record))),
-        Facts("Host", tuple(flat(record.host))),
+        Facts("Host", _gathered(flat(record.host))),
     ]
     for target in record.targets:
         declared = target.model_dump(mode="json", exclude_defaults=True)
@@ -50,7 +59,7 @@ def environment(results: Results) -> list[Facts]:
             for part, facts in found.items()
             for name, values in facts.items()
         ]
-        groups.append(Facts(f"Target {words.plain(target.name, 80)}", tuple(rows[: 2 * _MAX_ROWS])))
+        groups.append(Facts(f"Target {words.plain(target.name, 80)}", _gathered(rows[: 2 * _MAX_ROWS])))
     groups.append(Facts("Compiled models", tuple(_compiled(record))[:_MAX_ROWS]))
     checks = tuple(
         (
@@ -117,7 +126,7 @@ def _flat(value: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[s
         if isinstance(item, Mapping) and depth < 5:
             yield from _flat(item, name, depth + 1)
         elif item is None:
-            yield name, "not known"
+            yield name, _UNKNOWN
         elif isinstance(item, bool):
             yield name, "yes" if item else "no"
         elif isinstance(item, int) and str(key).endswith("_bytes"):
@@ -170,17 +179,25 @@ def _experiment(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
             f"{words.plain(images.name)}, {images.n} {'labelled' if images.labelled else 'unlabelled'}",
         )
         yield "images SHA-256", words.plain(images.sha256)
-    for name, setting in list(record.config.items())[:_MAX_ROWS]:
-        yield (
-            words.plain(name, 80),
-            words.plain(f"{_setting(setting.get('value'))} ({setting.get('origin', 'origin not kept')})"),
-        )
+    settings = list(record.config.items())[:_MAX_ROWS]
+    for name, setting in settings:
+        if not _absent(setting):
+            yield (
+                words.plain(name, 80),
+                words.plain(f"{_setting(setting['value'])} ({setting.get('origin', 'origin not kept')})"),
+            )
+    absent = [words.plain(name, 80) for name, setting in settings if _absent(setting)]
+    if absent:
+        yield "not given", ", ".join(absent)
+
+
+def _absent(setting: Mapping[str, Any]) -> bool:
+    """Whether nobody gave a value, and there is no default."""
+    return setting.get("value") is None or setting["value"] == []
 
 
 def _setting(value: object) -> str:
     """A setting as a person would write it."""
-    if value is None or value == []:
-        return "not given"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 from matplotlib.artist import Artist
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 from edgebench.fit.types import Interval, TrialSummary
 from edgebench.report import drawing, words
 
+_PANEL_TITLE = 28  # characters of a target's name in a line above its panel
 _LONGEST_TICK = 32  # characters of a model's name under its place
 _TICK_CHARACTERS = 70  # in all that stand beside each other; more are turned
 _NEAR = 3.0  # a limit further than this factor from every figure would flatten them: the caption has it
@@ -184,6 +186,7 @@ def stages(summaries: Sequence[TrialSummary]) -> Figure:
     colours = known | {name: others[number % len(others)] for number, name in enumerate(free)}
     labels = words.labels(shown)
     longest = max((len(group) for group in panels.values()), default=1)
+    totals = [sum(one.stages_ms.values()) for group in panels.values() for one in group[:60]]
     with drawing.style():
         figure, all_axes = drawing.grid(max(1, len(panels)), height=1.2 + 0.27 * min(longest, 60))
         for axes, (target, group) in zip(all_axes, panels.items(), strict=False):
@@ -202,7 +205,7 @@ def stages(summaries: Sequence[TrialSummary]) -> Figure:
             axes.set_yticks(range(len(group)), [drawing.label(labels[one.key]) for one in group])
             axes.set_ylim(len(group) - 0.4, -0.6)
             axes.grid(visible=False, axis="y")
-            drawing.scale_axis(axes, "x", left, log=False)
+            drawing.scale_axis(axes, "x", totals, log=False)  # one for all targets: bars are compared
             axes.set_xlabel("milliseconds a patch")
             title_panel(axes, target, panels)
         shared_legend(figure, all_axes, "stage")
@@ -263,7 +266,7 @@ def _points(
 def title_panel(axes: Axes, target: str, panels: Mapping[str, object]) -> None:
     """The target above its panel, where there is more than one."""
     if len(panels) > 1:
-        axes.set_title(drawing.label(target), loc="left")
+        axes.set_title("\n".join(textwrap.wrap(drawing.label(target), _PANEL_TITLE)), loc="left")
 
 
 def shared_legend(figure: Figure, all_axes: Sequence[Axes], title: str) -> None:

@@ -47,15 +47,26 @@ class Shared:
     margins: tuple[float, float] | None
     unit: str
 
-    def sentence(self) -> str:
-        """The group in one sentence, for below a table."""
+    @property
+    def which(self) -> str:
+        """`for all 9 trials`, `for 4 of 9 trials`."""
         count = len(self.trials)
         everyone = {1: "the one trial", 2: "both trials"}.get(self.of, f"all {self.of} trials")
-        which = everyone if count == self.of else f"{count} of {self.of} trials"
-        text = f"{self.requirement}: {self.word} for {which}"
-        if self.margins is not None:
-            low, high = (words.signed(margin) for margin in self.margins)
-            text += f", margin {low}{self.unit}" + (f" to {high}{self.unit}" if low != high else "")
+        return f"for {everyone if count == self.of else f'{count} of {self.of} trials'}"
+
+    @property
+    def margin(self) -> str:
+        """`margin +1.50 W to +1.70 W`; empty where there is none."""
+        if self.margins is None:
+            return ""
+        low, high = (words.signed(margin) for margin in self.margins)
+        return f"margin {low}{self.unit}" + (f" to {high}{self.unit}" if low != high else "")
+
+    def sentence(self) -> str:
+        """The group in one sentence, for below a table."""
+        text = f"{self.requirement}: {self.word} {self.which}"
+        if self.margin:
+            text += f", {self.margin}"
         return f"{text}: {self.reason}" if self.reason else text
 
 
@@ -83,22 +94,39 @@ def _shared(requirement: str, word: Word, group: Sequence[Verdict], of: int) -> 
         profiles=tuple(dict.fromkeys(verdict.profile for verdict in group)),
         trials=tuple(dict.fromkeys(verdict.trial for verdict in group)),
         of=of,
-        reason=_in_common([words.plain(verdict.reason) for verdict in group if verdict.reason]),
+        reason=_in_common(word, [words.plain(verdict.reason) for verdict in group if verdict.reason]),
         margins=(min(margins), max(margins)) if margins else None,
         unit=words.unit(group[0]),
     )
 
 
-def _in_common(reasons: Sequence[str]) -> str:
-    """The clauses, apart by semicolons, that all reasons hold; the commonest reason where there is none."""
+def _in_common(word: Word, reasons: Sequence[str]) -> str:
+    """The clauses, apart by semicolons, that all reasons hold; the commonest reason where there is none.
+
+    What a pass or a fail rests on stands before its caveats, and is never cut to them: where it differs in
+    a figure alone, the figure is left out.
+    """
     counts = Counter(reasons)
     if len(counts) < 2:
         return next(iter(counts), "")
     first, *others = (reason.split("; ") for reason in counts)
     same = [clause for clause in first if all(clause in other for other in others)]
+    if word in ("pass", "fail") and first[0] not in same and same:
+        same.insert(0, _alike([first[0], *(other[0] for other in others)]))
     if same:
         return "; ".join(same)
     return f"{counts.most_common(1)[0][0]} (and {words.counted(len(counts) - 1, 'other reason')})"
+
+
+def _alike(clauses: Sequence[str]) -> str:
+    """The words that clauses begin and end with alike, around an ellipsis."""
+    split = [clause.split(" ") for clause in clauses]
+    shortest = min(map(len, split))
+    begin = next((n for n in range(shortest) if len({one[n] for one in split}) > 1), shortest)
+    room = shortest - begin
+    end = next((n for n in range(room) if len({one[-1 - n] for one in split}) > 1), room)
+    first = split[0]
+    return " ".join([*first[:begin], "…", *first[len(first) - end :]])
 
 
 def of_measured(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary]) -> list[Verdict]:

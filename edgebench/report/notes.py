@@ -55,6 +55,11 @@ class Trials:
             {one.key: words.plain(one.target, 60) for one in summaries},
         )
 
+    def only(self, keys: Collection[str]) -> Trials:
+        """Those of these keys."""
+        names = {key: name for key, name in self.names.items() if key in keys}
+        return Trials(names, {key: self.targets.get(key, "") for key in names})
+
     def several(self, keys: Sequence[str]) -> str:
         """`0.25 int8`, `all 9 trials`, `all 3 trials of nano`, `12 of 18 trials (a, b, c and 9 more)`."""
         return self._several(keys)[0]

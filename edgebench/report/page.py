@@ -130,12 +130,9 @@ def _cards(
                 "title": words.plain(profile, 80) + (f": {words.plain(title, 120)}" if title else ""),
                 "headline": _headline(by_word),
                 "counts": [(len(who), word) for word, who in by_word.items() if who],
-                "lines": [
-                    one.sentence()
-                    for one in judged.shared(
-                        [one for one in judged.of_measured(verdicts, summaries) if one.profile == profile]
-                    )
-                ],
+                "lines": judged.shared(
+                    [one for one in judged.of_measured(verdicts, summaries) if one.profile == profile]
+                ),
             }
         )
     return cards

@@ -9,6 +9,7 @@ from edgebench.fit.types import Interval, TrialSummary, Verdict
 from edgebench.fit.verdict import Overall
 from edgebench.report import judged, words
 from edgebench.report.document import reasons
+from edgebench.report.notes import Trials
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under columns; the first cell of a row names it."""
+    """Rows of text under columns; the first cell of a row names it.
+
+    `trials` has, for each row, the names of all its trials where the first cell counts them; else nothing.
+    """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""
+    trials: tuple[str, ...] = ()
 
 
 def trial_names(summaries: Sequence[TrialSummary]) -> dict[str, str]:
@@ -64,14 +69,14 @@ def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict
             if verdict.trial not in measured:
                 cells = ("every one", *[words.MISSING] * 4, verdict.verdict, words.plain(verdict.reason))
             who = groups.setdefault(cells, [])
-            name = names.get(verdict.trial, words.plain(verdict.trial, 16))
-            if name not in who:
-                who.append(name)
-        judged_trials = len({verdict.trial for verdict in verdicts if verdict.profile == profile})
-        rows = [
-            (_who(who, judged_trials), *cells)
-            for cells, who in sorted(groups.items(), key=lambda item: order.get(item[0][0], len(order)))
-        ]
+            if verdict.trial not in who:
+                who.append(verdict.trial)
+        trials = Trials(
+            {one.trial: names.get(one.trial, words.plain(one.trial, 16)) for one in verdicts},
+            {one.key: words.plain(one.target, 60) for one in summaries},
+        ).only({verdict.trial for verdict in verdicts if verdict.profile == profile})
+        grouped = sorted(groups.items(), key=lambda item: order.get(item[0][0], len(order)))
+        rows = [(trials.several(who), *cells) for cells, who in grouped]
         tables.append(
             Table(
                 words.plain(profile),
@@ -86,6 +91,10 @@ def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict
                     Column("reason", long=True),
                 ),
                 tuple(rows),
+                trials=tuple(
+                    ", ".join(trials.names[key] for key in who) if trials.unnamed(who) else ""
+                    for _, who in grouped
+                ),
             )
         )
     return tables
@@ -137,12 +146,6 @@ def without_empty(table: Table) -> Table:
         columns=tuple(table.columns[place] for place in kept),
         rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
     )
-
-
-def _who(who: Sequence[str], of: int) -> str:
-    if len(who) == 1:
-        return who[0]
-    return f"all {of} trials" if len(who) == of else f"{len(who)} trials" if len(who) > 3 else ", ".join(who)
 
 
 def latency(summaries: Sequence[TrialSummary], quantity: str) -> Table:

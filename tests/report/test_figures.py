@@ -205,3 +205,11 @@ def test_the_figure_is_by_depth_for_one_family_and_by_model_otherwise() -> None:
 def test_a_point_without_depth_bears_its_models_name() -> None:
     figure = figures.accuracy_against_latency([own("tower-1a2b3c4d-int8", "int8")])
     assert "tower-1a2b3c4d" in texts(figure)
+
+
+def test_the_bars_of_several_targets_have_one_axis() -> None:
+    slow = samples.summary(target="slow", key="s" * 16, stages_ms={"infer": 40.0})
+    figure = figures.stages([samples.summary(), slow])
+    limits = {axes.get_xlim() for axes in figure.axes}
+    assert len(figure.axes) == 2 and len(limits) == 1
+    assert next(iter(limits))[1] > 40

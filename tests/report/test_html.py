@@ -11,11 +11,12 @@ import pytest
 from edgebench.errors import StoredResultError
 from edgebench.fit.judgement import Judged
 from edgebench.fit.types import Ended, Verdict
+from edgebench.report.environment import environment
 from edgebench.report.html import render, write_report
 from edgebench.report.markdown import export_markdown
 from edgebench.report.page import texts
 from edgebench.report.spreadsheet import export_csv
-from edgebench.store.load import load
+from edgebench.store.load import Results, load
 from tests import made
 from tests.report import samples
 
@@ -253,3 +254,48 @@ def test_it_appears_whole_or_not_at_all(whole: Judged, tmp_path: Path) -> None:
     blocked.write_text("")
     with pytest.raises(StoredResultError, match="cannot be written"):
         write_report(whole.results, whole.summaries, whole.verdicts, blocked / "report.html")
+
+
+def test_a_card_shows_the_word_of_each_verdict(whole_text: str) -> None:
+    card = whole_text[whole_text.index('<section class="card">') : whole_text.index("</section>")]
+    assert re.search(
+        r'<li>image_s median ≤ [^<]*: <span class="v pass">pass</span> for all 9 trials, margin', card
+    )
+
+
+def test_every_cell_names_its_column_for_narrow_screens(whole_text: str) -> None:
+    [table] = re.findall(r'<table class="rows wide">.*?</table>', whole_text, re.DOTALL)[:1]
+    headings = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', table)
+    first = table[table.index("<tbody>") : table.index("</tr>", table.index("<tbody>"))]
+    assert re.findall(r'data-label="([^"]*)"', first) == headings[1:]
+
+
+def test_trials_that_a_row_counts_can_be_looked_up(whole: Judged) -> None:
+    some = [one.key for one in whole.summaries[:5]]
+    verdicts = [one for one in samples.verdicts(whole.summaries, ("p",)) if one.quantity == "mass_g"]
+    mixed = [replace(one, reason="another") if one.trial in some else one for one in verdicts]
+    page = render(whole.results, whole.summaries, mixed)
+    counted = "5 of 9 trials (0.25 fp32, 0.25 fp16, 0.25 int8 and 2 more)"
+    assert (
+        f"<summary>{counted}</summary>0.25 fp32, 0.25 fp16, 0.25 int8, 0.5 fp32, 0.5 fp16</details>" in page
+    )
+
+
+def test_settings_that_nobody_gave_are_one_row(whole: Judged) -> None:
+    settings = {
+        "depth": {"value": None, "origin": "default"},
+        "seed": {"value": 1, "origin": "flag"},
+        "meter": {"value": [], "origin": "default"},
+    }
+    record = whole.results.experiment.model_copy(update={"config": settings})
+    rows = dict(environment(Results(whole.results.path, record))[0].rows)
+    assert rows["not given"] == "depth, meter"
+    assert rows["seed"] == "1 (flag)" and "depth" not in rows
+
+
+def test_what_is_folded_is_printed(whole_text: str) -> None:
+    style = whole_text[: whole_text.index("</style>")]
+    assert (
+        "details::details-content { display: block; content-visibility: visible"
+        in style.split("@media print")[1]
+    )

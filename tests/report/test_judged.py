@@ -62,3 +62,12 @@ def test_trials_without_a_session_are_left_to_their_own_reason() -> None:
     summaries[0] = samples.without_figures(0.25, "fp32", "failed", "it crashed", key=summaries[0].key)
     kept = judged.of_measured(samples.verdicts(summaries), summaries)
     assert {verdict.trial for verdict in kept} == {one.key for one in summaries[1:]}
+
+
+def test_a_pass_is_not_cut_to_its_caveat() -> None:
+    def accuracy(trial: str, k: int) -> Verdict:
+        reason = f"the whole Wilson interval of {k} of 200 meets the limit; crops overlap"
+        return replace(power(trial, 0.01 * k, reason), quantity="accuracy", verdict="pass", unit="1")
+
+    [group] = judged.shared([accuracy("a", 190), accuracy("b", 186)])
+    assert group.reason == "the whole Wilson interval of … of 200 meets the limit; crops overlap"
