@@ -14,7 +14,7 @@ from edgebench.models.cache import Cache
 
 from . import prepare, trap
 from .bodies import BODIES
-from .checks import board_check, findings
+from .checks import board_check, findings, runtime_check
 
 
 class CoralOptions(BackendOptions):
@@ -77,8 +77,8 @@ class CoralBackend(AgentBackend):
         return findings(target)
 
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
-        """The Edge TPU and libedgetpu there, and the compiler here."""
-        return board_check(facts, target)
+        """The Edge TPU and libedgetpu there and whether the runtime fits it, and the compiler here."""
+        return runtime_check(facts, target) + board_check(facts, target)
 
     def explain(self, error: SessionError) -> SessionError | None:
         """A worker that died by a signal in libedgetpu: what that means, and which pairs work."""

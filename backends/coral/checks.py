@@ -17,10 +17,11 @@ from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import accelerator_finding, board_findings
 
 from . import compiler
-from .trap import ENVIRONMENT, PAIRS
+from .trap import ENVIRONMENT, HOW, PAIRS, misfit
 
 ASK_S = 60.0
 DELEGATE = "libedgetpu.so.1"
+RUNTIMES = ("tflite-runtime", "ai-edge-litert")  # in the order in which the runner takes them
 USB_IDS = ("1a6e:089a", "18d1:9302")
 BOOT_ID = USB_IDS[0]
 PACKAGE = (
@@ -49,7 +50,7 @@ print(json.dumps([name, str(getattr(found, "__version__", "unknown")), google, b
 def findings(target: Target) -> list[Finding]:
     """Of this machine, with the target's Python."""
     facts = board_facts()
-    found = [_runtime(target.launch.python or sys.executable)]
+    found = [_runtime(target.launch.python or sys.executable, target)]
     found += [
         accelerator_finding(one) for one in BoardFacts.of(facts).usb_accelerators or () if one.id in USB_IDS
     ]
@@ -64,7 +65,21 @@ def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
     return [_library(known, target, grave), *_edgetpu(known, grave), _compiler(target)]
 
 
-def _runtime(python: str) -> Finding:
+def runtime_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
+    """A warning where the runtime among a board's packages is none that Google's libedgetpu fits."""
+    packages = BoardFacts.of(facts).packages or {}
+    runtime = next((name for name in RUNTIMES if name in packages), None)
+    text = "" if runtime is None else _misfit(runtime, packages[runtime], target)
+    return [Finding("warning", "runtime", text, HOW)] if text else []
+
+
+def _misfit(name: str, version: str, target: Target) -> str:
+    # A library that the user names may have been built for that runtime; the processor needs none.
+    google = (target.options.get("delegate") or DELEGATE) == DELEGATE
+    return misfit(name, version) if google and not target.options.get("allow_cpu") else ""
+
+
+def _runtime(python: str, target: Target) -> Finding:
     """Asked in a process of its own: it never lives in the harness's."""
     try:
         asked = subprocess.run(
@@ -81,6 +96,8 @@ def _runtime(python: str) -> Finding:
     if other and not google:
         message = f"{name} {version}; the pycoral that is there is another program, and is passed by"
         return Finding("warning", "runtime", message, f"{python} -m pip uninstall pycoral")
+    if text := _misfit(name, version, target):
+        return Finding("warning", "runtime", text, HOW)
     text = f"pycoral, with {name} {version}" if google else f"{name} {version}"
     return Finding("ok", "runtime", f"{text} (whether it fits libedgetpu: {PAIRS})")
 

@@ -101,9 +101,7 @@ def load(path: str, options: Dict[str, Any]) -> "Union[Model, Tensors]":
     `options` are edgetpu, delegate, threads, allow_cpu, and perhaps `input_shapes`.
     """
     if _RUNTIME is None:
-        raise ImportError(
-            "no TFLite runtime here ({}): pip install tflite-runtime, or Google's pycoral".format(_WHY_NONE)
-        )
+        raise ImportError("no TFLite runtime here ({}), nor Google's pycoral".format(_WHY_NONE))
     return made_by(_RUNTIME, path, options, os.environ.get(ROOT, "/"))
 
 

@@ -16,6 +16,7 @@ LOADING = re.compile(
 )
 READY = "edgebench: the delegate is ready"
 
+NEWEST_THAT_FITS = (2, 11)
 PAIRS = (
     "Google's libedgetpu 16.0 works with TFLite up to about 2.11 (tflite-runtime 2.11.0 on Python 3.7 to "
     "3.9, or Google's pycoral 2.0 with its own tflite-runtime 2.5); newer runtimes need a libedgetpu that "
@@ -31,6 +32,17 @@ HOW = (
     f"on the board, with its Python 3.7, 3.8 or 3.9: `{ENVIRONMENT[0]}`, then add {ENVIRONMENT[1]}; or "
     "install the libedgetpu that was built for the runtime that is there"
 )
+
+
+def misfit(name: str, version: str) -> str:
+    """What is to be said of a runtime that Google's libedgetpu most likely does not fit; nothing of others.
+
+    A tflite-runtime that does not tell its version is one of the others.
+    """
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
+    if name == "tflite-runtime" and (len(numbers) < 2 or numbers <= NEWEST_THAT_FITS):
+        return ""
+    return f"{name} {version}, and {PAIRS}"
 
 
 def explain(error: SessionError) -> SessionError | None:

@@ -52,7 +52,7 @@ def _interpreter(runtime: Runtime, path: str, threads: int, kernels: str) -> Any
 def load(path: str, options: Dict[str, Any]) -> "Union[Model, Tensors]":
     """Read a .tflite file; `options` are threads, kernels, and perhaps `input_shapes`."""
     if _RUNTIME is None:
-        raise ImportError("no LiteRT runtime here ({}): pip install ai-edge-litert".format(_WHY_NONE))
+        raise ImportError("no LiteRT runtime here ({})".format(_WHY_NONE))
     return made_by(_RUNTIME, path, options)
 
 

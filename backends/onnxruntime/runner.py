@@ -209,5 +209,5 @@ def _bind(bind: Any, name: str, array: "NDArray[Any]") -> None:
 def load(path: str, options: Dict[str, Any]) -> Model:
     """Read an .onnx file; `options` are those of the backend."""
     if _RUNTIME is None:
-        raise ImportError("no ONNX Runtime here ({}): pip install onnxruntime".format(_WHY_NONE))
+        raise ImportError("no ONNX Runtime here ({})".format(_WHY_NONE))
     return Model(_RUNTIME, path, options)

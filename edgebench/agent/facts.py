@@ -9,6 +9,7 @@ import platform
 import pwd
 import struct
 import sys
+import sysconfig
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from . import hardware
@@ -138,6 +139,12 @@ def _usable(root: str) -> List[int]:
     return sorted(os.sched_getaffinity(0))
 
 
+def _managed(root: str) -> bool:
+    """Whether pip refuses to install into this Python (PEP 668); a virtual environment takes packages."""
+    mark = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+    return sys.prefix == sys.base_prefix and os.path.exists(mark)
+
+
 FINDERS: Dict[str, Callable[[str], Any]] = {
     "board": _board,
     "soc": hardware.soc,
@@ -155,6 +162,7 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "python": lambda root: platform.python_version(),
     "python_bits": lambda root: struct.calcsize("P") * 8,
     "python_executable": lambda root: sys.executable,
+    "python_externally_managed": _managed,
     "governor": lambda root: text(root, CPUFREQ + "/scaling_governor"),
     "clock_now_mhz": _megahertz("scaling_cur_freq"),
     "clock_max_mhz": _megahertz("cpuinfo_max_freq"),

@@ -65,6 +65,7 @@ class BoardFacts(BaseModel):
     l4t: Annotated[Text | None, Unless] = None
     python: Annotated[Text | None, Unless] = None
     python_bits: Annotated[int | None, Unless] = None
+    python_externally_managed: Annotated[bool | None, Unless] = None
     python_executable: Annotated[Text | None, Unless] = None
     governor: Annotated[Text | None, Unless] = None
     clock_now_mhz: Annotated[FiniteFloat | None, Unless] = None

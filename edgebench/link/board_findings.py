@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from edgebench.contract import Finding, Json, Target
 from edgebench.errors import EdgeBenchError
 from edgebench.link.board_facts import BoardFacts, UsbAccelerator
+from edgebench.link.board_packages import package_finding
 from edgebench.link.power_mode import require_power_mode
 from edgebench.link.ssh_failures import NO_ROOM_FOR_FILES
 
@@ -98,10 +99,9 @@ def missing_findings(facts: Mapping[str, Json], runtimes: Sequence[str], target:
         target: for its power mode.
     """
     known = BoardFacts.of(facts)
-    python = known.python_executable or "python3"
-    findings = [_python(known), _package(known.packages or {}, ("numpy",), python)]
+    findings = [_python(known), package_finding(known, ("numpy",))]
     if runtimes:
-        findings.append(_package(known.packages or {}, runtimes, python))
+        findings.append(package_finding(known, runtimes))
     findings.append(_disk(known.disk_available_bytes, known.disk_kept_bytes))
     findings += [accelerator_finding(one) for one in known.usb_accelerators or ()]
     if target.power_mode is not None:
@@ -118,19 +118,6 @@ def _python(known: BoardFacts) -> Finding:
         fix = "install a 64-bit system, or a 64-bit Python and name it with --python"
         return Finding("warning", "python", f"{text} has 32 bits on a 64-bit kernel", fix)
     return Finding("ok", "python", text)
-
-
-def _package(installed: Mapping[str, str], names: Sequence[str], python: str) -> Finding:
-    for name in names:
-        if name in installed:
-            return Finding("ok", name, installed[name])
-    others = f" (or {' or '.join(names[1:])}, where there is no wheel of it)" if names[1:] else ""
-    return Finding(
-        "error",
-        names[0],
-        f"{' or '.join(names)} is not found by {python}: nothing can be measured",
-        f"on the board: {python} -m pip install {names[0]}{others}",
-    )
 
 
 def _disk(available: int | None, kept: int | None) -> Finding:

@@ -32,7 +32,8 @@ _LACKS = (
     ),
     (
         re.compile(r"[Nn]o module named '?(?P<name>[A-Za-z0-9_.]{1,60})'?"),
-        "install {name} for the Python that runs there, or name another with --python",
+        "install {name} for the Python that runs there (edgebench targets check says how), or name another "
+        "with --python",
     ),
     (
         re.compile(r"(?P<name>lib[A-Za-z0-9_.+-]{1,80}): cannot open shared object file"),
@@ -43,8 +44,8 @@ _LACKS = (
         "take an older release of the package: the board's system has no {name}",
     ),
     (
-        re.compile(r"no LiteRT runtime here"),
-        "install a runtime for the Python that runs there: ai-edge-litert, or tflite-runtime before 3.9",
+        re.compile(r"no (LiteRT|TFLite|ONNX) [Rr]untime here"),
+        "install one for the Python that runs there: edgebench targets check says which, and how",
     ),
 )
 

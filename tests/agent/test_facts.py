@@ -1,5 +1,7 @@
 """A board's facts, read from made trees; what is not there is None with its reason."""
 
+import sys
+
 import pytest
 
 from edgebench.agent.facts import board_facts
@@ -243,3 +245,14 @@ def test_names_of_host_and_user_stand_in_one_place_of_their_own(tmp_path):
     private = facts.pop("private")
     assert set(private) == {"user", "node", "home"}
     assert not {"user", "node", "home", "hostname"} & set(facts)
+
+
+@pytest.mark.parametrize("managed", [True, False])
+def test_whether_pip_may_install_into_this_python(tmp_path, monkeypatch, managed):
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path))
+    if managed:
+        (tmp_path / "EXTERNALLY-MANAGED").touch()
+    monkeypatch.setattr("sys.prefix", sys.base_prefix)
+    assert board_facts()["python_externally_managed"] is managed
+    monkeypatch.setattr("sys.prefix", str(tmp_path))  # a virtual environment
+    assert board_facts()["python_externally_managed"] is False

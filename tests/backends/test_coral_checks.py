@@ -123,6 +123,31 @@ def test_the_runtime_is_found_where_the_worker_runs(runtime):
     assert found.message.startswith("tflite-runtime 2.11.0")
 
 
+def test_a_runtime_that_googles_library_does_not_fit_is_a_warning(runtime):
+    found = runtime(tflite_runtime="__version__ = '2.14.0'")
+    assert (found.level, "tflite-runtime==2.11.0" in found.fix) == ("warning", True)
+
+
+@pytest.mark.parametrize(
+    ("packages", "options", "warned"),
+    [
+        ({"tflite-runtime": "2.14.0"}, {}, True),
+        ({"ai-edge-litert": "2.3.0"}, {}, True),
+        ({"tflite-runtime": "2.11.0", "ai-edge-litert": "2.3.0"}, {}, False),
+        ({"tflite-runtime": "2.5.0.post1"}, {}, False),
+        ({"tflite-runtime": "version not told"}, {}, False),
+        ({"tflite-runtime": "2.14.0"}, {"delegate": "/opt/libedgetpu.so.1"}, False),
+        ({"tflite-runtime": "2.14.0"}, {"allow_cpu": True}, False),
+        ({}, {}, False),
+    ],
+)
+def test_targets_check_warns_of_a_boards_runtime_that_does_not_fit(packages, options, warned):
+    found = registry.backend("coral").board_check({"packages": packages}, target(host="pi", **options))
+    runtimes = [finding for finding in found if finding.subject == "runtime"]
+    assert [finding.level for finding in runtimes] == ["warning"] * warned
+    assert all("libedgetpu 16.0 works with TFLite up to about 2.11" in one.message for one in runtimes)
+
+
 def test_the_other_program_named_pycoral_is_no_runtime(runtime):
     found = runtime(tflite_runtime="__version__ = '2.11.0'", pycoral="raise SystemExit('not to be imported')")
     assert found.level == "warning"

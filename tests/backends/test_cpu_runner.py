@@ -161,5 +161,5 @@ def test_tensorflow_is_the_last_resort(monkeypatch):
 def test_no_runtime_says_how_to_get_one(monkeypatch):
     monkeypatch.setattr(runner, "_RUNTIME", None)
     monkeypatch.setattr(runner, "_WHY_NONE", "No module named 'tensorflow'")
-    with pytest.raises(ImportError, match="pip install ai-edge-litert"):
+    with pytest.raises(ImportError, match="no LiteRT runtime here"):
         runner.load("model.tflite", OPTIONS)

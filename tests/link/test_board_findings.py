@@ -19,6 +19,7 @@ NANO = {
     "python": "3.6.9",
     "python_bits": 64,
     "python_executable": "/usr/bin/python3",
+    "python_externally_managed": False,
     "machine": "aarch64",
     "disk_available_bytes": 4 << 30,
     "packages": {"numpy": "1.13.3", "tflite-runtime": "2.5.0"},
@@ -78,7 +79,7 @@ def test_a_board_with_everything_is_well():
         ({"python": "3.5.2"}, "error", "too old", "--python"),
         ({"python_bits": 32}, "warning", "32 bits", "64-bit"),
         ({"packages": {"tflite-runtime": "2.5.0"}}, "error", "numpy is not found", "-m pip install numpy"),
-        ({"packages": {"numpy": "1.19.5"}}, "error", "ai-edge-litert or tflite-runtime", "install ai-edge"),
+        ({"packages": {"numpy": "1.19.5"}}, "error", "ai-edge-litert or tflite-runtime", "no wheel of"),
         ({"disk_available_bytes": 100 << 20}, "warning", "100 MiB", "targets clean"),
         ({"disk_available_bytes": 10 << 20}, "error", "no room for the scene", "targets clean"),
         (
@@ -143,3 +144,42 @@ def test_a_board_without_power_modes_says_so():
 def test_one_core_is_no_cores():
     [load] = [one for one in board_findings({**GOOD, "cores": 1}) if one.subject == "load"]
     assert load.message.endswith("on 1 core")
+
+
+@pytest.mark.parametrize(
+    ("machine", "bits", "python", "wanted"),
+    [
+        ("aarch64", 64, "3.11.2", "-m pip install numpy ai-edge-litert"),
+        ("x86_64", 64, "3.13.0", "-m pip install numpy ai-edge-litert"),
+        ("aarch64", 64, "3.7.3", "-m pip install 'numpy<2' tflite-runtime"),
+        ("armv7l", 32, "3.11.2", "-m pip install 'numpy<2' tflite-runtime"),
+        ("aarch64", 32, "3.9.2", "-m pip install 'numpy<2' tflite-runtime"),
+        ("armv7l", 32, "3.13.5", "for armv7l and Python 3.13: install such a Python"),
+        ("aarch64", 64, "3.6.9", "ai-edge-litert has one from 3.9, tflite-runtime has one from 3.7 to 3.11"),
+        ("armv6l", 32, "3.11.2", "no wheel of ai-edge-litert or tflite-runtime for armv6l: take a board"),
+        ("x86_64", 32, "3.11.2", "for i686: take a board"),
+        ("riscv64", 64, "3.11.2", "for riscv64: take a board"),
+    ],
+)
+def test_a_wheel_is_advised_only_where_there_is_one(machine, bits, python, wanted):
+    board = {"machine": machine, "python_bits": bits, "python": python, "packages": {"numpy": "1.24.2"}}
+    findings = problems({**NANO, **board})
+    [missing] = [one for one in findings if one.subject == "ai-edge-litert"]
+    assert missing.level == "error"
+    assert wanted in missing.fix
+
+
+@pytest.mark.parametrize("managed", [True, None])
+def test_a_python_that_takes_no_packages_gets_a_virtual_environment(managed):
+    board = {"python": "3.11.2", "packages": {}, "python_externally_managed": managed}
+    numpy, runtime = problems({**NANO, **board})
+    for finding in (numpy, runtime):
+        assert "`/usr/bin/python3 -m venv ~/edgebench`" in finding.fix
+        assert "--python '~/edgebench/bin/python'" in finding.fix
+        assert "-m pip" not in finding.fix
+    assert "`~/edgebench/bin/pip install numpy ai-edge-litert`" in runtime.fix
+
+
+def test_a_runtime_of_which_nothing_is_known_is_named():
+    [missing] = problems({**NANO, "packages": {"numpy": "1.13.3"}}, runtimes=("vendor-rt",))
+    assert missing.fix == "on the board: /usr/bin/python3 -m pip install numpy vendor-rt"
