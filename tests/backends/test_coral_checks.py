@@ -7,6 +7,7 @@ import pytest
 
 from edgebench import registry
 from edgebench.contract import Finding, Launch, Target
+from edgebench.link.agent_backend import AgentBackend
 
 checks: Any = importlib.import_module(registry.backend("coral").__module__.rpartition(".")[0] + ".checks")
 
@@ -142,7 +143,9 @@ def test_a_runtime_that_googles_library_does_not_fit_is_a_warning(runtime):
     ],
 )
 def test_targets_check_warns_of_a_boards_runtime_that_does_not_fit(packages, options, warned):
-    found = registry.backend("coral").board_check({"packages": packages}, target(host="pi", **options))
+    backend = registry.backend("coral")
+    assert isinstance(backend, AgentBackend)
+    found = backend.board_check({"packages": packages}, target(host="pi", **options))
     runtimes = [finding for finding in found if finding.subject == "runtime"]
     assert [finding.level for finding in runtimes] == ["warning"] * warned
     assert all("libedgetpu 16.0 works with TFLite up to about 2.11" in one.message for one in runtimes)

@@ -76,7 +76,7 @@ def test_a_python_without_the_runtime_says_what_to_install(rig, ssh_board, prepa
         device.close()
     assert (caught.value.status, caught.value.stage) == ("load_failed", "load")
     assert "no LiteRT runtime here" in caught.value.why
-    assert "tflite-runtime" in caught.value.fix
+    assert "edgebench targets check says which" in caught.value.fix
 
 
 def test_a_python_without_numpy_says_so(rig, ssh_board, tmp_path):
