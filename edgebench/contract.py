@@ -33,6 +33,10 @@ Prepared = Artifact | EdgeBenchError
 """What became of a request for an artifact: UnsupportedError where the device does not take the variant, any
 other error where it could not be made. The trial has the reason, and the other trials go on."""
 
+Report = Callable[[str, int, int], None]
+"""Called with a stage of a session that begins or goes on, and how many of how many of its steps are done (0
+of 0 where none are counted); never from a timed region."""
+
 Scores = NDArray[np.float32]
 
 
@@ -143,6 +147,7 @@ class Backend(ABC):
     for_tests: ClassVar[bool] = False  # usable by name, not listed by `edgebench devices`
     takes_host: ClassVar[bool] = False  # whether its device can be reached by SSH
     monitors: ClassVar[tuple[str, ...]] = ("telemetry:1",)  # beside every session, unless turned off
+    own_clock: ClassVar[bool] = False  # whether its time is not real time: nobody waits for its pauses
 
     @abstractmethod
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
@@ -284,6 +289,10 @@ class MeasurePlan:
     images: ImageSet | None = None
 
 
+def unreported(stage: str, done: int, steps: int) -> None:
+    """Nobody watches."""
+
+
 @dataclass(frozen=True)
 class SessionSettings:
     """What one session needs to know beside the artifact."""
@@ -295,6 +304,7 @@ class SessionSettings:
     idle_s: float = 0.0  # idle window before the measuring, sampled where there is a meter
     monitors: tuple[str, ...] = ()  # probes that say nothing about power: no idle window, not in the key
     number: int = 0  # which session of its trial it is
+    report: Report = field(default=unreported, compare=False, repr=False)  # for stages that are not in sight
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ class ReplayBackend(AgentBackend):
     options_model = ReplayOptions
     takes_host = False
     monitors = ("replay:telemetry",)
+    own_clock = True
 
     def __init__(self) -> None:
         self._sources: dict[Given, Source] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -49,6 +50,11 @@ class TimeBudget:
     def elapsed_s(self) -> float:
         """Seconds since it was made."""
         return self.clock() - self._start_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until it is used up; infinite without a limit."""
+        return math.inf if self.limit_s is None else max(0.0, self.limit_s - self.elapsed_s)
 
     @property
     def over(self) -> bool:

@@ -31,7 +31,7 @@ from edgebench.models.cache import Cache
 from edgebench.plan.amounts import share_text
 from edgebench.plan.build import Built
 from edgebench.plan.config import Resolved
-from edgebench.plan.estimate import known_cost, note_cost
+from edgebench.plan.known_costs import note_cost, noted_costs
 from edgebench.plan.spread import note_spread, spread_of
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.apart import Apart
@@ -97,11 +97,8 @@ class Campaign:
                 open_device=self._open,
                 store=store,
                 observer=self.observer,
-                costs={
-                    trial.key: known_cost(self.cache, trial.inputs, trial.variant, trial.macs)
-                    for trial in plan.trials
-                },
-                note_cost=lambda trial, patch_s: note_cost(self.cache, trial.inputs, patch_s),
+                costs=noted_costs(self.cache, plan.trials),
+                note_cost=lambda trial, cost: note_cost(self.cache, trial.inputs, cost),
                 settled=settled_on_disk(store) if plan.adaptive else never,
                 clock=self.clock,
             )

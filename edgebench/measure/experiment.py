@@ -15,8 +15,10 @@ from edgebench.contract import Device
 from edgebench.measure.adaptive import Settled, TimeBudget, never
 from edgebench.measure.lane import IDLE_WINDOW_S, Lane, Standing, Store, label
 from edgebench.measure.progress import Observer
+from edgebench.measure.run_progress import RunProgress
 from edgebench.models.artifact import Artifact
 from edgebench.plan.estimate import Cost
+from edgebench.plan.known_costs import KnownCosts
 from edgebench.plan.trials import Plan, PlannedTrial
 
 __all__ = ["IDLE_WINDOW_S", "Experiment", "Outcome", "Store", "label"]
@@ -36,6 +38,7 @@ class Outcome:
 class Experiment:
     """One experiment: its plan, the artifacts that were made for it, and the way to its devices.
 
+    `costs` are what sessions took in earlier runs, by trial key, as far as there were any.
     `open_device` is called in the thread that measures on it: one thread a host, the main one where there
     is only one host.
     """
@@ -46,7 +49,7 @@ class Experiment:
     store: Store
     observer: Observer
     costs: Mapping[str, Cost]
-    note_cost: Callable[[PlannedTrial, float], None] = lambda trial, patch_s: None
+    note_cost: Callable[[PlannedTrial, Cost], None] = lambda trial, cost: None
     settled: Settled = never
     clock: Callable[[], float] = time.monotonic
 
@@ -82,15 +85,30 @@ class Experiment:
             self.observer.note(
                 "this machine is measured while it drives other boards: for its best figures measure it alone"
             )
+        progress = RunProgress(
+            self.observer,
+            [host or "" for host in hosts],
+            sum(self.plan.sessions - standing[trial.key].ok for trial in due),
+            at_most=self.plan.adaptive,
+            lock=lock,
+            beside_others=len(hosts) > 1 and None in hosts,
+        )
+        by_host = {
+            host: {key: trial for key, trial in trials.items() if trial.target.host == host} for host in hosts
+        }
         return [
             Lane(
+                host=host or "",
                 plan=self.plan,
-                trials={key: trial for key, trial in trials.items() if trial.target.host == host},
+                trials=by_host[host],
                 artifacts=self.artifacts,
                 standing=standing,
                 open_device=self.open_device,
                 store=self.store,
-                observer=self.observer,
+                progress=progress,
+                costs=KnownCosts(
+                    by_host[host], {key: self.costs[key] for key in by_host[host] if key in self.costs}
+                ),
                 note_cost=self.note_cost,
                 contained=len({trial.target.name for trial in self.plan.trials}) > 1,
                 lock=lock,
@@ -107,7 +125,6 @@ class Experiment:
             ok=len(records),
             settled=plan.adaptive and plan.min_sessions <= len(records) < plan.sessions and self.settled(key),
             has_images=any("images" in record.predicted for record in records),
-            cost=self.costs.get(key),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -14,11 +14,15 @@ from edgebench.contract import Device, MeasurePlan, SessionSettings
 from edgebench.errors import EdgeBenchError, NoPermissionError, StoredResultError, UnavailableError
 from edgebench.measure.adaptive import Settled, TimeBudget, never
 from edgebench.measure.interrupt import held_interrupt
-from edgebench.measure.progress import Observer
+from edgebench.measure.progress import SessionState
+from edgebench.measure.run_progress import RunProgress
 from edgebench.measure.session import Job, Measured, measure_session, unreached_session
+from edgebench.measure.session_watch import SessionWatch
 from edgebench.models.artifact import Artifact
 from edgebench.plan.beside import meters_of, monitors_of
-from edgebench.plan.estimate import Cost, estimate
+from edgebench.plan.cost import sessions_span, shape_of
+from edgebench.plan.estimate import Cost, Span
+from edgebench.plan.known_costs import KnownCosts
 from edgebench.plan.rounds import Turn, turns
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.apart import Apart
@@ -51,7 +55,6 @@ class Standing:
     given_up: bool = False
     settled: bool = False  # by a rule, before it has all its sessions
     has_images: bool = False
-    cost: Cost | None = None
 
     def due(self, sessions: int) -> bool:
         """Whether a session is still to be measured, where a trial has at most so many."""
@@ -65,21 +68,27 @@ class Lane:
     One device is open at a time: a board's agent keeps others away, and an idle one costs the next.
 
     Args:
+        host: whose trials these are; "" for this machine.
         trials: of this host, by key; each has an artifact and a standing.
         contained: whether a target that cannot be opened fails its own trials alone; else it is an error.
-        lock: held wherever lanes meet: at the store, the notes and the observer.
+        progress: of all lanes.
+        costs: what is known of the trials' sessions.
+        note_cost: called with what each good session took.
+        lock: held wherever lanes meet: at the store, the notes and the progress.
         settled: asked after a good session of an adaptive plan whether its trial has been measured enough.
         budget: how long the run may go on.
     """
 
+    host: str
     plan: Plan
     trials: Mapping[str, PlannedTrial]
     artifacts: Mapping[str, Artifact]
     standing: Mapping[str, Standing]
     open_device: Callable[[PlannedTrial], Device]
     store: Store
-    observer: Observer
-    note_cost: Callable[[PlannedTrial, float], None]
+    progress: RunProgress
+    costs: KnownCosts
+    note_cost: Callable[[PlannedTrial, Cost], None]
     contained: bool = False
     lock: AbstractContextManager[object] = field(default_factory=nullcontext)
     settled: Settled = never
@@ -97,30 +106,35 @@ class Lane:
         """
         try:
             queue = deque(self._order())
-            total = Counter(self._name(turn) for turn in queue)
             while queue:
                 stopping.check()
                 if self.budget.over:
                     self.out_of_time = True
                     return
                 turn = queue.popleft()
-                self._announce(turn, queue, total)
-                result = self._measure(turn)
-                self._keep(turn, result)
+                watch = self._watch(turn.key, queue)
+                self.progress.begins(
+                    self.host, label(self.trials[turn.key]), self._left(watch, turn.key, queue)
+                )
+                result = self._measure(turn, watch)
+                self._keep(turn, result, watch)
                 if result.interrupted:
                     self.interrupted = True
                     return
                 if result.record.status != "ok" and self._tries[turn] <= self.plan.retries:
                     queue.append(turn)  # once more, after all others
+                    self.progress.add(1)
                 self._settle(turn.key)
                 if not self.standing[turn.key].due(self.plan.sessions):
-                    for dropped in [one for one in queue if one.key == turn.key]:
-                        queue.remove(dropped)
-                        total[self._name(dropped)] -= 1
+                    dropped = [one for one in queue if one.key == turn.key]
+                    for one in dropped:
+                        queue.remove(one)
+                    self.progress.add(-len(dropped))
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
             self._close()
+            self.progress.host_ended(self.host)
 
     # --- devices ---
 
@@ -155,6 +169,7 @@ class Lane:
             if trial.target.name == name and self.standing[key].due(self.plan.sessions):
                 turn = Turn(self.standing[key].ok, key)
                 self.standing[key].given_up = True
+                self.progress.add(self.standing[key].ok - self.plan.sessions)
                 self._keep(turn, unreached_session(self._job(turn), error))
 
     def _device(self, trial: PlannedTrial) -> Device:
@@ -201,17 +216,17 @@ class Lane:
             ),
         )
 
-    def _measure(self, turn: Turn) -> Measured:
+    def _measure(self, turn: Turn, watch: SessionWatch) -> Measured:
         job = self._job(turn)
         try:
             device = self._device(self.trials[turn.key])
-            return measure_session(device, job, device.describe())
+            return measure_session(device, job, device.describe(), watch)
         except (UnavailableError, NoPermissionError) as error:
             # It was there before: a board that reboots, or a cable. The others are still worth measuring.
             self._close()
             return unreached_session(job, error)
 
-    def _keep(self, turn: Turn, result: Measured) -> None:
+    def _keep(self, turn: Turn, result: Measured, watch: SessionWatch | None = None) -> None:
         trial = self.trials[turn.key]
         # Whatever went wrong may be told with the board's address, which no record but the plan's keeps.
         record = session_written(result.record, Apart.of([trial.target.host]))
@@ -220,21 +235,20 @@ class Lane:
             self.store.write_session(result.record, result.tables)
             self.measured += 1
             self._tries[turn] += 1
-            self._take_in(trial, result)
+            self._take_in(trial, result, watch)
 
-    def _take_in(self, trial: PlannedTrial, result: Measured) -> None:
+    def _take_in(self, trial: PlannedTrial, result: Measured, watch: SessionWatch | None) -> None:
         standing = self.standing[trial.key]
         record = result.record
         image_s: float | None = None
         if record.status == "ok" and result.tables.passes is not None:
             steady = result.tables.passes.query("phase == 'steady'")["image_ns"]
             image_s = float(statistics.median(steady)) / 1e9
-            patch_s = image_s / self.plan.scene_of(trial).patches
             standing.ok += 1
             standing.failed_in_a_row = 0
             standing.has_images = standing.has_images or "images" in record.predicted
-            standing.cost = Cost(patch_s, measured=True)
-            self.note_cost(trial, patch_s)
+            if watch is not None:
+                self._learn(trial, watch.cost_of(image_s, record.duration_s))
         elif record.status != "interrupted":
             standing.failed_in_a_row += 1
             # What fails again and again is not worth the time of its further sessions; a single failure
@@ -243,8 +257,12 @@ class Lane:
             if record.status == "golden_mismatch" or standing.failed_in_a_row >= enough:
                 standing.given_up = True
             if record.failure is not None:
-                self.observer.note(f"{label(trial)}: {record.failure.what}")
-        self.observer.session_ended(label(trial), image_s, record.status, target=trial.target.name)
+                self.progress.observer.note(f"{label(trial)}: {record.failure.what}")
+        self.progress.ended(self.host, label(trial), image_s, record.status, record.duration_s)
+
+    def _learn(self, trial: PlannedTrial, cost: Cost) -> None:
+        self.costs.learn(trial.key, cost)
+        self.note_cost(trial, cost)
 
     def _settle(self, key: str) -> None:
         standing = self.standing[key]
@@ -253,47 +271,31 @@ class Lane:
 
     # --- what is said about it ---
 
-    def _name(self, turn: Turn) -> str:
-        return self.trials[turn.key].target.name
+    def _watch(self, key: str, queue: Collection[Turn]) -> SessionWatch:
+        """Follows the trial's session that is about to begin, for whoever looks at the run."""
+        trial = self.trials[key]
+        shape = shape_of(self.plan, trial, IDLE_WINDOW_S)
+        if self.standing[key].has_images:
+            shape = replace(shape, images=0)
+        name = label(trial)
 
-    def _announce(self, turn: Turn, queue: Iterable[Turn], total: Mapping[str, int]) -> None:
-        name = self._name(turn)
-        left = sum(self._name(one) == name for one in queue)
-        with self.lock:
-            self.observer.session_starts(
-                max(0, total[name] - left - 1),
-                total[name],
-                label(self.trials[turn.key]),
-                self._left_s((turn, *queue)),
-                target=name,
-                at_most=self.plan.adaptive,
-            )
+        def moved(*, begins: bool) -> None:
+            session = SessionState(self.host, name, watch.text, watch.share)
+            self.progress.moves(session, lambda: self._left(watch, key, queue), begins=begins)
 
-    def _left_s(self, order: Iterable[Turn]) -> float | None:
-        """What the remaining turns will take, by the last known costs."""
-        plan = self.plan
-        left_s = 0.0
-        accuracy_due = {key for key in self.trials if not self.standing[key].has_images}
-        for turn in order:
-            standing = self.standing[turn.key]
-            if standing.cost is None:
-                return None
-            trial = self.trials[turn.key]
-            images = plan.images_of(trial)
-            cost = estimate(
-                standing.cost,
-                patches=plan.scene_of(trial).patches,
-                passes=plan.passes,
-                idle_s=0.0,
-                images=images.n if images else 0,
-                period_s=plan.period_s,
-                sustained_s=plan.sustained_s,
-            )
-            left_s += cost.session_s
-            if turn.key in accuracy_due:
-                accuracy_due.discard(turn.key)
-                left_s += cost.accuracy_s
-        return left_s
+        watch = SessionWatch(shape, self.costs.of(key), moved)
+        return watch
+
+    def _left(self, watch: SessionWatch, key: str, queue: Collection[Turn]) -> Span:
+        """What this host still has to do: the rest of the session in hand, and those that follow."""
+        if watch.cost is not None:
+            self.costs.learn(key, watch.cost)
+        later = Span()
+        for other, sessions in Counter(turn.key for turn in queue).items():
+            shape = shape_of(self.plan, self.trials[other], IDLE_WINDOW_S)
+            accuracy = other != key and not self.standing[other].has_images
+            later += sessions_span(self.costs.of(other), shape, sessions, accuracy=accuracy)
+        return watch.left + later.at_most(self.budget.left_s)
 
 
 def label(trial: PlannedTrial) -> str:

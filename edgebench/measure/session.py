@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,7 +24,9 @@ from edgebench.contract import (
 )
 from edgebench.errors import DiskFullError, EdgeBenchError, SessionError
 from edgebench.measure import golden
+from edgebench.measure.session_watch import SessionWatch
 from edgebench.models.artifact import Artifact
+from edgebench.plan.estimate import Shape
 from edgebench.store import tables
 from edgebench.store.apart import Apart
 from edgebench.store.exported import session_written
@@ -69,8 +71,12 @@ class Measured:
     interrupted: bool
 
 
-def measure_session(device: Device, job: Job, describe: dict[str, Any]) -> Measured:
+def measure_session(
+    device: Device, job: Job, describe: dict[str, Any], watch: SessionWatch | None = None
+) -> Measured:
     """Run one session; a failure or Ctrl-C becomes the record's status, with all that was measured."""
+    watch = watch or SessionWatch(Shape(job.plan.scene.patches, job.plan.passes))
+    settings = replace(job.settings, report=watch.report)
     started = datetime.now(UTC)
     clock_s = time.perf_counter()
     got = _Gathered()
@@ -79,9 +85,10 @@ def measure_session(device: Device, job: Job, describe: dict[str, Any]) -> Measu
     failure: Failure | None = None
     try:
         try:
-            with device.session(job.artifact, job.settings) as session:
+            watch.report("load", 0, 0)
+            with device.session(job.artifact, settings) as session:
                 try:
-                    _drive(session, job, got)
+                    _drive(session, job, got, watch)
                 finally:
                     got.facts = session.facts()
                     got.chunks += session.probe_chunks()
@@ -141,13 +148,14 @@ def unreached_session(job: Job, error: EdgeBenchError) -> Measured:
     return Measured(record, SessionTables(), interrupted=False)
 
 
-def _drive(session: Session, job: Job, got: _Gathered) -> None:
+def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch) -> None:
     """Golden check, passes, accuracy: in this order, each kept as soon as it is there."""
     got.stage = "golden"
     scores = session.golden()
     got.check = golden.compare(scores, job.artifact.golden, job.settings.options)
     golden.require(got.check)
     got.stage = "measure"
+    watch.report("first pass", 0, 0)
     # Ctrl-C between two passes leaves the generator suspended: unless it is closed here, the facts are asked
     # for before the clock's last edge is taken and the probes have given their last samples.
     with closing(session.measure(job.plan)) as passes:
@@ -158,7 +166,9 @@ def _drive(session: Session, job: Job, got: _Gathered) -> None:
             got.passes.append(one)
             got.chunks += session.probe_chunks()
             got.device_s += one.image_ns / 1e9
+            watch.arrived(one)
     if job.plan.images is not None:
+        watch.report("images", 0, job.plan.images.n)
         got.stage = "predict"
         with _timed(got):
             got.image_scores = session.predict(job.plan.images)

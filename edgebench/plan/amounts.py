@@ -1,7 +1,8 @@
-"""Shares and durations as people write them: `1%`, `0.01`, `30m`, `1h30m`."""
+"""Shares and durations as people write and read them: `1%`, `0.01`, `30m`, `1h30m`, `12:05`."""
 
 from __future__ import annotations
 
+import math
 import re
 
 from edgebench.suggest import short
@@ -60,3 +61,21 @@ def duration_text(seconds: float) -> str:
     if minutes:
         parts.append(f"{minutes} min")
     return " ".join(parts)
+
+
+def clock_text(seconds: float) -> str:
+    """Seconds as 0:42, 12:05 or 1:02:03."""
+    whole = max(0, round(seconds))
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+
+
+def span_text(least_s: float, most_s: float) -> str:
+    """From the least to the most: 0:42, `0:40 to 2:10`, `at least 1:30:00`, or unknown.
+
+    What is known to take a few seconds at least, and no more than that is known of it, is unknown.
+    """
+    if not math.isfinite(most_s):
+        return f"at least {clock_text(least_s)}" if least_s >= 60 else "unknown"
+    least, most = clock_text(least_s), clock_text(most_s)
+    return least if least == most else f"{least} to {most}"

@@ -23,6 +23,12 @@ def monitors_of(target: Target, *, telemetry: bool) -> tuple[str, ...]:
     return (*asked, *(name for name in _own(target.device) if name.partition(":")[0] not in kinds))
 
 
+def has_own_clock(target: Target) -> bool:
+    """Whether a target's time is not real time, as a replay's."""
+    known = target.device in registry.names("edgebench.backends")
+    return known and registry.backend(target.device).own_clock
+
+
 def _own(device: str) -> tuple[str, ...]:
     known = device in registry.names("edgebench.backends")
     return registry.backend(device).monitors if known else Backend.monitors

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from edgebench.models.cache import Cache
 from edgebench.plan.amounts import share_text
-from edgebench.plan.beside import meters_of
-from edgebench.plan.estimate import Estimate, estimate, known_cost
+from edgebench.plan.beside import has_own_clock, meters_of
+from edgebench.plan.estimate import Cost, Shape, Span, longest, session_s, stages_s
+from edgebench.plan.known_costs import KnownCosts, noted_costs
 from edgebench.plan.spread import ASSUMED, Spread, known_spread
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.stats.forecast import Resolves
@@ -24,6 +26,8 @@ class TrialCost:
     """One trial's part.
 
     Attributes:
+        cost: of a session; None where nothing was measured on the trial's target.
+        shape: of a session with accuracy, which is taken once.
         spread: between its sessions, measured or assumed.
         needed: sessions for the target's half-width; None above 10,000.
         resolves: whether the sessions that the plan allows will reach it.
@@ -32,16 +36,24 @@ class TrialCost:
     """
 
     trial: PlannedTrial
-    estimate: Estimate
+    cost: Cost | None
+    shape: Shape
     spread: Spread
     needed: int | None
     resolves: Resolves
     expected: int
     most: int
 
-    def seconds(self, sessions: int) -> float:
-        """What so many of its sessions take, accuracy included."""
-        return self.estimate.session_s * sessions + self.estimate.accuracy_s
+    @property
+    def basis(self) -> Literal["measured", "scaled", "unknown"]:
+        """Where the cost is from: sessions of this trial, of another one of its target, or nowhere."""
+        if self.cost is None:
+            return "unknown"
+        return "measured" if self.cost.measured else "scaled"
+
+    def span(self, sessions: int) -> Span:
+        """What so many of its sessions take, accuracy once among them."""
+        return sessions_span(self.cost, self.shape, sessions, accuracy=sessions > 0)
 
 
 def target_of(plan: Plan) -> float:
@@ -51,18 +63,40 @@ def target_of(plan: Plan) -> float:
 
 def costs_of(plan: Plan, cache: Cache, idle_s: float) -> list[TrialCost]:
     """The trials' costs in the plan's order; `idle_s` is the idle window beside a session with a meter."""
-    return [_cost(plan, trial, cache, idle_s) for trial in plan.trials]
+    known = KnownCosts({trial.key: trial for trial in plan.trials}, noted_costs(cache, plan.trials))
+    return [_cost(plan, trial, known.of(trial.key), cache, idle_s) for trial in plan.trials]
 
 
-def whole_s(plan: Plan, costs: Sequence[TrialCost], *, most: bool = False) -> float:
-    """Seconds of the whole run: hosts are measured side by side, so the slowest of them; at most its time."""
-    by_host: dict[str | None, float] = {}
+def shape_of(plan: Plan, trial: PlannedTrial, idle_s: float) -> Shape:
+    """A session of the trial with accuracy; `idle_s` is the idle window beside one with a meter."""
+    images = plan.images_of(trial)
+    return Shape(
+        patches=plan.scene_of(trial).patches,
+        passes=plan.passes,
+        batch=trial.batch,
+        images=images.n if images else 0,
+        idle_s=idle_s if meters_of(trial.target) else 0.0,
+        period_s=plan.period_s,
+        sustained_s=plan.sustained_s,
+        own_clock=has_own_clock(trial.target),
+    )
+
+
+def sessions_span(cost: Cost | None, shape: Shape, sessions: int, *, accuracy: bool) -> Span:
+    """What so many sessions take; with `accuracy` one of them takes it on the shape's images."""
+    whole = session_s(cost, replace(shape, images=0)).times(sessions)
+    return whole + stages_s(cost, shape)["images"] if accuracy else whole
+
+
+def whole_span(plan: Plan, costs: Sequence[TrialCost], *, most: bool = False) -> Span:
+    """The whole run: hosts are measured side by side, so the slowest of them; at most its time."""
+    by_host: dict[str | None, Span] = {}
     for one in costs:
         host = one.trial.target.host
         sessions = one.most if most else one.expected
-        by_host[host] = by_host.get(host, 0.0) + one.seconds(sessions)
-    longest_s = max(by_host.values(), default=0.0)
-    return longest_s if plan.max_time_s is None else min(longest_s, plan.max_time_s)
+        by_host[host] = by_host.get(host, Span()) + one.span(sessions)
+    whole = longest(list(by_host.values()))
+    return whole if plan.max_time_s is None else whole.at_most(plan.max_time_s)
 
 
 def resolution_notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
@@ -90,16 +124,7 @@ def spread_note(costs: Sequence[TrialCost]) -> str:
     return said if len(measured) == len(costs) else f"{said}; for the other trials {assumed}"
 
 
-def _cost(plan: Plan, trial: PlannedTrial, cache: Cache, idle_s: float) -> TrialCost:
-    seconds = estimate(
-        known_cost(cache, trial.inputs, trial.variant, trial.macs),
-        patches=plan.scene_of(trial).patches,
-        passes=plan.passes,
-        idle_s=idle_s if meters_of(trial.target) else 0.0,
-        images=images.n if (images := plan.images_of(trial)) else 0,
-        period_s=plan.period_s,
-        sustained_s=plan.sustained_s,
-    )
+def _cost(plan: Plan, trial: PlannedTrial, cost: Cost | None, cache: Cache, idle_s: float) -> TrialCost:
     spread = known_spread(cache, trial.inputs)
     target = target_of(plan)
     confidence = CONFIDENCE if plan.target_ci is None else STOPPING_CONFIDENCE
@@ -108,7 +133,8 @@ def _cost(plan: Plan, trial: PlannedTrial, cache: Cache, idle_s: float) -> Trial
     expected = plan.sessions
     if plan.target_ci is not None and needed is not None:
         expected = min(plan.sessions, max(needed, plan.min_sessions))
-    return TrialCost(trial, seconds, spread, needed, found.resolves, expected, plan.sessions)
+    shape = shape_of(plan, trial, idle_s)
+    return TrialCost(trial, cost, shape, spread, needed, found.resolves, expected, plan.sessions)
 
 
 def _enough(costs: Sequence[TrialCost]) -> str:

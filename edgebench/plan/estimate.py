@@ -1,85 +1,155 @@
-"""How long a run will take: from what was measured here before, else a rough guess that says so."""
+"""How long a session takes, stage by stage, by what its trial is known to cost (pure)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
-from edgebench.models import families
-from edgebench.models.cache import Cache, canonical_hash
-from edgebench.models.variant import Variant
+from edgebench.agent.steady import HALF
 
-_UNKNOWN_MACS = 569e6  # of a model whose size nobody told: MobileNet v1's
-# For scale only: LiteRT on one thread of one x86-64 server processor did 70 to 280 of these a second.
-_ROUGH_GIGA_MACS_PER_S = {"fp32": 90.0, "fp16": 90.0, "int8": 200.0}
-_ROUGH_PIXELS_S = 1e-4  # patchify and preprocess a patch
-_START_S = 0.8  # a session's process, load and records
-_COST_KIND = "image-cost"
+STAGES = ("load", "idle window", "first pass", "warm-up", "passes", "images")
+"""A session's stages in their order; the first holds all that is none of the others."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Seconds from the least to the most that something takes; the most is infinite where it is not known."""
+
+    least_s: float = 0.0
+    most_s: float = 0.0
+
+    @classmethod
+    def exactly(cls, seconds: float) -> Span:
+        """So much, and no doubt about it."""
+        return cls(seconds, seconds)
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a most."""
+        return math.isfinite(self.most_s)
+
+    def __add__(self, other: Span) -> Span:
+        return Span(self.least_s + other.least_s, self.most_s + other.most_s)
+
+    def times(self, factor: float) -> Span:
+        """So often, or such a share of it."""
+        return Span(self.least_s * factor, self.most_s * factor) if factor else Span()
+
+    def at_most(self, limit_s: float) -> Span:
+        """Ended by a limit."""
+        return Span(min(self.least_s, limit_s), min(self.most_s, limit_s))
+
+
+def longest(spans: list[Span]) -> Span:
+    """Of what goes on side by side."""
+    return Span(
+        max((one.least_s for one in spans), default=0.0), max((one.most_s for one in spans), default=0.0)
+    )
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds that one patch takes, and whether it was measured on this machine."""
+    """What sessions of one trial take, in real time.
+
+    Attributes:
+        patch_s: one patch of a pass; 0 on a device with a clock of its own.
+        overhead_s: a session's time outside its idle window, passes, warm-up and images.
+        warmup_batches: beyond the first pass; None where no warm-up has ended yet.
+        measured: of this very trial; else it is scaled from another one of the same target.
+    """
 
     patch_s: float
-    measured: bool
+    overhead_s: float
+    warmup_batches: int | None = None
+    measured: bool = True
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """Seconds of one trial's sessions; `measured` False marks a guess."""
+class Shape:
+    """What a session of one trial consists of.
 
-    session_s: float
-    accuracy_s: float
-    measured: bool
-
-
-def rough_cost(variant: Variant, macs: int | None = None) -> Cost:
-    """A guess from the number of operations (`macs`, else a family's), good within a factor of a few."""
-    known = macs or families.macs_of(variant.family, variant.depth_multiplier) or _UNKNOWN_MACS
-    speed = _ROUGH_GIGA_MACS_PER_S.get(variant.precision, 90.0) * 1e9
-    return Cost(known / speed + _ROUGH_PIXELS_S, measured=False)
-
-
-def known_cost(cache: Cache, inputs: Mapping[str, object], variant: Variant, macs: int | None = None) -> Cost:
-    """What a patch of this trial cost when it was last measured here, else the guess."""
-    noted = cache.recipe(_COST_KIND, canonical_hash(inputs))
-    patch_s = noted.get("patch_s") if noted else None
-    if isinstance(patch_s, int | float) and 0 < patch_s < 1e4:
-        return Cost(float(patch_s), measured=True)
-    return rough_cost(variant, macs)
-
-
-def note_cost(cache: Cache, inputs: Mapping[str, object], patch_s: float) -> None:
-    """Remember a measured cost for the next estimate."""
-    cache.remember(_COST_KIND, canonical_hash(inputs), {"patch_s": patch_s})
-
-
-def estimate(
-    cost: Cost,
-    *,
-    patches: int,
-    passes: int,
-    idle_s: float,
-    images: int,
-    period_s: float | None = None,
-    sustained_s: float | None = None,
-) -> Estimate:
-    """One session: start, idle window, the cold pass, the steady ones; accuracy comes once a trial.
-
-    A paced pass takes its period, or longer where the device is too slow for it; sustained passes take as
-    long as they are told to, and the one that is in hand then.
+    Attributes:
+        patches: in a pass.
+        images: that accuracy is taken on in this session; 0 for none.
+        warmup_floor, warmup_cap: batches, those of the first pass included.
+        own_clock: whether the device's time is not real time: nobody waits for a period or an idle window.
     """
-    pass_s = cost.patch_s * patches
-    each_s = max(pass_s, period_s or 0.0)
-    steady_s = each_s * passes if sustained_s is None else max(sustained_s, each_s)
-    return Estimate(
-        session_s=_START_S + idle_s + pass_s + steady_s,
-        accuracy_s=cost.patch_s * images,
-        measured=cost.measured,
-    )
+
+    patches: int
+    passes: int
+    batch: int = 1
+    images: int = 0
+    idle_s: float = 0.0
+    period_s: float | None = None
+    sustained_s: float | None = None
+    warmup_floor: int = 10
+    warmup_cap: int = 300
+    own_clock: bool = False
 
 
-def total_s(estimates: Sequence[Estimate], sessions: int) -> float:
-    """Seconds of a whole experiment whose trials are all still to be measured."""
-    return sum(item.session_s * sessions + item.accuracy_s for item in estimates)
+def stages_s(cost: Cost | None, shape: Shape) -> dict[str, Span]:
+    """What each stage of a session takes; without a cost, what its plan alone says."""
+    waits = not shape.own_clock
+    patch = Span(0.0, math.inf) if cost is None else Span.exactly(cost.patch_s)
+    scan = patch.times(shape.patches)
+    batches = _warmup_batches(cost, shape)
+    return {
+        "load": Span(0.0, math.inf) if cost is None else Span.exactly(cost.overhead_s),
+        "idle window": Span.exactly(shape.idle_s if waits else 0.0),
+        "first pass": scan,
+        "warm-up": Span(
+            patch.times(shape.batch * batches[0]).least_s, patch.times(shape.batch * batches[1]).most_s
+        ),
+        "passes": _passes_s(scan, shape, waits),
+        "images": patch.times(shape.images),
+    }
+
+
+def session_s(cost: Cost | None, shape: Shape) -> Span:
+    """What a whole session takes."""
+    return sum(stages_s(cost, shape).values(), Span())
+
+
+def left_s(cost: Cost | None, shape: Shape, stage: str, done: float = 0.0) -> Span:
+    """What is left of a session that has done such a share of a stage, and all of those before it."""
+    stages = stages_s(cost, shape)
+    later = STAGES[STAGES.index(stage) + 1 :]
+    return sum((stages[name] for name in later), stages[stage].times(1.0 - min(done, 1.0)))
+
+
+def cost_of_session(shape: Shape, *, image_s: float, warmup_batches: int, took_s: float) -> Cost:
+    """What a session showed.
+
+    Args:
+        shape: of this session.
+        image_s: the median of its steady passes, on the device's clock.
+        warmup_batches: beyond the first pass.
+        took_s: all of it in real time, less what no further session has to do again.
+    """
+    if shape.own_clock:
+        return Cost(0.0, took_s, warmup_batches)
+    parts = Cost(image_s / shape.patches, 0.0, warmup_batches)
+    return replace(parts, overhead_s=max(0.0, took_s - session_s(parts, shape).most_s))
+
+
+def _warmup_batches(cost: Cost | None, shape: Shape) -> tuple[int, int]:
+    """The least and the most batches that the warm-up may have to add to those of the first pass."""
+    if cost is not None and cost.warmup_batches is not None:
+        return cost.warmup_batches, cost.warmup_batches
+    there = math.ceil(shape.patches / shape.batch)
+    # It is judged on two halves: there are never fewer, whatever the floor.
+    floor = min(max(shape.warmup_floor, 2 * HALF), shape.warmup_cap)
+    return max(0, floor - there), max(0, shape.warmup_cap - there)
+
+
+def _passes_s(scan: Span, shape: Shape, waits: bool) -> Span:
+    """The steady passes: a paced one takes its period, or longer where the device is too slow for it.
+
+    Sustained ones take as long as they were told to, or as the one that is longer than that.
+    """
+    period_s = (shape.period_s or 0.0) if waits else 0.0
+    each = Span(max(scan.least_s, period_s), max(scan.most_s, period_s))
+    if shape.sustained_s is None:
+        return each.times(shape.passes)
+    sustained_s = shape.sustained_s if waits else 0.0
+    return Span(max(sustained_s, each.least_s), max(sustained_s, each.most_s))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 
-from edgebench.measure.progress import clock_text
-from edgebench.plan.amounts import duration_text, share_text
-from edgebench.plan.cost import TrialCost, resolution_notes, spread_note, target_of, whole_s
+from edgebench.plan.amounts import clock_text, duration_text, share_text, span_text
+from edgebench.plan.cost import TrialCost, resolution_notes, spread_note, target_of, whole_span
+from edgebench.plan.estimate import Span
 from edgebench.plan.trials import Plan
 from edgebench.report.console import cell, line, new_table
 from edgebench.report.plain import SCHEMA_VERSION
@@ -23,11 +24,10 @@ def print_planned(console: Console, plan: Plan, costs: Sequence[TrialCost]) -> N
         headings.append(("sessions", True))
     table = new_table(console, [*headings, ("time", True), ("key", False)])
     for one in costs:
-        text = clock_text(one.seconds(one.expected))
         cells = [one.trial.target.name, one.trial.variant.name, str(one.trial.batch)]
         if plan.adaptive:
             cells.append(_sessions(plan, one))
-        cells += [text if one.estimate.measured else f"~{text}", one.trial.key]
+        cells += [_time(one), one.trial.key]
         table.add_row(*(cell(console, text) for text in cells))
     console.print(table)
     for note in _notes(plan, costs):
@@ -42,8 +42,9 @@ def planned_json(plan: Plan, costs: Sequence[TrialCost]) -> str:
             "target": one.trial.target.name,
             "variant": one.trial.variant.name,
             "batch": one.trial.batch,
-            "estimated_s": one.seconds(one.expected),
-            "estimate_measured": one.estimate.measured,
+            **_seconds(one.span(one.expected)),
+            "estimate_measured": one.basis == "measured",
+            "estimate_basis": one.basis,
             "expected_sessions": one.expected,
             "sessions_needed": one.needed,
             "resolves": one.resolves,
@@ -61,10 +62,25 @@ def planned_json(plan: Plan, costs: Sequence[TrialCost]) -> str:
         "decide": plan.decide,
         "max_time_s": plan.max_time_s,
         "forecast_for": target_of(plan),
-        "estimated_s": whole_s(plan, costs),
-        "at_most_s": whole_s(plan, costs, most=True),
+        **_seconds(whole_span(plan, costs)),
+        "at_most_s": _finite(whole_span(plan, costs, most=True).most_s),
     }
     return json.dumps({"schema_version": SCHEMA_VERSION, "plan": summary, "trials": trials}, indent=2)
+
+
+def _seconds(span: Span) -> dict[str, float | None]:
+    """The estimate, None where nobody knows it, and what it takes in any case."""
+    return {"estimated_s": _finite(span.most_s), "estimated_least_s": span.least_s}
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) else None
+
+
+def _time(one: TrialCost) -> str:
+    span = one.span(one.expected)
+    text = span_text(span.least_s, span.most_s)
+    return f"~{text}" if one.basis == "scaled" else text
 
 
 def _sessions(plan: Plan, one: TrialCost) -> str:
@@ -78,15 +94,9 @@ def _notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
     count = "1 trial" if len(costs) == 1 else f"{len(costs)} trials"
     most = "at most " if plan.adaptive else ""
     sessions = "1 session" if plan.sessions == 1 else f"{plan.sessions} sessions"
-    took_s, most_s = whole_s(plan, costs), whole_s(plan, costs, most=True)
-    about = f"about {clock_text(took_s)}"
-    if plan.adaptive:
-        about = f"at most {clock_text(most_s)}" if plan.target_ci is None else about
-        if plan.target_ci is not None and clock_text(most_s) != clock_text(took_s):
-            about += f", at most {clock_text(most_s)}"
     notes = [
         f"{count}, {most}{sessions} of {_steady(plan)} each, "
-        f"{_pass_patches(plan)} a pass: {about}, preparation not included"
+        f"{_pass_patches(plan)} a pass: {_whole(plan, costs)}"
     ]
     if plan.max_time_s is not None:
         notes.append(f"no session starts after {duration_text(plan.max_time_s)} of measuring")
@@ -95,8 +105,39 @@ def _notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
     if plan.decide:
         notes.append(f"a trial ends when every verdict is settled, from {plan.min_sessions} sessions on")
     notes += forecast_notes(plan, costs, always=True)
-    if not all(one.estimate.measured for one in costs):
-        notes.append("~ guessed from the number of operations: this machine has not measured it yet")
+    return notes + _basis_notes(costs)
+
+
+def _whole(plan: Plan, costs: Sequence[TrialCost]) -> str:
+    """How long all of it takes, in words."""
+    expected, most = whole_span(plan, costs), whole_span(plan, costs, most=True)
+    if not expected.known:
+        text = span_text(expected.least_s, expected.most_s)
+        return "time unknown" if text == "unknown" else text
+    about = f"about {span_text(expected.least_s, expected.most_s)}"
+    if plan.adaptive:
+        at_most = f"at most {clock_text(most.most_s)}"
+        if plan.target_ci is None:
+            about = at_most
+        elif at_most.rpartition(" ")[2] != about.rpartition(" ")[2]:
+            about += f", {at_most}"
+    return f"{about}, preparation not included"
+
+
+def _basis_notes(costs: Sequence[TrialCost]) -> list[str]:
+    """Where the times are from."""
+    notes = []
+    of = {basis: [one for one in costs if one.basis == basis] for basis in ("measured", "scaled", "unknown")}
+    if of["measured"]:
+        notes.append("times are what sessions took when they were last measured from here")
+    if of["scaled"]:
+        notes.append("~ scaled by multiply-accumulates from what other trials of the target took")
+    if of["unknown"]:
+        targets = ", ".join(dict.fromkeys(one.trial.target.name for one in of["unknown"]))
+        notes.append(
+            f"unknown: no such trial was measured on {targets} yet; "
+            "a run says the time left after its first pass"
+        )
     return notes
 
 

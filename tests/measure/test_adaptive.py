@@ -1,5 +1,6 @@
 """Sessions that end before all of them are measured: a rule that is met, a time that is over."""
 
+import math
 from collections import Counter
 from dataclasses import replace
 
@@ -15,8 +16,8 @@ class Watching(SilentObserver):
     def __init__(self):
         self.said = []
 
-    def session_starts(self, done, total, label, left_s, *, target="", at_most=False):
-        self.said.append((done, total, at_most))
+    def session_starts(self, run, session):
+        self.said.append((run.session, run.sessions, run.at_most))
 
 
 def adaptive(store, enough, *, sessions=6, device=None, clock=None, **plan):
@@ -109,40 +110,66 @@ def test_progress_says_at_most_and_shrinks_with_what_is_settled():
     made.observer = watching = Watching()
     made.run()
     assert all(at_most for *_, at_most in watching.said)
-    assert [done for done, *_ in watching.said] == list(range(8))
+    assert [number for number, *_ in watching.said] == list(range(1, 9))
     assert [total for _, total, _ in watching.said][:4] == [12] * 4
     assert watching.said[-1][1] == 9  # one more of the second trial is possible
 
 
 class Clock:
-    """Goes on by ten seconds whenever somebody looks."""
+    """Goes on by hand."""
 
     def __init__(self):
-        self.now_s = -10.0
+        self.now_s = 0.0
 
     def __call__(self):
-        self.now_s += 10.0
         return self.now_s
+
+
+class Taking(FakeDevice):
+    """Takes ten seconds for a session."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock = clock
+
+    def describe(self):
+        self.clock.now_s += 10.0
+        return super().describe()
+
+
+def timed(store, **more):
+    device = Taking(Clock())
+    made, _ = adaptive(store, (9, 9), sessions=3, device=device, clock=device.clock, **more)
+
+    def open_device(trial):
+        device.clock.now_s += 10.0  # as long as a session
+        return device
+
+    made.open_device = open_device
+    return made
 
 
 @pytest.mark.parametrize(("limit_s", "sessions"), [(5.0, 0), (10.0, 0), (15.0, 1), (45.0, 4), (1e9, 6)])
 def test_no_session_starts_when_the_time_is_over(limit_s, sessions):
     store = MemoryStore()
-    made, _ = adaptive(store, (9, 9), sessions=3, clock=Clock(), target_ci=None, max_time_s=limit_s)
-    outcome = made.run()
+    outcome = timed(store, target_ci=None, max_time_s=limit_s).run()
     assert (outcome.sessions, outcome.out_of_time) == (sessions, sessions < 6)
     assert not outcome.interrupted
     assert set(statuses(store)) <= {"ok"}  # the one in hand ended as it should
 
 
 def test_the_time_that_ends_with_the_last_session_cuts_nothing_off():
-    made, _ = adaptive(MemoryStore(), (9, 9), sessions=3, clock=Clock(), max_time_s=61.0)
-    assert not made.run().out_of_time
+    assert not timed(MemoryStore(), max_time_s=61.0).run().out_of_time
 
 
 def test_a_budget_counts_from_where_it_is_made():
     clock = Clock()
+    clock.now_s = 100.0
     budget = TimeBudget(25.0, clock)
-    assert (budget.over, budget.over, budget.over) == (False, False, True)
-    assert not TimeBudget(None, clock).over
-    assert TimeBudget(None, clock).elapsed_s == 10.0
+    clock.now_s += 20.0
+    assert (budget.over, budget.left_s) == (False, 5.0)
+    clock.now_s += 5.0
+    assert (budget.over, budget.left_s) == (True, 0.0)
+    endless = TimeBudget(None, clock)
+    clock.now_s += 10.0
+    assert (endless.over, endless.elapsed_s, endless.left_s) == (False, 10.0, math.inf)

@@ -244,13 +244,40 @@ class Watching(SilentObserver):
     def __init__(self):
         self.said = []
 
-    def session_starts(self, done, total, label, left_s, *, target="", at_most=False):
-        self.said.append((target, done, total))
+    def session_starts(self, run, session):
+        self.said.append((session.host, run.session, run.sessions))
 
 
-def test_progress_is_counted_by_target():
+def watched(hosts, open_device=lambda trial: FakeDevice(), **more):
     observer = Watching()
-    hosts = {"a": "pi", "b": "pi"}
-    experiment(MemoryStore(), lambda trial: FakeDevice(), hosts, sessions=3, observer=observer).run()
-    for name in hosts:
-        assert [one[1:] for one in observer.said if one[0] == name] == [(0, 3), (1, 3), (2, 3)]
+    experiment(StrictStore(), open_device, hosts, observer=observer, **more).run()
+    return observer.said
+
+
+@pytest.mark.parametrize("hosts", [{"a": "pi", "b": "pi"}, {"a": None, "b": "pi"}])
+def test_progress_counts_the_sessions_of_all_targets_and_hosts(hosts):
+    said = watched(hosts, sessions=3)
+    assert [(number, total) for _, number, total in said] == [(number, 6) for number in range(1, 7)]
+    assert {host for host, *_ in said} == {host or "" for host in hosts.values()}
+
+
+def test_a_session_that_is_repeated_is_one_more():
+    device = FakeDevice(script=["crash"])
+    assert [one[1:] for one in watched({"a": None}, lambda trial: device)] == [(1, 2), (2, 3), (3, 3)]
+
+
+def test_trials_that_are_given_up_have_no_sessions_to_come():
+    device = FakeDevice(script=["load"] * 99)
+    said = watched({"a": None}, lambda trial: device, sessions=5, depths=(0.25, 0.5))
+    # Both trials are tried once, and once more after all other sessions, which are given up with them.
+    assert [one[1:] for one in said] == [(1, 10), (2, 11), (3, 12), (4, 8)]
+
+
+def test_a_host_that_is_not_there_has_no_sessions_to_come():
+    def open_device(trial):
+        if trial.target.name == "b":
+            raise UnavailableError("the agent on pi does not answer")
+        return FakeDevice()
+
+    said = watched({"a": None, "b": "pi"}, open_device, sessions=3)
+    assert said[-1][1:] == (3, 3)

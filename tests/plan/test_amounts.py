@@ -1,8 +1,10 @@
-"""Shares and durations as people write them."""
+"""Shares and durations as people write and read them."""
+
+import math
 
 import pytest
 
-from edgebench.plan.amounts import duration_s, duration_text, share, share_text
+from edgebench.plan.amounts import clock_text, duration_s, duration_text, share, share_text, span_text
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,23 @@ def test_the_same_in_words():
     seconds = (1800, 90, 7200, 5400, 45, 0.5, 60)
     words = ["30 min", "90 s", "2 h", "1 h 30 min", "45 s", "0.5 s", "1 min"]
     assert [duration_text(one) for one in seconds] == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0:00"), (42.4, "0:42"), (725, "12:05"), (3723, "1:02:03"), (-1, "0:00")]
+)
+def test_clock_text(seconds, text):
+    assert clock_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("least_s", "most_s", "text"),
+    [
+        (42.0, 42.4, "0:42"),
+        (40.0, 130.0, "0:40 to 2:10"),
+        (5400.0, math.inf, "at least 1:30:00"),
+        (2.0, math.inf, "unknown"),
+    ],
+)
+def test_from_the_least_to_the_most(least_s, most_s, text):
+    assert span_text(least_s, most_s) == text

@@ -1,54 +1,107 @@
-"""How long a run will take."""
+"""How long a session takes, stage by stage."""
+
+import math
+from itertools import pairwise
 
 import pytest
 
-from edgebench.models.cache import Cache
-from edgebench.models.variant import Variant
-from edgebench.plan.estimate import Cost, estimate, known_cost, note_cost, rough_cost, total_s
+from edgebench.plan.estimate import (
+    STAGES,
+    Cost,
+    Shape,
+    Span,
+    cost_of_session,
+    left_s,
+    longest,
+    session_s,
+    stages_s,
+)
+
+COST = Cost(0.01, 1.5, warmup_batches=0)
+SHAPE = Shape(patches=400, passes=3)
 
 
-def test_a_guess_is_marked_and_grows_with_the_model():
-    small, large = rough_cost(Variant(0.25, "int8")), rough_cost(Variant(1.0, "int8"))
-    assert not small.measured
-    assert 0 < small.patch_s < large.patch_s
+def shape(**changes):
+    return Shape(**{"patches": 400, "passes": 3, **changes})
 
 
-def test_what_was_measured_replaces_the_guess(tmp_path):
-    cache, variant = Cache(tmp_path), Variant(0.25, "int8")
-    note_cost(cache, {"a": 1}, 0.002)
-    assert known_cost(cache, {"a": 1}, variant) == Cost(0.002, measured=True)
-    assert not known_cost(cache, {"a": 2}, variant).measured
+def test_stages_are_in_the_order_in_which_a_session_has_them():
+    assert tuple(stages_s(COST, SHAPE)) == STAGES
 
 
-@pytest.mark.parametrize("value", ["fast", -1, 0, None, 1e9])
-def test_a_damaged_note_is_not_believed(tmp_path, value):
-    from edgebench.models.cache import canonical_hash
-
-    cache = Cache(tmp_path)
-    cache.note_recipe("image-cost", canonical_hash({"a": 1}), {"patch_s": value})
-    assert not known_cost(cache, {"a": 1}, Variant(0.25, "int8")).measured
+def test_load_idle_window_passes_and_images_add_up():
+    whole = session_s(COST, shape(idle_s=2.0, images=1000))
+    assert whole.least_s == whole.most_s == pytest.approx(1.5 + 2 + 4 * 4.0 + 10.0)
 
 
-def test_sessions_passes_and_accuracy_add_up():
-    one = estimate(Cost(0.01, measured=True), patches=400, passes=3, idle_s=2.0, images=1000)
-    assert one.session_s == pytest.approx(0.8 + 2 + 0.01 * 400 * 4)
-    assert total_s([one, one], 3) == pytest.approx(2 * (3 * one.session_s + 10))
+def test_without_a_cost_only_the_plan_is_known():
+    whole = session_s(None, shape(idle_s=2.0, period_s=10.0, images=5))
+    assert (whole.least_s, whole.known) == (pytest.approx(2 + 30), False)
+    assert session_s(None, shape(idle_s=2.0, sustained_s=600.0)).least_s == pytest.approx(602)
+    # Whoever has a clock of their own waits for none of it.
+    assert session_s(None, shape(idle_s=2.0, period_s=10.0, own_clock=True)).least_s == 0.0
 
 
-def session_s(**more):
-    return estimate(
-        Cost(0.01, measured=True), patches=400, passes=3, idle_s=0.0, images=0, **more
-    ).session_s  # fmt: skip
+def test_a_warm_up_that_nobody_has_seen_takes_from_its_floor_to_its_cap():
+    unseen = Cost(0.01, 0.0)
+    small = stages_s(unseen, shape(patches=20))["warm-up"]
+    assert (small.least_s, small.most_s) == (pytest.approx(0.2), pytest.approx(2.8))
+    batched = stages_s(unseen, shape(batch=32))["warm-up"]
+    assert (batched.least_s, batched.most_s) == (
+        pytest.approx(0.01 * 32 * 27),
+        pytest.approx(0.01 * 32 * 287),
+    )
+    # A first pass of so many batches is the warm-up.
+    assert stages_s(unseen, SHAPE)["warm-up"] == Span()
+    seen = stages_s(Cost(0.01, 0.0, warmup_batches=30), shape(batch=32))["warm-up"]
+    assert seen.least_s == seen.most_s == pytest.approx(0.01 * 32 * 30)
+
+
+def passes_s(**changes):
+    return stages_s(COST, shape(**changes))["passes"].most_s
 
 
 def test_a_paced_pass_takes_its_period_or_longer():
-    plain = session_s()
-    assert session_s(period_s=10.0) == pytest.approx(plain + 3 * 6.0)
-    assert session_s(period_s=1.0) == pytest.approx(plain)
+    assert passes_s(period_s=10.0) == pytest.approx(30.0)
+    assert passes_s(period_s=1.0) == pytest.approx(12.0)
 
 
 def test_sustained_passes_take_as_long_as_they_are_told_to():
-    first = session_s() - 3 * 4.0
-    assert session_s(sustained_s=600.0) == pytest.approx(first + 600)
-    assert session_s(sustained_s=1.0) == pytest.approx(first + 4.0)
-    assert session_s(sustained_s=1.0, period_s=30.0) == pytest.approx(first + 30.0)
+    assert passes_s(sustained_s=600.0) == pytest.approx(600.0)
+    assert passes_s(sustained_s=1.0) == pytest.approx(4.0)
+    assert passes_s(sustained_s=1.0, period_s=30.0) == pytest.approx(30.0)
+
+
+def test_what_is_left_shrinks_from_stage_to_stage():
+    work = shape(idle_s=2.0, images=100)
+    left = [left_s(COST, work, stage, share).most_s for stage in STAGES for share in (0.0, 0.5)]
+    assert left[0] == pytest.approx(session_s(COST, work).most_s)
+    assert all(later <= earlier for earlier, later in pairwise(left))
+    assert left_s(COST, work, "passes", 2 / 3).most_s == pytest.approx(4.0 + 1.0)
+    assert left_s(COST, work, "images", 1.0) == Span()
+
+
+@pytest.mark.parametrize("changes", [{}, {"idle_s": 2.0}, {"images": 50}, {"period_s": 9.0}, {"batch": 32}])
+def test_a_session_that_was_measured_takes_as_long_again(changes):
+    work = shape(**changes)
+    cost = cost_of_session(work, image_s=3.0, warmup_batches=20, took_s=60.0)
+    assert cost.patch_s == pytest.approx(3.0 / 400)
+    again = session_s(cost, work)
+    assert again.least_s == again.most_s == pytest.approx(60.0)
+
+
+def test_on_a_clock_of_its_own_only_real_time_counts():
+    work = shape(own_clock=True, idle_s=2.0, sustained_s=1800.0, images=100)
+    cost = cost_of_session(work, image_s=19.0, warmup_batches=0, took_s=0.4)
+    assert session_s(cost, work) == Span.exactly(0.4)
+
+
+def test_spans():
+    unknown = Span(1.0, math.inf)
+    assert unknown + Span(1, 2) == Span(2.0, math.inf)
+    assert unknown.times(3) == Span(3.0, math.inf)
+    assert unknown.times(0) == Span()
+    assert unknown.at_most(0.5) == Span(0.5, 0.5)
+    assert not unknown.known and Span(1, 2).known
+    assert longest([Span(1, 9), Span(2, 3)]) == Span(2, 9)
+    assert longest([]) == Span()

@@ -8,9 +8,11 @@ from rich.console import Console
 
 from edgebench.models.cache import Cache
 from edgebench.plan.cost import costs_of
+from edgebench.plan.estimate import Cost
+from edgebench.plan.known_costs import note_cost
 from edgebench.plan.spread import Spread, note_spread
 from edgebench.report.planned import forecast_notes, planned_json, print_planned
-from tests.plan.test_cost import made_plan
+from tests.plan.test_cost import made_plan, note_all
 
 
 @pytest.fixture
@@ -32,6 +34,30 @@ def test_a_plain_plan_says_what_its_sessions_do_not_resolve(cache):
     assert "2 trials, 5 sessions of 2 passes each" in text
     assert "5 sessions will not resolve 1 % of image_s: about 18 will" in text
     assert "2 % between sessions is assumed" in text
+    assert [line.split()[3] for line in text.splitlines() if "mobilenet" in line] == ["unknown"] * 2
+    assert "6 patches a pass: time unknown" in text
+    assert "unknown: no such trial was measured on t0 yet; a run says" in " ".join(text.split())
+
+
+def test_times_say_where_they_are_from(cache):
+    plan = made_plan()
+    note_cost(cache, plan.trials[0].inputs, Cost(0.01, 0.5, warmup_batches=34))
+    text = printed(plan, cache)
+    measured, scaled = (line.split()[3] for line in text.splitlines() if "mobilenet" in line)
+    assert measured == "0:05" and scaled.startswith("~")
+    assert "times are what sessions took when they were last measured from here" in text
+    assert "~ scaled by multiply-accumulates" in text and "unknown" not in text
+    note_all(cache, plan)
+    text = printed(plan, cache)
+    assert "a pass: about 0:10, preparation not included" in " ".join(text.split())
+    assert "~ scaled" not in text and "times are what sessions took" in text
+
+
+def test_what_pace_alone_takes_is_known_of_any_target(cache):
+    plan = made_plan(sustained_s=600.0)
+    text = printed(plan, cache)
+    assert "at least 50:00" in text  # a trial's five sessions
+    assert "10 minutes of passes each, 6 patches a pass: at least 1:40:00" in " ".join(text.split())
 
 
 def test_a_plain_plan_that_will_do_says_so_only_where_it_is_asked(cache):
@@ -44,6 +70,7 @@ def test_a_plain_plan_that_will_do_says_so_only_where_it_is_asked(cache):
 
 def test_a_target_has_its_sessions_and_both_times(cache):
     plan = made_plan(sessions=30, target_ci=0.02, max_time_s=5400.0)
+    note_all(cache, plan)
     note_spread(cache, plan.trials[0].inputs, Spread(0.01, 20))
     text = printed(plan, cache)
     assert "sessions" in text.splitlines()[0]
@@ -53,7 +80,7 @@ def test_a_target_has_its_sessions_and_both_times(cache):
     assert int(measured) < int(assumed[1:]) < 30
     assert "a trial ends at a half-width of 2 % of image_s" in text
     assert "no session starts after 1 h 30 min of measuring" in text
-    assert "about 0:" in text and "at most 0:" in " ".join(text.split())
+    assert "about 0:" in " ".join(text.split()) and ", at most 1:0" in " ".join(text.split())
 
 
 def test_what_verdicts_take_nobody_knows(cache):
@@ -67,6 +94,12 @@ def test_what_verdicts_take_nobody_knows(cache):
 
 def test_the_document_has_the_same(cache):
     plan = made_plan(sessions=30, target_ci=0.02)
+    unknown = json.loads(planned_json(plan, costs_of(plan, cache, 0.0)))
+    for one in (unknown["plan"], *unknown["trials"]):
+        assert (one["estimated_s"], one["estimated_least_s"]) == (None, 0.0)
+    assert unknown["plan"]["at_most_s"] is None
+    assert {one["estimate_basis"] for one in unknown["trials"]} == {"unknown"}
+    note_all(cache, plan)
     document = json.loads(planned_json(plan, costs_of(plan, cache, 0.0)))
     assert document["schema_version"] == 1
     assert (document["plan"]["target_ci"], document["plan"]["forecast_for"]) == (0.02, 0.02)

@@ -1,0 +1,154 @@
+"""One session as it goes on: its stage, what is left of it, and what it shows of its trial's cost."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from edgebench.contract import Pass
+from edgebench.plan.estimate import STAGES, Cost, Shape, Span, cost_of_session, left_s, session_s
+
+SENDING = "sending"
+"""What the stages begin with in which files are on their way: no further session has to send them again."""
+
+SLACK_S = 0.1
+"""How long before the next paced pass there is still time to say that one has ended."""
+
+
+def unwatched(*, begins: bool) -> None:
+    """Nobody looks."""
+
+
+class SessionWatch:
+    """Follows a session by the stages that it reports and the passes that arrive.
+
+    Args:
+        shape: what the session consists of.
+        known: what such a session costs, as far as that is known.
+        moved: called whenever there is something new, with whether a stage begins; never from a timed region.
+        clock: seconds on a clock that never steps.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        known: Cost | None = None,
+        moved: Callable[..., None] = unwatched,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.shape = shape
+        self.cost = known
+        self.text = ""
+        self.sent_s = 0.0
+        self._known = known
+        self._moved = moved
+        self._clock = clock
+        self._began_s = self._stage_began_s = clock()
+        self._stage = STAGES[0]
+        self._reported = ""
+        self._done = 0.0
+        self._loaded_s: float | None = None
+        self._warmup_batches: int | None = None
+        self._steady_s: list[float] = []
+        self._steady_began_ns: int | None = None
+
+    # --- what is heard ---
+
+    def report(self, stage: str, done: int, steps: int) -> None:
+        """A stage begins or goes on: one of STAGES, or one in which files are sent."""
+        begins = stage != self._reported
+        if begins:
+            self._change_to(stage)
+        if stage in STAGES:
+            self._done = done / steps if steps else 0.0
+        if stage == "passes":
+            self._end_warmup()
+        self.text = _words(stage, done, steps)
+        self._moved(begins=begins)
+
+    def arrived(self, one: Pass) -> None:
+        """Take in a pass, or the warm-up's batches."""
+        if one.phase == "warmup":
+            self._warmup_batches = len(one.stamps_ns)
+            return
+        if one.phase == "first":
+            self._learn(one.image_ns / 1e9)
+            return
+        self._steady_s.append(one.image_ns / 1e9)
+        self._steady_began_ns = one.start_ns if self._steady_began_ns is None else self._steady_began_ns
+        self._end_warmup()
+        self._learn(statistics.fmean(self._steady_s))
+        self._stage = "passes"
+        done = len(self._steady_s)
+        if self.shape.sustained_s is None:
+            self._done = done / self.shape.passes
+            self.text = _words("passes", done, self.shape.passes)
+        else:
+            self._done = (one.end_ns - self._steady_began_ns) / 1e9 / self.shape.sustained_s
+            self.text = f"pass {done + 1}"
+        # Nothing may delay a paced pass that is due already.
+        if one.lateness_ns is None or one.lateness_ns < -SLACK_S * 1e9:
+            self._moved(begins=False)
+
+    # --- what is known by now ---
+
+    @property
+    def left(self) -> Span:
+        """What is left of the session."""
+        if self.shape.own_clock:  # its stages say nothing of real time
+            whole = session_s(self.cost, self.shape)
+            gone_s = self._clock() - self._began_s
+            return Span(max(0.0, whole.least_s - gone_s), max(0.0, whole.most_s - gone_s))
+        return left_s(self.cost, self.shape, self._stage, self._done)
+
+    @property
+    def share(self) -> float:
+        """How much of the session is done, from 0 to 1; 0 while nobody knows what all of it takes."""
+        whole = session_s(self.cost, self.shape)
+        if not whole.known or whole.most_s <= 0:
+            return 0.0
+        return min(max(1.0 - self.left.most_s / whole.most_s, 0.0), 1.0)
+
+    def cost_of(self, image_s: float, took_s: float) -> Cost:
+        """What the session cost, now that it has ended: by the median of its passes and all of its time."""
+        return cost_of_session(
+            self.shape,
+            image_s=image_s,
+            warmup_batches=self._warmup_batches or 0,
+            took_s=max(0.0, took_s - self.sent_s),
+        )
+
+    def _change_to(self, stage: str) -> None:
+        now_s = self._clock()
+        if self._reported.startswith(SENDING):
+            self.sent_s += now_s - self._stage_began_s
+        self._stage_began_s = now_s
+        self._reported = stage
+        if stage in STAGES:
+            self._stage = stage
+            if stage != STAGES[0] and self._loaded_s is None:
+                self._loaded_s = now_s - self._began_s - self.sent_s
+
+    def _end_warmup(self) -> None:
+        self._warmup_batches = self._warmup_batches or 0
+        if self.cost is not None:
+            self.cost = replace(self.cost, warmup_batches=self._warmup_batches)
+
+    def _learn(self, image_s: float) -> None:
+        if self.shape.own_clock:
+            return
+        overhead_s = self._loaded_s or 0.0 if self._known is None else self._known.overhead_s
+        batches = self._warmup_batches
+        if batches is None and self._known is not None:
+            batches = self._known.warmup_batches
+        self.cost = Cost(image_s / self.shape.patches, overhead_s, batches)
+
+
+def _words(stage: str, done: int, steps: int) -> str:
+    """A stage as a user reads it; of passes and images, the one in hand."""
+    if stage == "passes":
+        return f"pass {min(done + 1, steps)} of {steps}" if steps else f"pass {done + 1}"
+    unit = " MB" if stage.startswith(SENDING) else ""
+    return f"{stage} {done} of {steps}{unit}" if steps else stage
