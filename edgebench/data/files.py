@@ -19,7 +19,7 @@ _MAX_LABEL = 200
 class Listed:
     """The files of a set in order, their names for its identity, and one label a file (None: unlabelled).
 
-    `notes` say which files were passed by, and what the set cannot show.
+    `notes` say which files were passed by.
     """
 
     class_names: tuple[str, ...]
@@ -48,6 +48,12 @@ def first_few(items: Sequence[str], most: int = 10, separator: str = ", ") -> st
 
 
 def _from_folder(folder: Path) -> Listed:
+    if folder.is_file():
+        raise InputError(
+            f"{folder} is no folder of images",
+            why="it is a file",
+            fix="name a folder of images, one that holds a folder a class, or a CSV of paths and labels",
+        )
     entries = list(_visible(folder))
     classes = [entry for entry in entries if entry.is_dir()]
     loose, strays = _pictures_and_strays(entry for entry in entries if not entry.is_dir())
@@ -66,7 +72,7 @@ def _from_folder(folder: Path) -> Listed:
     _refuse_empty(folder, [entry for label, entry in enumerate(classes) if label not in set(labels)])
     _check_count(folder, len(files))
     names = tuple(entry.name for entry in classes)
-    notes = (*_passed_by(folder, strays, loose), *_one_class(folder, names))
+    notes = _passed_by(folder, strays, loose)
     return Listed(names, tuple(files), _relative(files, folder), tuple(labels), notes)
 
 
@@ -111,15 +117,6 @@ def _passed_by(folder: Path, strays: list[Path], loose: Sequence[Path] = ()) -> 
             (loose, "picture", "outside the class folders"),
         )
         if files
-    )
-
-
-def _one_class(path: Path, class_names: Sequence[str]) -> tuple[str, ...]:
-    if len(class_names) != 1:
-        return ()
-    return (
-        f"{path.name}: all pictures are of one class, {class_names[0]}; accuracy on them cannot show "
-        "what other classes are taken for",
     )
 
 
@@ -184,7 +181,7 @@ def _from_csv(path: Path) -> Listed:
     classes = sorted(set(labels))
     place = {label: at for at, label in enumerate(classes)}
     labelled = tuple(place[label] for label in labels)
-    return Listed(tuple(classes), files, tuple(names), labelled, _one_class(path, classes))
+    return Listed(tuple(classes), files, tuple(names), labelled)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
@@ -200,8 +197,8 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
             if "path" not in heads:
                 raise InputError(
                     f"{path} has no column `path`",
-                    why="its first line names the columns",
-                    fix="let the first line be `path,label`",
+                    why=f"its first line names the columns: {','.join(heads)[:100]!r}",
+                    fix="let the first line be `path,label`, with commas",
                 )
             table.fieldnames = heads
             for row in table:

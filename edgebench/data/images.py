@@ -48,7 +48,7 @@ def cut(scene: Scene, height: int, width: int, stride: int | None = None) -> Sce
         raise InputError(
             f"{scene.name} is too small for a scene",
             why=f"it has {scene.width} x {scene.height} pixels and a patch takes {width} x {height}",
-            fix="use a larger picture",
+            fix="use a larger picture, smaller patches (--patch WxH), or the picture as one patch (--whole)",
         )
     return replace(
         scene,
@@ -155,9 +155,7 @@ def _fault(file: Path) -> InputError | None:
 
 def _content(path: Path) -> str:
     if path.is_dir():
-        raise InputError(
-            f"{path} is a folder", why="an image file was expected here", fix="move it elsewhere"
-        )
+        raise InputError(f"{path} is a folder", why="one picture is expected here", fix="name an image file")
     try:
         return sha256_file(path)
     except OSError as error:

@@ -37,10 +37,24 @@ class Material:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be known of its pictures, beside what its model's notes say."""
-        notes = self.images.notes if self.images else ()
-        scene, size = self.scene, self.chosen.size
+        images, scene, size = self.images, self.scene, self.chosen.size
+        if images is None:
+            return ()
+        notes = images.notes
+        if images.labels is None:
+            return (
+                *notes,
+                f"{images.name}: the pictures have no labels, so there is no accuracy (a folder a class "
+                "or a CSV of paths and labels has them)",
+            )
+        if len(images.class_names) == 1:
+            notes = (
+                *notes,
+                f"{images.name}: all pictures are of one class, {images.class_names[0]}; accuracy on them "
+                "cannot show what other classes are taken for",
+            )
         cut_to = (scene.patch, scene.patch_width or scene.patch)
-        if scene.kind == "samples" or self.images is None or self.images.labels is None or cut_to == size:
+        if scene.kind == "samples" or cut_to == size:
             return notes
         return (
             *notes,

@@ -90,7 +90,7 @@ def resolve_sources(
         inputs: samples for models that take no picture; None for random ones.
 
     Raises:
-        UsageError: no such family or width, or a choice that fits no model.
+        UsageError: no such family or width, or a choice or calibration images that fit no model.
         InputError: a file that is none, is damaged, or does not fit its labels.
     """
     names = read_labels(labels) if labels else None
@@ -99,6 +99,12 @@ def resolve_sources(
         for model in dict.fromkeys(models or (SHIPPED.name,))
     )
     _refuse_choices_without_use(found, widths, names, choice, inputs)
+    if calibration is not None and all(one.source.calibration is None for one in found):
+        raise UsageError(
+            "--calibration is used by no model of this run",
+            why="the shipped family has images of its own for that; a model that takes no picture needs none",
+            fix="leave it out, or add --model FILE",
+        )
     for note in dict.fromkeys(note for one in found for note in one.notes):
         progress(f"note: {note}")
     return found

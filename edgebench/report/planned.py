@@ -166,4 +166,6 @@ def _pass_patches(plan: Plan) -> str:
     """How many patches, or samples, a pass is; several numbers where models differ."""
     scenes = [plan.scene_of(trial) for trial in plan.trials] or [plan.scene]
     counts = ", ".join(str(count) for count in dict.fromkeys(one.patches for one in scenes))
-    return f"{counts} {'samples' if all(one.kind == 'samples' for one in scenes) else 'patches'}"
+    noun = "sample" if all(one.kind == "samples" for one in scenes) else "patch"
+    many = "samples" if noun == "sample" else "patches"
+    return f"{counts} {noun if counts == '1' else many}"

@@ -73,6 +73,14 @@ def test_what_a_list_names_is_read_whatever_it_is_and_all_that_is_wrong_is_said(
     assert "none.png cannot be read (No such file" in caught.value.why
 
 
-def test_one_class_is_said(tmp_path: Path):
-    [note] = list_files(written(tmp_path, "path,label\n1.png,cat\n")).notes
-    assert note.startswith("set.csv: all pictures are of one class, cat;")
+def test_a_picture_is_no_set_of_images(tmp_path: Path):
+    Image.new("RGB", (10, 20)).save(tmp_path / "1.png")
+    with pytest.raises(InputError, match=r"1\.png is no folder of images"):
+        list_files(tmp_path / "1.png")
+
+
+def test_other_columns_are_shown(tmp_path: Path):
+    with pytest.raises(InputError, match="no column `path`") as caught:
+        list_files(written(tmp_path, "path;label\n1.png;cat\n"))
+    assert "'path;label'" in caught.value.why
+    assert "commas" in caught.value.fix

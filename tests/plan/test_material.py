@@ -1,5 +1,6 @@
 """What each model of a run is timed and tested with."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,25 @@ def test_what_is_to_be_known_of_the_pictures_is_noted_once(
     ):
         [note] = [note for note in notes if note.startswith(begin)]
         assert progress.count(f"note: {note}") == 1
+
+
+@pytest.mark.parametrize(
+    ("folder", "says"),
+    [("cat", "cat: the pictures have no labels"), (".", "test: all pictures are of one class")],
+)
+def test_what_the_images_cannot_show_is_noted(
+    own_models: Path, session_cache: Cache, scene: Path, tmp_path: Path, folder: str, says: str
+):
+    tested = make_pictures(tmp_path / "test", 3)
+    for other in ("dog", "eel"):
+        shutil.rmtree(tested / other)
+    (one,) = material(session_cache, own_models / "tower.tflite", scene=scene, images=tested / folder)
+    assert [note for note in one.notes if note.startswith(says)]
+
+
+def test_calibration_images_that_nothing_uses_are_refused(session_cache: Cache, scene: Path, tmp_path: Path):
+    with pytest.raises(UsageError, match="--calibration is used by no model"):
+        material(session_cache, "mobilenet_v1", scene=scene, calibration=make_pictures(tmp_path / "other", 4))
 
 
 def test_a_model_without_pictures_is_timed_with_samples(own_models: Path, session_cache: Cache, scene: Path):
