@@ -55,9 +55,7 @@ class StoredResultError(EdgeBenchError):
 
 
 class UnsupportedError(EdgeBenchError):
-    """A variant that this device cannot take, with the figure or the reason that says so (exit code 5)."""
-
-    exit_code: ClassVar[int] = EXIT_TRIALS_FAILED
+    """A variant that this device cannot take, with the figure or the reason that says so."""
 
 
 class UnavailableError(EdgeBenchError):
