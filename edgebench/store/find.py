@@ -73,7 +73,12 @@ def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -
 
 
 def is_finished(path: Path, record: ExperimentRecord) -> bool:
-    """Whether the experiment was measured to its end: no trial of it has a session left to measure."""
+    """Whether the experiment was measured to its end: no trial of it has a session left to measure.
+
+    One that could not be prepared is tried again, as one whose sessions failed.
+    """
+    if any(trial.status == "failed" for trial in record.trials):
+        return False
     try:
         run = read_run(path)
     except StoredResultError:
