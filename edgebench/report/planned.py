@@ -11,6 +11,7 @@ from rich.console import Console
 
 from edgebench.plan.amounts import clock_text, duration_text, share_text, span_text
 from edgebench.plan.cost import TrialCost, resolution_notes, spread_note, target_of, whole_span
+from edgebench.plan.deadlines import deadline_notes, pass_s
 from edgebench.plan.estimate import Span
 from edgebench.plan.trials import Plan
 from edgebench.report.console import cell, line, new_table
@@ -45,6 +46,7 @@ def planned_json(plan: Plan, costs: Sequence[TrialCost]) -> str:
             **_seconds(one.span(one.expected)),
             "estimate_measured": one.basis == "measured",
             "estimate_basis": one.basis,
+            "estimated_pass_s": pass_s(one),
             "expected_sessions": one.expected,
             "sessions_needed": one.needed,
             "resolves": one.resolves,
@@ -142,7 +144,14 @@ def _basis_notes(costs: Sequence[TrialCost]) -> list[str]:
 
 
 def forecast_notes(plan: Plan, costs: Sequence[TrialCost], *, always: bool = False) -> list[str]:
-    """What the planned sessions will not resolve, in one or two lines; with `always` also that they will."""
+    """What the planned sessions will not come to; with `always` also what they will resolve.
+
+    A line where a period is too short, one or two on what they resolve.
+    """
+    return [*deadline_notes(plan, costs), *_resolved(plan, costs, always=always)]
+
+
+def _resolved(plan: Plan, costs: Sequence[TrialCost], *, always: bool) -> list[str]:
     if not costs or (plan.decide and plan.target_ci is None):
         return []
     found = resolution_notes(plan, costs)

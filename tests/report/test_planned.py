@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -107,3 +108,18 @@ def test_the_document_has_the_same(cache):
     for trial in document["trials"]:
         assert 3 <= trial["expected_sessions"] == trial["sessions_needed"] < 30
         assert (trial["spread"], trial["spread_measured"], trial["resolves"]) == (0.02, False, "yes")
+
+
+def test_a_period_that_a_pass_is_longer_than_is_said(cache):
+    plan = made_plan(period_s=0.05, decide=True)
+    assert "too short" not in printed(plan, cache)
+    note_cost(cache, plan.trials[0].inputs, Cost(0.01, 0.5, warmup_batches=34))
+    [note] = forecast_notes(plan, costs_of(plan, cache, 0.0))
+    assert note.startswith("a period of 0.05 s is too short: a pass takes about 0.06 to ")
+    note_cost(cache, plan.trials[1].inputs, Cost(0.002, 0.5, warmup_batches=34))
+    text = " ".join(printed(plan, cache).split())
+    assert "a period of 0.05 s is too short for 1 of 2 trials: a pass takes 0.06 s, so that it misses" in text
+    document = json.loads(planned_json(plan, costs_of(plan, cache, 0.0)))
+    assert [one["estimated_pass_s"] for one in document["trials"]] == pytest.approx([0.06, 0.012])
+    roomy = replace(plan, period_s=0.06)
+    assert forecast_notes(roomy, costs_of(roomy, cache, 0.0)) == []
