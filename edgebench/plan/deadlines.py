@@ -26,8 +26,8 @@ def deadline_notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
     low, high = (f"{edge(taken for _, taken in slow):.3g}" for edge in (min, max))
     which = "" if len(slow) == len(costs) else f" for {len(slow)} of {len(costs)} trials"
     about = "" if all(one.basis == "measured" for one, _ in slow) else "about "
-    taken = low if low == high else f"{low} to {high}"
+    span = low if low == high else f"{low} to {high}"
     return [
-        f"a period of {period_s:g} s is too short{which}: a pass takes {about}{taken} s, "
+        f"a period of {period_s:g} s is too short{which}: a pass takes {about}{span} s, "
         "so that it misses its deadline"
     ]
