@@ -30,6 +30,7 @@ from edgebench.link.replies import (
     Idle,
     Loaded,
     Passed,
+    Progressed,
     Scored,
     Warmed,
     checked,
@@ -104,6 +105,7 @@ class AgentSession:
         self._stderr_tail = ""
         self._running = False
         self._own_time = False
+        self._predicting = 0  # images, while a worker predicts them
 
     # --- entering and leaving ---
 
@@ -214,11 +216,13 @@ class AgentSession:
             # Known before the first pass: a disk that is too small for the images costs no measuring.
             images = [(plan.images.path, plan.images.sha256)] if plan.images else []
             self._placer.require_room([(plan.scene.path, plan.scene.sha256), *images])
-            path = self._placer.place(plan.scene.path, plan.scene.sha256)
+            path = self._placer.place(plan.scene.path, plan.scene.sha256, self._sending("scene"))
         self._call("scene", "scene", self._timeouts.scene, path=path, **plan.scene.grid)
         try:
             if self._probes.metering and self._settings.idle_s > 0:
+                self._report("idle window")
                 self._idle()
+            self._report("first pass")
             yield from self._passes(plan)
         finally:
             with contextlib.suppress(LinkLost, ProtocolError, _WorkerEnded):
@@ -228,8 +232,11 @@ class AgentSession:
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [n, classes] of every image, on the runtime that was timed."""
         with self._told("predict"):
-            path = self._placer.place(images.path, images.sha256)
+            path = self._placer.place(images.path, images.sha256, self._sending("images"))
+        self._report("images", 0, images.n)
+        self._predicting = images.n
         frame = self._call("predict", "predict", self._timeouts.predict, path=path)
+        self._predicting = 0
         return self._scores(frame, "predict", images.n)
 
     def probe_chunks(self) -> Iterator[ProbeChunk]:
@@ -276,6 +283,7 @@ class AgentSession:
         if interrupt:
             raise interrupt
         index = 1
+        self._report("warm-up")
         warm, interrupt = self._warm_up(plan)
         if warm is not None:
             index = 2
@@ -283,6 +291,7 @@ class AgentSession:
         if interrupt:
             raise interrupt
         begin: int | None = None
+        self._report("passes", 0, plan.passes if plan.sustained_s is None else 0)
         schedule = Schedule(plan)
         while not schedule.over:
             one, interrupt = self._one_pass(index, "steady", plan, schedule)
@@ -388,11 +397,24 @@ class AgentSession:
 
     def _wait(self, request: int, stage: str, timeout_s: float, grace_s: float = AGENT_GRACE_S) -> Frame:
         with self._told(stage):
-            frame = self._connection.wait(request, timeout_s + grace_s)
+            progressed = self._progressed if self._predicting else None
+            frame = self._connection.wait(request, timeout_s + grace_s, progressed)
             if failure := failure_in(frame):
                 error = from_reply(*failure, stage, self._tail())
                 raise self._explain(error) or error
             return frame
+
+    # --- what is said of it on the way, never from a timed region ---
+
+    def _report(self, stage: str, done: int = 0, steps: int = 0) -> None:
+        self._settings.report(stage, done, steps)
+
+    def _sending(self, what: str) -> Callable[[int, int], None]:
+        return lambda sent, size: self._report(f"sending {what}", sent // 1_000_000, size // 1_000_000)
+
+    def _progressed(self, frame: Frame) -> None:
+        done = checked(Progressed, frame.message).progress
+        self._report("images", min(done, self._predicting), self._predicting)
 
     def _tail(self) -> str:
         frame = self._connection.request({"op": "tail"}, self._timeouts.stop)

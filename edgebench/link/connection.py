@@ -97,8 +97,12 @@ class Connection:
             raise LinkLost("the agent has ended", self.tail()) from error
         return self._id
 
-    def wait(self, request: int, timeout_s: float) -> Frame:
+    def wait(
+        self, request: int, timeout_s: float, progressed: Callable[[Frame], None] | None = None
+    ) -> Frame:
         """The reply to a request; frames that answer nothing go to the listener, who may raise.
+
+        `progressed` is given those that say how far the request is.
 
         NoAnswer after `timeout_s` without a sign of life, LinkLost when the agent has ended,
         ProtocolError when what it sends is no frame.
@@ -112,6 +116,8 @@ class Connection:
                     self._listener(frame)
                 elif answers == request and "progress" in frame.message:
                     deadline = time.monotonic() + timeout_s
+                    if progressed is not None:
+                        progressed(frame)
                 elif answers == request:
                     return frame
                 # Anything else answers a request that was given up; nobody waits for it any more.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from edgebench.agent.frames import Frame
@@ -18,6 +18,13 @@ AHEAD = 4
 
 SPARE_BYTES = 1 << 20
 """What has to stay free beside the files: notes about them, probes, and what else runs there."""
+
+
+Sending = Callable[[int, int], None]
+
+
+def unheard(sent: int, size: int) -> None:
+    """Nobody waits for it."""
 
 
 class Placer:
@@ -39,11 +46,14 @@ class Placer:
         self._name = name
         self._placed: dict[tuple[Path, str | None], str] = {}
 
-    def place(self, path: Path, sha256: str | None = None) -> str:
-        """Where the device finds the file; `sha256` spares reading it again where it is known."""
+    def place(self, path: Path, sha256: str | None = None, sending: Sending = unheard) -> str:
+        """Where the device finds the file; `sha256` spares reading it again where it is known.
+
+        `sending` is called with the bytes that were sent and those of the file, where it has to be sent.
+        """
         known = self._placed.get((path, sha256))
         if known is None:
-            known = str(path.resolve()) if self._shares_files else self._send(path, sha256)
+            known = str(path.resolve()) if self._shares_files else self._send(path, sha256, sending)
             self._placed[path, sha256] = known
         return known
 
@@ -70,7 +80,7 @@ class Placer:
         """Where the device has the file already; nothing where it has not."""
         return self._path(self._connection.request({"op": "have", "name": name}, self._timeout_s), path)
 
-    def _send(self, path: Path, sha256: str | None) -> str:
+    def _send(self, path: Path, sha256: str | None, sending: Sending) -> str:
         name = _name(path, sha256)
         if path_there := self._there(path, name):
             return path_there
@@ -81,6 +91,7 @@ class Placer:
             while True:
                 piece = file.read(PIECE_BYTES)
                 last = offset + len(piece) >= size or not piece
+                sending(offset, size)
                 message = {"op": "put", "name": name, "offset": offset, "last": last}
                 waiting.append(self._connection.send(message, piece))
                 offset += len(piece)

@@ -78,6 +78,12 @@ class Warmed(Reply):
     end_ns: Count = 0
 
 
+class Progressed(Reply):
+    """How many of its images a worker has predicted."""
+
+    progress: Count
+
+
 class Idle(Reply):
     """The idle window."""
 

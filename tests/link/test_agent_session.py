@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from dataclasses import replace
 
 import numpy as np
 import psutil
@@ -227,3 +228,20 @@ def test_a_runtime_with_another_input_fails_to_load(rig, tmp_path):
         opened.close()
     assert caught.value.status == "load_failed"
     assert "do not fit" in caught.value.why
+
+
+def test_a_session_reports_what_it_begins(rig, tmp_path):
+    """Not one report a patch: only what lies between two timed regions can be told."""
+    device = rig.device(folder=tmp_path / "board")
+    told: list[tuple[str, int, int]] = []
+    settings = replace(rig.settings(), report=lambda *what: told.append(what))
+    try:
+        with device.session(rig.artifact(), settings) as session:
+            list(session.measure(rig.plan(passes=2)))
+            session.predict(rig.images)
+    finally:
+        device.close()
+    stages = list(dict.fromkeys(stage for stage, *_ in told))
+    assert stages == ["sending scene", "first pass", "warm-up", "passes", "sending images", "images"]
+    assert ("passes", 0, 2) in told
+    assert [one for one in told if one[0] == "images"] == [("images", 0, 12), ("images", 12, 12)]
