@@ -1,0 +1,68 @@
+"""How far a run is, put together from its hosts."""
+
+import math
+import threading
+
+import pytest
+
+from edgebench.measure.progress import SessionState, SilentObserver
+from edgebench.measure.run_progress import RunProgress
+from edgebench.plan.estimate import Span
+
+
+class Watching(SilentObserver):
+    def __init__(self):
+        self.drawn = []
+
+    def moves(self, *, begins):
+        return True
+
+    def session_starts(self, run, session):
+        self.drawn.append((run, [session.host]))
+
+    def sessions_move(self, run, sessions):
+        self.drawn.append((run, [one.host for one in sessions]))
+
+
+def progress(**more):
+    return RunProgress(Watching(), ["", "pi"], 4, at_most=False, lock=threading.RLock(), **more)
+
+
+def move(run, host, share, left):
+    run.moves(SessionState(host, "a", "pass 1 of 2", share), lambda: left, begins=False)
+
+
+def test_a_run_takes_as_long_as_the_slowest_of_its_hosts():
+    run = progress()
+    run.begins("", "a", Span.exactly(10.0))
+    run.begins("pi", "a", Span(20.0, 40.0))
+    # The second host had not begun when the first one did.
+    assert [state.left for state, _ in run.observer.drawn] == [Span(10.0, math.inf), Span(20.0, 40.0)]
+    run.host_ended("pi")
+    move(run, "", 0.5, Span.exactly(5.0))
+    assert run.observer.drawn[-1][0].left == Span.exactly(5.0)
+
+
+def test_the_bar_of_the_run_moves_with_its_sessions():
+    run = progress()
+    run.begins("", "a", Span())
+    run.begins("pi", "a", Span())
+    move(run, "", 0.5, Span())
+    move(run, "pi", 0.25, Span())
+    run.ended("", "a", 1.0, "ok", 9.0)
+    run.begins("", "b", Span())
+    assert [state.share for state, _ in run.observer.drawn] == pytest.approx(
+        [0, 0, 0.5 / 4, 0.75 / 4, 1.25 / 4]
+    )
+    assert [state.session for state, _ in run.observer.drawn] == [1, 2, 2, 2, 3]
+
+
+def test_nothing_is_drawn_for_a_board_while_this_machine_may_be_timed():
+    run = progress(beside_others=True)
+    run.begins("", "a", Span())
+    run.begins("pi", "a", Span())
+    before = len(run.observer.drawn)
+    move(run, "pi", 0.5, Span())
+    assert len(run.observer.drawn) == before
+    move(run, "", 0.5, Span())
+    assert run.observer.drawn[-1][1] == ["", "pi"]
