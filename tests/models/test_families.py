@@ -45,7 +45,7 @@ def test_a_family_says_which_widths_it_has():
     assert "0.35" in caught.value.fix
     with pytest.raises(UsageError, match="no model family") as caught:
         families.spec("mobilenetv2")
-    assert "did you mean mobilenet_v2" in caught.value.fix
+    assert "did you mean 'mobilenet_v2'" in caught.value.fix
 
 
 def test_every_width_has_its_figures():
