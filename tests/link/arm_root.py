@@ -17,7 +17,7 @@ import platformdirs
 
 OPT_IN = "EDGEBENCH_TEST_ARM"
 SUITE = "bookworm"
-DEBIAN_PACKAGES = ("openssh-server", "python3")
+DEBIAN_PACKAGES = ("openssh-server", "python3", "libstdc++6")  # the last for the wheels
 PYTHON = "3.11"  # of that suite
 MAKE_S = 2700
 DOWNLOAD_S = 600
