@@ -90,5 +90,5 @@ def figures(results: Results) -> list[dict[str, Any]]:
 
 def without(summary: TrialSummary, also: Collection[str] = ()) -> dict[str, Any]:
     """A summary as a dictionary, less its key, what is said of it and whatever else is named."""
-    left = {"key", "warnings", "said", *also}
+    left = {"key", "cautions", *also}
     return {name: value for name, value in vars(summary).items() if name not in left}

@@ -84,7 +84,7 @@ def test_what_was_measured_on_a_device_is_replayed(session_cache, tmp_path):
     ("name", "target", "flags"),
     [
         ("paced", None, {"sessions": 2, "period": 0.2}),
-        ("sustained", "second", {"sessions": 1, "passes": 10, "sustained": 0.012, "batch": [4]}),
+        ("sustained", "second", {"sessions": 1, "sustained": 0.012, "batch": [4]}),
     ],
 )
 def test_pace_and_duration_are_those_of_the_source(session_cache, tmp_path, name, target, flags):

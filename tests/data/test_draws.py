@@ -117,8 +117,9 @@ def test_a_search_keeps_apart_from_what_it_is_told(earth: Earth):
 def test_the_shipped_draws_begin_where_their_search_begins(earth: Earth, shipped: dict[Split, Draws]):
     """The first accepted draws of a shorter search, of whatever class, are among the shipped ones."""
     few = draw_patches(earth, "train", 20)
-    known = {tuple(row) for row in shipped["train"].values}
-    assert all(tuple(row) in known for row in few.values)
+    known = shipped["train"].values
+    # exp and arcsin differ in the last bit between processors, by what numpy finds to compute them with.
+    assert all(np.isclose(known, row, rtol=1e-12, atol=0).all(axis=1).any() for row in few.values)
 
 
 def test_patches_are_shared_out_evenly_or_not_at_all(earth: Earth):

@@ -27,9 +27,11 @@ def arm_board(tmp_path_factory):
         if root is None:
             pytest.skip(why)
         board = make_arm_board(root, tmp_path_factory.mktemp("arm"))
-        board.start()
-        yield board
-        board.power_off()
+        try:
+            board.start()
+            yield board
+        finally:
+            board.power_off()
 
 
 @pytest.fixture(scope="module")
