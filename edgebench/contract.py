@@ -7,7 +7,7 @@ with a Python, `edgebench.link`) and, later, the serial line's.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -405,10 +405,11 @@ class Session(Protocol):
     def golden(self) -> Scores:
         """Scores float32 [golden, classes] of the artifact's golden patches, by the real loop."""
 
-    def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
+    def measure(self, plan: MeasurePlan) -> Iterator[Pass]:
         """The first pass, the warm-up's batches as one Pass, then the steady passes.
 
-        Closed before `facts()` by whoever stops early: only then are probes and clock at their end.
+        One that has a `close()`, as generators have, is closed before `facts()` by whoever stops early: only
+        then are probes and clock at their end.
         """
 
     def predict(self, images: ImageSet) -> Scores:

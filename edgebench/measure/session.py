@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -155,10 +155,9 @@ def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch) -> N
     got.check = golden.compare(scores, job.artifact.golden, job.settings.options)
     golden.require(got.check)
     got.stage = "measure"
-    watch.report("first pass", 0, 0)
     # Ctrl-C between two passes leaves the generator suspended: unless it is closed here, the facts are asked
     # for before the clock's last edge is taken and the probes have given their last samples.
-    with closing(session.measure(job.plan)) as passes:
+    with closing(_closable(session.measure(job.plan))) as passes:
         for one in passes:
             if one.due_ns is not None and got.passes:
                 # The pause before a paced pass is the schedule's, not the harness's.
@@ -168,10 +167,14 @@ def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch) -> N
             got.device_s += one.image_ns / 1e9
             watch.arrived(one)
     if job.plan.images is not None:
-        watch.report("images", 0, job.plan.images.n)
         got.stage = "predict"
         with _timed(got):
             got.image_scores = session.predict(job.plan.images)
+
+
+def _closable(passes: Iterator[Pass]) -> Generator[Pass, None, None]:
+    """Closes what it takes from, where that can be closed: a session may give its passes by any iterator."""
+    yield from passes
 
 
 @contextmanager

@@ -8,10 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from edgebench.contract import Pass
-from edgebench.plan.estimate import STAGES, Cost, Shape, Span, cost_of_session, left_s, session_s
-
-SENDING = "sending"
-"""What the stages begin with in which files are on their way: no further session has to send them again."""
+from edgebench.plan.estimate import Cost, Shape, Span, cost_of_session, left_s, session_s
+from edgebench.stages import SENDING, STAGES, SessionStage
 
 SLACK_S = 0.1
 """How long before the next paced pass there is still time to say that one has ended."""
@@ -46,7 +44,7 @@ class SessionWatch:
         self._moved = moved
         self._clock = clock
         self._began_s = self._stage_began_s = clock()
-        self._stage = STAGES[0]
+        self._stage: SessionStage = STAGES[0]
         self._reported = ""
         self._done = 0.0
         self._loaded_s: float | None = None
@@ -74,7 +72,7 @@ class SessionWatch:
             self._warmup_batches = len(one.stamps_ns)
             return
         if one.phase == "first":
-            self._learn(one.image_ns / 1e9)
+            self._end_first(one.image_ns / 1e9)
             return
         self._steady_s.append(one.image_ns / 1e9)
         self._steady_began_ns = one.start_ns if self._steady_began_ns is None else self._steady_began_ns
@@ -127,9 +125,16 @@ class SessionWatch:
         self._stage_began_s = now_s
         self._reported = stage
         if stage in STAGES:
-            self._stage = stage
+            self._stage = STAGES[STAGES.index(stage)]
             if stage != STAGES[0] and self._loaded_s is None:
                 self._loaded_s = now_s - self._began_s - self.sent_s
+
+    def _end_first(self, image_s: float) -> None:
+        # A session may report no stages at all: then its passes alone say how far it is.
+        self._stage, self._done = "first pass", 1.0
+        if self._loaded_s is None:
+            self._loaded_s = max(0.0, self._clock() - self._began_s - self.sent_s - image_s)
+        self._learn(image_s)
 
     def _end_warmup(self) -> None:
         self._warmup_batches = self._warmup_batches or 0

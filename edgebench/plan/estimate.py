@@ -6,9 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from edgebench.agent.steady import HALF
-
-STAGES = ("load", "idle window", "first pass", "warm-up", "passes", "images")
-"""A session's stages in their order; the first holds all that is none of the others."""
+from edgebench.stages import STAGES, SessionStage
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class Shape:
     own_clock: bool = False
 
 
-def stages_s(cost: Cost | None, shape: Shape) -> dict[str, Span]:
+def stages_s(cost: Cost | None, shape: Shape) -> dict[SessionStage, Span]:
     """What each stage of a session takes; without a cost, what its plan alone says."""
     waits = not shape.own_clock
     patch = Span(0.0, math.inf) if cost is None else Span.exactly(cost.patch_s)
@@ -110,7 +108,7 @@ def session_s(cost: Cost | None, shape: Shape) -> Span:
     return sum(stages_s(cost, shape).values(), Span())
 
 
-def left_s(cost: Cost | None, shape: Shape, stage: str, done: float = 0.0) -> Span:
+def left_s(cost: Cost | None, shape: Shape, stage: SessionStage, done: float = 0.0) -> Span:
     """What is left of a session that has done such a share of a stage, and all of those before it."""
     stages = stages_s(cost, shape)
     later = STAGES[STAGES.index(stage) + 1 :]

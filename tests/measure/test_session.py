@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from edgebench.contract import Launch, MeasurePlan, ProbeChunk, SessionSettings
+from edgebench.contract import Launch, MeasurePlan, ProbeChunk, Report, SessionSettings
 from edgebench.errors import DiskFullError, UnavailableError
 from edgebench.measure.session import Job, measure_session, unreached_session
+from edgebench.measure.session_watch import SessionWatch
+from edgebench.plan.estimate import Cost, Shape
 from tests.fakes import FakeDevice, FakeSession, made_artifact, made_images, made_scene
 
 POWER = {"name": "power", "quantity": "power", "unit": "W"}
@@ -88,6 +90,57 @@ def test_ctrl_c_between_two_passes_keeps_the_clocks_last_edge_and_the_last_sampl
     assert measured.tables.passes is not None and measured.tables.probes is not None
     assert len(measured.tables.passes) == 2
     assert list(measured.tables.probes["t_ns"]) == [1, 3]
+
+
+def test_what_the_device_reports_is_told_once_and_only_goes_forward():
+    class Reporting(FakeDevice):
+        @contextmanager
+        def session(self, artifact, settings):
+            yield Telling(self, "ok", settings.report)
+
+    @dataclass
+    class Telling(FakeSession):
+        report: Report
+
+        def measure(self, plan):
+            self.report("idle window", 0, 0)
+            self.report("first pass", 0, 0)
+            for one in super().measure(plan):
+                yield one
+                if one.phase == "first":
+                    self.report("passes", 0, plan.passes)
+
+        def predict(self, images):
+            self.report("images", 0, images.n)
+            return super().predict(images)
+
+    seen = []
+    watch = SessionWatch(
+        Shape(6, 5, images=4, idle_s=10.0),
+        Cost(1 / 6, 2.0, 0),
+        lambda *, begins: seen.append((watch.text, begins, watch.share)),
+    )
+    measured = measure_session(Reporting(), made_job(images=made_images()), {}, watch)
+    assert measured.record.status == "ok"
+    assert [text for text, begins, _ in seen if begins] == [
+        "load",
+        "idle window",
+        "first pass",
+        "pass 1 of 5",
+        "images 0 of 4",
+    ]
+    shares = [share for *_, share in seen]
+    assert shares == sorted(shares) and shares[0] < shares[-1]
+
+
+def test_passes_that_nothing_can_close_are_measured_like_any():
+    class Listed(FakeSession):
+        def measure(self, plan):
+            return iter(list(super().measure(plan)))
+
+    measured = measure_session(Device(kind=Listed), made_job(), {})
+    assert measured.record.status == "ok"
+    assert measured.tables.passes is not None and len(measured.tables.passes) == 6
 
 
 @pytest.mark.parametrize("stage", ["start", "golden", "measure", "predict"])

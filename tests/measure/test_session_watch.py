@@ -66,7 +66,15 @@ def test_nothing_is_known_before_the_first_pass_and_all_of_it_after_it():
     seen.arrive(0, "first", 3.0)
     # Load took 4 s; a patch takes half a second, images alike.
     assert seen.watch.cost == Cost(0.5, 4.0, None)
-    assert seen.watch.left.most_s == pytest.approx(3.0 + 3 * 3.0 + 10 * 0.5)
+    assert seen.watch.left.most_s == pytest.approx(3 * 3.0 + 10 * 0.5)
+
+
+def test_a_session_that_reports_nothing_is_followed_by_its_passes():
+    seen = Watched(replace(SHAPE, warmup_cap=6))
+    seen.now_s += 4.0
+    seen.arrive(0, "first", 3.0)
+    assert seen.watch.cost == Cost(0.5, 4.0, None)
+    assert seen.watch.left.most_s == pytest.approx(3 * 3.0 + 10 * 0.5)
 
 
 def test_the_warm_up_is_open_until_it_is_over():

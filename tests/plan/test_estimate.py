@@ -6,7 +6,6 @@ from itertools import pairwise
 import pytest
 
 from edgebench.plan.estimate import (
-    STAGES,
     Cost,
     Shape,
     Span,
@@ -16,6 +15,7 @@ from edgebench.plan.estimate import (
     session_s,
     stages_s,
 )
+from edgebench.stages import STAGES
 
 COST = Cost(0.01, 1.5, warmup_batches=0)
 SHAPE = Shape(patches=400, passes=3)
