@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from edgebench.models.cache import Cache
 
@@ -16,6 +17,26 @@ LOCKS = "locks"
 
 GATE = "gate.lock"
 """Held for a moment by whoever begins to use the cache, and by a cleaning as long as that takes."""
+
+
+SAY_AFTER_S = 2.0
+"""How long nobody is told that another process is waited for."""
+
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def waiting(lock: FileLock, what: str) -> Iterator[None]:
+    """Hold a lock, waited for as long as it takes; after a moment it is said until `what`."""
+    try:
+        lock.acquire(timeout=SAY_AFTER_S)
+    except Timeout:
+        _log.warning("waiting until %s", what)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager
@@ -30,7 +51,7 @@ def using(cache: Cache) -> Iterator[None]:
     with ExitStack() as held:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(folder / GATE):
+            with waiting(FileLock(folder / GATE), f"another EdgeBench has cleaned the cache ({cache.root})"):
                 held.callback(path.unlink, missing_ok=True)
                 # Not thread-local: a run may end it in another thread than the one that began it.
                 held.enter_context(FileLock(path, thread_local=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -11,16 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from edgebench.errors import UnavailableError
 from edgebench.models.cache import Cache, sha256_file
-from edgebench.models.cache_use import LOCKS, using
+from edgebench.models.cache_use import LOCKS, using, waiting
 
-SAY_AFTER_S = 2.0
-"""How long nobody is told that another process makes what is needed here."""
-
-_log = logging.getLogger(__name__)
 _SUFFIX = re.compile(r"(\.[a-z0-9]+)?")
 
 
@@ -91,19 +86,12 @@ def making(cache: Cache, name: str) -> Iterator[Path]:
             locks = cache.root / LOCKS
             locks.mkdir(parents=True, exist_ok=True)
             lock = FileLock(locks / f"{name}.lock")
-            try:
-                lock.acquire(timeout=SAY_AFTER_S)
-            except Timeout:
-                _log.warning("waiting until another EdgeBench has made the same files (%s)", name)
-                lock.acquire()
-            try:
+            with waiting(lock, f"another EdgeBench has made the same files ({name})"):
                 scratch = cache.scratch()
                 try:
                     yield scratch
                 finally:
                     shutil.rmtree(scratch)  # folders too: helper processes' temporary files lie here
-            finally:
-                lock.release()
     except OSError as error:
         raise _unwritable(cache, error) from error
 

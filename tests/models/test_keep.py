@@ -5,9 +5,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from edgebench.errors import UnavailableError
-from edgebench.models import keep as keeping
+from edgebench.models import cache_use
 from edgebench.models.cache import Cache
 from edgebench.models.keep import find, keep, making
 
@@ -106,11 +107,28 @@ def test_a_cache_that_cannot_be_used_is_said_with_the_way_out(tmp_path: Path):
 
 
 def test_another_makers_work_is_waited_for_and_said_once(cache: Cache, monkeypatch, caplog):
-    monkeypatch.setattr(keeping, "SAY_AFTER_S", 0.01)
+    holding = making(cache, "thing")
+    assert waited_for(holding, making(cache, "thing"), monkeypatch, caplog) == [
+        "waiting until another EdgeBench has made the same files (thing)"
+    ]
+
+
+def test_a_cleaning_is_waited_for_and_said_once(cache: Cache, monkeypatch, caplog):
+    folder = cache.root / cache_use.LOCKS
+    folder.mkdir(parents=True)
+    holding = FileLock(folder / cache_use.GATE, thread_local=False)
+    assert waited_for(holding, cache_use.using(cache), monkeypatch, caplog) == [
+        f"waiting until another EdgeBench has cleaned the cache ({cache.root})"
+    ]
+
+
+def waited_for(holding, waiting, monkeypatch, caplog) -> list[str]:
+    """What is said while something is held that another needs; held until it is said."""
+    monkeypatch.setattr(cache_use, "SAY_AFTER_S", 0.01)
     holds, ends = threading.Event(), threading.Event()
 
     def other() -> None:
-        with making(cache, "thing"):
+        with holding:
             holds.set()
             ends.wait(20)
 
@@ -124,15 +142,13 @@ def test_another_makers_work_is_waited_for_and_said_once(cache: Cache, monkeypat
 
     logging.getLogger("edgebench").addHandler(handler := Ending())
     try:
-        with making(cache, "thing"):
+        with waiting:
             assert ends.is_set()
     finally:
         ends.set()
         logging.getLogger("edgebench").removeHandler(handler)
         thread.join(20)
-    assert [record.getMessage() for record in caplog.records] == [
-        "waiting until another EdgeBench has made the same files (thing)"
-    ]
+    return [record.getMessage() for record in caplog.records]
 
 
 def test_a_lock_that_is_free_is_nothing_to_say(cache: Cache, caplog):
