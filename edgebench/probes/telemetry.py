@@ -157,9 +157,9 @@ class _Held:
         return _quiet(lambda: float(self.text()))
 
 
-def _held(paths: List[str]) -> List[_Held]:
-    """Those of some files that can be read as a number; Absent with the reason where none can."""
-    files, why = [], "there is none"
+def _held(paths: List[str], why: str = "there is none") -> List[_Held]:
+    """Those files that can be read as a number; Absent with the reason, `why` of no files, where none can."""
+    files = []
     for path in paths[:MAX_FILES]:
         try:
             file = _Held(path)
@@ -172,11 +172,12 @@ def _held(paths: List[str]) -> List[_Held]:
     return files
 
 
-def _rest(files: List[_Held], paths: List[str]) -> str:
-    """Why fewer files are read than there are; nothing where all are."""
-    if len(files) == len(paths):
-        return ""
-    return "{} of {} are read (at most {})".format(len(files), len(paths), MAX_FILES)
+def _rest(files: List[_Held], *kinds: List[str]) -> str:
+    """Why fewer files are read than there are of each kind; nothing where all are."""
+    there, tried = sum(map(len, kinds)), sum(min(len(paths), MAX_FILES) for paths in kinds)
+    most = "{} of {} are read (at most {})".format(len(files), there, MAX_FILES) if tried < there else ""
+    mute = "{} of {} cannot be read".format(tried - len(files), there) if len(files) < tried else ""
+    return "; ".join(filter(None, (most, mute)))
 
 
 def _of_its_cores(policy: str, root: str, worker: Optional[int]) -> bool:
@@ -193,12 +194,11 @@ def _clocks(root: str, worker: Optional[int]) -> Source:
     if not policies:
         raise Absent("{} has no policy: virtual machines have none".format(folder))
     own = [policy for policy in policies if _of_its_cores(policy, root, worker)]
+    others = ", ".join(os.path.basename(policy) for policy in policies if policy not in own)
+    foreign = "the worker may not use the cores of {}".format(others[:1000]) if others else ""
     paths = [os.path.join(policy, "scaling_cur_freq") for policy in own]
-    files = _held(paths)
-    left_out = _rest(files, paths)
-    if len(own) < len(policies):
-        others = ", ".join(os.path.basename(policy) for policy in policies if policy not in own)
-        left_out += "{}the worker may not use the cores of {}".format(left_out and "; ", others[:1000])
+    files = _held(paths, foreign)
+    left_out = "; ".join(filter(None, (_rest(files, paths), foreign)))
 
     def read() -> List[float]:
         found = [value for value in (file.number() / 1000 for file in files) if value == value]
@@ -224,7 +224,7 @@ def _temperatures(root: str, worker: Optional[int]) -> Source:
         files.append(file)
     if not files:
         raise Absent("{} has no zone that can be read".format(folder))
-    return Source(channels, lambda: [file.number() / 1000 for file in files], _rest(files, zones + cards))
+    return Source(channels, lambda: [file.number() / 1000 for file in files], _rest(files, zones, cards))
 
 
 def _firmware(root: str, worker: Optional[int]) -> Source:

@@ -140,6 +140,33 @@ def test_policies_are_read_in_the_order_of_their_numbers_and_the_rest_is_said(tm
     assert absent["other clocks"] == "16 of 20 are read (at most 16)"
 
 
+def test_a_clock_or_a_zone_that_cannot_be_read_is_said(tmp_path):
+    mute = {f"{CPUFREQ}/policy2/scaling_cur_freq": "<unknown>\n"}
+    zones = {f"sys/class/thermal/thermal_zone{n}/type": "x\n" for n in range(20)}
+    temperatures = {f"sys/class/thermal/thermal_zone{n}/temp": "40000\n" for n in range(1, 20)}
+    root = write(tmp_path, {**COMMON, **policies({0: 1, 1: 1, 2: 1}), **mute, **zones, **temperatures})
+    _, absent = sample(root)
+    assert absent["other clocks"] == "1 of 3 cannot be read"
+    assert absent["other temperatures"] == "15 of 20 are read (at most 16); 1 of 20 cannot be read"
+
+
+def test_zones_and_cards_are_counted_each_for_themselves(tmp_path):
+    zones = {
+        f"sys/class/thermal/thermal_zone{n}/{name}": "40\n" for n in range(9) for name in ("type", "temp")
+    }
+    cards = {f"sys/class/apex/apex_{n}/temp": "40000\n" for n in range(9)}
+    values, absent = sample(write(tmp_path, {**COMMON, **zones, **cards}))
+    assert sum(name.startswith("temperature.") for name in values) == 18
+    assert "other temperatures" not in absent
+
+
+def test_without_a_clock_of_the_workers_cores_it_is_said_whose_they_are(tmp_path, monkeypatch):
+    monkeypatch.setenv(telemetry.WORKER_PID, "100")
+    values, absent = sample(write(tmp_path, {**COMMON, **policies({0: 900, 1: 900}), **allowed("7")}))
+    assert "cpu_clock_max" not in values
+    assert absent["clocks"] == "the worker may not use the cores of policy0, policy1"
+
+
 def test_a_policy_that_does_not_tell_its_cores_is_read(tmp_path, monkeypatch):
     monkeypatch.setenv(telemetry.WORKER_PID, "100")
     root = write(tmp_path, {**COMMON, **policies({0: 900}, "0 to 3\n"), **allowed("7")})
