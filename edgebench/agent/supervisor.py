@@ -230,7 +230,7 @@ class Supervisor:
         # A sign of life gives the request its whole time again; its answer ends the watch.
         alive = "progress" in frame.message
         self._worker_deadline = time.monotonic() + self._worker_limit_s if alive else None
-        self._send(frame.message, frame.payload)
+        self._send(dict(frame.message, now_ns=self._clock()), frame.payload)
 
     def _worker_ended(self, worker: Child) -> None:
         end = worker.ended()

@@ -31,6 +31,7 @@ from edgebench.link.replies import (
     Loaded,
     Passed,
     Progressed,
+    Relayed,
     Scored,
     Warmed,
     checked,
@@ -42,6 +43,7 @@ from edgebench.link.schedule import Schedule
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.timeouts import Timeouts
 from edgebench.models.artifact import Artifact
+from edgebench.stages import SENDING, SessionStage
 
 SESSION = "EDGEBENCH_SESSION"
 """The environment variable that tells a worker which session of its trial it is."""
@@ -319,7 +321,6 @@ class AgentSession:
             frame, interrupt = self._finishing("pass", schedule, period_ns=schedule.period_ns)
         with self._told("measure"):
             reply = checked(Passed, frame.message)
-            self._note_reply(reply.end_ns)
             if schedule is not None:
                 due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
             stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self._stages))
@@ -336,8 +337,6 @@ class AgentSession:
         with self._told("measure"):
             reply = checked(Warmed, frame.message)
             stamps = stamps_in(frame.payload, len(self._stages))
-            if len(stamps):
-                self._note_reply(reply.end_ns)
         self._warmup = {"batches": reply.batches, "steady": reply.steady}
         if not len(stamps):
             return None, interrupt
@@ -377,10 +376,6 @@ class AgentSession:
         self._note_first_inference(reply)
         return scores
 
-    def _note_reply(self, end_ns: int) -> None:
-        if not self._own_time:
-            self._clock.note_reply(end_ns)
-
     def _note_first_inference(self, reply: Scored) -> None:
         if reply.first_inference_ns is not None:
             self._cold["first_inference_s"] = reply.first_inference_ns / 1e9
@@ -402,15 +397,18 @@ class AgentSession:
             if failure := failure_in(frame):
                 error = from_reply(*failure, stage, self._tail())
                 raise self._explain(error) or error
+            self._clock.note_reply(checked(Relayed, frame.message).now_ns)
             return frame
 
     # --- what is said of it on the way, never from a timed region ---
 
-    def _report(self, stage: str, done: int = 0, steps: int = 0) -> None:
+    def _report(self, stage: SessionStage, done: int = 0, steps: int = 0) -> None:
         self._settings.report(stage, done, steps)
 
     def _sending(self, what: str) -> Callable[[int, int], None]:
-        return lambda sent, size: self._report(f"sending {what}", sent // 1_000_000, size // 1_000_000)
+        return lambda sent, size: self._settings.report(
+            f"{SENDING} {what}", sent // 1_000_000, size // 1_000_000
+        )
 
     def _progressed(self, frame: Frame) -> None:
         done = checked(Progressed, frame.message).progress

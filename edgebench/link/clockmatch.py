@@ -43,9 +43,9 @@ class SessionClock:
         """What the device's clock says now: by the latest round trips and the drift since the first."""
         return device_at(time.monotonic_ns(), self._trips[:ROUND_TRIPS], self._trips[-BETWEEN_TRIPS:])
 
-    def note_reply(self, end_ns: int) -> None:
-        """What the worker ended at `end_ns` of the device's clock has just arrived."""
-        self._stall_ns = max(self._stall_ns, self.device_ns() - end_ns)
+    def note_reply(self, sent_ns: int) -> None:
+        """What the device sent at `sent_ns` of its clock has just arrived."""
+        self._stall_ns = max(self._stall_ns, self.device_ns() - sent_ns)
 
     def warnings(self) -> list[str]:
         """That the session outlived a cut of its connection, where it did."""

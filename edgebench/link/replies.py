@@ -40,6 +40,12 @@ class Clock(Reply):
     now_ns: Count
 
 
+class Relayed(Reply):
+    """The device's monotonic clock as its agent passed on what a worker said."""
+
+    now_ns: Count
+
+
 class Loaded(Reply):
     """The runner is imported and the artifact loaded."""
 

@@ -91,6 +91,24 @@ def test_a_session_that_outlived_a_cut_says_so(rig, device, monkeypatch):
         assert len([one for one in warnings if "stood still" in one]) == warned
 
 
+def test_a_cut_is_noticed_at_every_reply_of_the_worker(rig, drifting, monkeypatch):
+    ways_ns = []
+    monkeypatch.setattr(
+        SessionClock, "note_reply", lambda self, sent_ns: ways_ns.append(self.device_ns() - sent_ns)
+    )
+    noted = []
+    with drifting().session(rig.artifact(), rig.settings()) as session:
+        noted.append(len(ways_ns))  # load
+        session.golden()
+        noted.append(len(ways_ns))
+        list(session.measure(rig.plan(passes=1, warmup_cap=0)))  # scene, first pass, warm-up, pass
+        noted.append(len(ways_ns))
+        session.predict(rig.images)
+        noted.append(len(ways_ns))
+    assert noted == [1, 2, 6, 7]
+    assert all(abs(way_ns) < OFFSET_NS / 10 for way_ns in ways_ns)  # by the device's clock
+
+
 def test_without_a_round_trip_there_is_no_fit(device):
     assert SessionClock(device._connection).facts() == {}
 
