@@ -141,9 +141,10 @@ def _missed(steady: SteadyPasses) -> list[Caution]:
 
 
 def _guessing(accuracy: Accuracy | None) -> list[Caution]:
-    """Whether a model that guesses could have been as often right."""
+    """Whether a model that guesses could have been as often right, or would have been more often."""
     classes = 0 if accuracy is None else len(accuracy.class_names)
     if accuracy is None or classes < 2 or accuracy.low > 1 / classes:
         return []
     what = f"1 of {classes} classes"
-    return [Caution(Flag.CHANCE, count=accuracy.k, of=accuracy.n, ratio=1 / classes, what=what)]
+    flag = Flag.BELOW_CHANCE if accuracy.high < 1 / classes else Flag.CHANCE
+    return [Caution(flag, count=accuracy.k, of=accuracy.n, ratio=1 / classes, what=what)]

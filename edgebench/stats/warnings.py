@@ -27,7 +27,11 @@ class Flag(Enum):
         "{share} paced passes were not done when the next was due; the worst was {worst:.3f} s late"
     )
     CHANCE = (
-        "accuracy is no better than chance: {share} right, and guessing {what} gives {ratio:.1%}; "
+        "accuracy cannot be told from chance: {share} right, guessing {what} gives {ratio:.1%}; "
+        "check how pixels become numbers (--input-scale, --input-mean) and the order of --labels"
+    )
+    BELOW_CHANCE = (
+        "accuracy is below chance: {share} right, guessing {what} gives {ratio:.1%}; "
         "check how pixels become numbers (--input-scale, --input-mean) and the order of --labels"
     )
     GOLDEN_MISMATCH = "outputs differ from the golden scores in {share} sessions, which were ended"

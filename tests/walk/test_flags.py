@@ -13,7 +13,8 @@ from tests.backends.replaying import replay
 UNPLAYED = {
     Flag.EXTRAPOLATED,  # no session of the agent is without all its patches
     Flag.GOLDEN_ABSENT,
-    Flag.CHANCE,  # of the images and the declared boards, which no scenario has
+    Flag.CHANCE,
+    Flag.BELOW_CHANCE,  # of the images and the declared boards, which no scenario has
     Flag.BOARD_UNCONFIRMED,
     Flag.SAID,  # every replay says something
 }
