@@ -184,7 +184,7 @@ def _interval_cells(figure: Interval | None) -> tuple[str, ...]:
         return (median, words.MISSING, words.MISSING, *counts)
     places = len(median.partition(".")[2])
     half = figure.half_width
-    relative = words.MISSING if half is None else f"±{words.percent(half)}"
+    relative = words.MISSING if half is None or words.is_wide(figure) else f"±{words.percent(half)}"
     return (median, f"{figure.low:.{places}f} to {figure.high:.{places}f}", relative, *counts)
 
 

@@ -94,6 +94,12 @@ def signed(value: float) -> str:
     return f"{value:+.{max(2 if abs(value) < 1e4 else 0, _decimals(value))}f}"
 
 
+def is_wide(figure: Interval) -> bool:
+    """Whether an interval is too wide for one ±, which would hide that its sides differ."""
+    side = figure.longer_side
+    return side is not None and side > LOPSIDED * abs(figure.median)
+
+
 def interval(figure: Interval | None) -> str:
     """`0.231 ±0.004`, or the median alone where there is no interval, or the sign for a missing figure.
 
@@ -106,7 +112,7 @@ def interval(figure: Interval | None) -> str:
     if half is None or figure.low is None or figure.high is None:
         return number(figure.median)
     places = _decimals(figure.median)
-    wide = half > LOPSIDED * abs(figure.median)
+    wide = is_wide(figure)
     if half > 0:
         finest = abs(figure.low) if wide else half
         places = max(places, min(_decimals(finest, 1), _decimals(figure.median, 5)))

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgebench.fit.types import Interval
-from edgebench.report import words
+from edgebench.report import tables, words
+from tests.fit.summaries import summary
 from tests.report import samples
 
 
@@ -29,6 +30,14 @@ def test_an_interval_reads_as_median_and_half_width(median: float, half: float, 
 
 def test_a_wide_interval_reads_as_its_ends() -> None:
     assert words.interval(Interval(0.92, 0.10, 8.7, 3, 9)) == "0.920 (0.100 to 8.700)"
+
+
+def test_the_table_shows_no_single_half_width_of_a_wide_interval() -> None:
+    measured = replace(summary(((0.9,), (0.92,), (0.94,))), image_s=Interval(0.92, 0.10, 23.0, 3, 9))
+    narrow = replace(measured, image_s=Interval(1.0, 0.9, 1.1, 3, 9))
+    wide_cells, narrow_cells = tables.latency([measured, narrow], "image_s").rows
+    assert wide_cells[1:4] == ("0.920", "0.100 to 23.000", words.MISSING)
+    assert narrow_cells[3] == "±10.0 %"
 
 
 def test_an_interval_that_is_missing_is_never_a_zero() -> None:
