@@ -45,6 +45,8 @@ def check_target(target: Target, backend: Backend) -> list[Finding]:
         known = {finding.subject for finding in here}
         there = inspect_target(target, backend).findings
         return here + [finding for finding in there if finding.subject not in known]
+    if not _has_boards_figures(target):
+        return backend.check(target)
     machine = board_facts() if isinstance(backend, AgentBackend) else {}
     return backend.check(target) + _declared(target, machine)
 
@@ -67,9 +69,13 @@ def clean_target(target: Target, backend: Backend) -> Cleaned:
 
 def _declared(target: Target, facts: Mapping[str, Json]) -> list[Finding]:
     """Nothing where no figure is its boards'."""
-    if not target.boards or not target.from_boards:
+    if not _has_boards_figures(target):
         return []
     return [declared_finding(target.boards, BoardFacts.of(facts).board)]
+
+
+def _has_boards_figures(target: Target) -> bool:
+    return bool(target.boards and target.from_boards)
 
 
 def _described(target: Target) -> dict[str, Json]:

@@ -8,6 +8,7 @@ import pytest
 from edgebench import registry
 from edgebench.contract import DeclaredBoard, Launch, Target
 from edgebench.errors import UnavailableError, UsageError
+from edgebench.link import inspection
 from edgebench.link.address import Address, check_address
 from edgebench.link.inspection import check_target, clean_target, inspect_target
 from edgebench.link.ssh import ENVIRONMENT
@@ -57,6 +58,11 @@ def test_doctor_adds_the_power_mode_where_one_is_asked_for(toy):
     asked = Target(name="here", device="toy", power_mode="MAXN")
     [wrong] = [finding for finding in check_target(asked, toy) if finding.level == "error"]
     assert wrong.subject == "power mode"
+    assert [finding.subject for finding in check_target(HERE, toy)] == ["toy"]
+
+
+def test_this_machine_is_asked_what_it_is_only_where_a_board_was_declared(toy, monkeypatch):
+    monkeypatch.setattr(inspection, "board_facts", lambda: pytest.fail("asked"))
     assert [finding.subject for finding in check_target(HERE, toy)] == ["toy"]
 
 
