@@ -66,9 +66,7 @@ def doctor(
     )
     findings = preflight(targets, backends)
     print_findings(stdout(), findings, as_json=json_)
-    lacking = {
-        name for finding in findings if finding["level"] == "error" for name in finding["target"].split(", ")
-    }
+    lacking = {name for finding in findings if finding["level"] == "error" for name in finding["targets"]}
     # Of all devices most are not here: only where none is, nothing can be measured.
     if lacking and (device or target or len(lacking) == len(targets)):
         raise typer.Exit(EXIT_ERROR)

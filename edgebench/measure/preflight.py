@@ -14,7 +14,8 @@ THIS_MACHINE = "this machine"
 
 
 def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> list[dict[str, Any]]:
-    """Doctor's findings for every target, as plain data with the target's name.
+    """Doctor's findings for every target, as plain data with the targets' names: `targets`, and in words
+    `target`.
 
     What several targets share, because they are on one machine, is said once: under their names, or that
     of this machine.
@@ -35,7 +36,14 @@ def once_a_machine(findings: Iterable[tuple[Target, Finding]]) -> list[dict[str,
         _, sharing = merged.setdefault((target.host, subject), (finding, []))
         if target not in sharing:
             sharing.append(target)
-    return [{"target": _who(finding, sharing), **asdict(finding)} for finding, sharing in merged.values()]
+    return [
+        {
+            "target": _who(finding, sharing),
+            "targets": [target.name for target in sharing],
+            **asdict(finding),
+        }
+        for finding, sharing in merged.values()
+    ]
 
 
 def _who(finding: Finding, sharing: Sequence[Target]) -> str:

@@ -19,6 +19,7 @@ def shown(*findings):
 def test_the_state_of_a_machine_is_said_once_as_it_was_first_seen():
     findings = [(CPU, load("3.1")), (FAR, load("0.1")), (ONNX, load("3.2")), (FAR_TOO, load("0.2"))]
     assert shown(*findings) == [("this machine", "load", "3.1"), ("far, far-too", "load", "0.1")]
+    assert [row["targets"] for row in once_a_machine(findings)] == [["cpu", "onnx"], ["far", "far-too"]]
 
 
 def test_of_a_single_target_it_is_its_own():
