@@ -13,7 +13,7 @@ from PIL import Image
 from edgebench.contract import ImageSet, Scene
 from edgebench.data.files import Listed, first_few, list_files
 from edgebench.data.landcover import Pixels
-from edgebench.data.reading import quiet_decoders, read_rgb
+from edgebench.data.reading import quiet_decoders, read_rgb, require_file
 from edgebench.errors import InputError
 from edgebench.models.cache import Cache, canonical_hash, sha256_file
 from edgebench.models.keep import Kept, find, keep, making
@@ -154,8 +154,7 @@ def _fault(file: Path) -> InputError | None:
 
 
 def _content(path: Path) -> str:
-    if path.is_dir():
-        raise InputError(f"{path} is a folder", why="one picture is expected here", fix="name an image file")
+    require_file(path)
     try:
         return sha256_file(path)
     except OSError as error:

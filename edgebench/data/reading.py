@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,17 +40,39 @@ def read_rgb(path: Path) -> Pixels:
     Colours become RGB and transparency is dropped; the first frame of several; turned upright by its
     orientation tag (EXIF), as viewers show it and as people label it.
     """
-    if path.is_dir():
-        raise InputError(f"{path} is a folder", fix="name an image file")
+    require_file(path)
     return _read_npy(path) if path.suffix.lower() == ".npy" else _read_image(path)
+
+
+def require_file(path: Path) -> None:
+    """InputError for a folder, and for a pipe, a socket or a device: opening one of those may never return.
+
+    What is not there passes: reading it says why.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{path} is a folder", why="one picture is expected here", fix="name an image file")
+    if not stat.S_ISREG(mode):
+        raise InputError(
+            f"{path} is a pipe, a socket or a device", why="only files are read", fix="name an image file"
+        )
 
 
 def looks_like_picture(path: Path) -> bool:
     """Whether a file is meant as a picture: by its name's ending, else by its first bytes.
 
-    A broken file with a picture's name looks like one; a text file, an archive or a file manager's
-    `Thumbs.db` does not.
+    A broken file with a picture's name looks like one, and so does a link to a file that is gone: what it
+    held is unknown, so it is named when it is read. A text file, an archive, a file manager's `Thumbs.db`, a
+    pipe, a socket or a device does not.
     """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return False
+    except OSError:
+        return True
     suffix = path.suffix.lower()
     if suffix == ".npy" or Image.registered_extensions().get(suffix) in _picture_formats():
         return True

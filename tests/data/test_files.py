@@ -1,5 +1,6 @@
 """Sets of images by CSV: paths and labels from outside."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from PIL import Image
 
 from edgebench.data import files
 from edgebench.data.files import list_files
-from edgebench.data.images import load_images
+from edgebench.data.images import load_images, load_scene
 from edgebench.errors import InputError
 from edgebench.models.cache import Cache
 
@@ -71,6 +72,25 @@ def test_what_a_list_names_is_read_whatever_it_is_and_all_that_is_wrong_is_said(
         load_images(listed, Cache(tmp_path / "cache"))
     assert "notes.txt cannot be read as an image" in caught.value.why
     assert "none.png cannot be read (No such file" in caught.value.why
+
+
+def test_a_pipe_is_never_opened_and_a_link_to_nothing_is_a_bad_file(tmp_path: Path):
+    folder = tmp_path / "set"
+    folder.mkdir()
+    Image.new("RGB", (10, 20)).save(folder / "1.png")
+    os.mkfifo(folder / "pipe")
+    os.mkfifo(folder / "pipe.png")
+    cache = Cache(tmp_path / "cache")
+    images = load_images(folder, cache)
+    assert images.n == 1
+    assert images.notes == ("set: passed by 2 files with no picture: pipe, pipe.png",)
+    listed = written(tmp_path, "path\nset/pipe.png\n")
+    for load, path in ((load_images, listed), (load_scene, folder / "pipe")):
+        with pytest.raises(InputError, match="is a pipe, a socket or a device"):
+            load(path, cache)
+    (folder / "moved").symlink_to(tmp_path / "gone")
+    with pytest.raises(InputError, match="moved cannot be read"):
+        load_images(folder, cache)
 
 
 def test_a_picture_is_no_set_of_images(tmp_path: Path):
