@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from filelock import FileLock, Timeout
 from edgebench.errors import UnavailableError
 from edgebench.models.cache import Cache
 from edgebench.models.cache_use import GATE, LOCKS
+from edgebench.models.keep import as_recipe
 
 KINDS: Mapping[str, str] = {
     "tflite": ".tflite of the families",
@@ -39,6 +41,7 @@ _KIND = re.compile(r"[a-z0-9_-]+")
 _SHARD = re.compile(r"[0-9a-f]{2}")
 _SCRATCH = re.compile(r"tmp[a-z0-9_]+")
 _TO_COMPILE = re.compile(r"[A-Za-z0-9_.-]+\.(tflite|log)")
+_GONE = (FileNotFoundError, NotADirectoryError)
 _HALF_WRITTEN = re.compile(r"\.writing-[0-9a-f]{16}")
 
 
@@ -67,9 +70,12 @@ def list_files(cache: Cache) -> list[CacheFile]:
 
     A made file has the kind of the recipe that made it, and was last used when that recipe was last looked
     up. Files that no recipe names were last used when they were last read, as far as the system notes that.
+    What vanishes meanwhile, because a run uses the cache, is left out. UnavailableError where it cannot be
+    listed.
     """
-    recipes, makers = _recipes(cache)
-    return [*_objects(cache.root / "objects", makers), *recipes, *_loose(cache.root)]
+    with _as_unavailable(cache, "listed", "list it as the user who owns it"):
+        recipes, makers = _recipes(cache)
+        return [*_objects(cache.root / "objects", makers), *recipes, *_loose(cache.root)]
 
 
 def totals(files: Iterable[CacheFile]) -> list[KindTotal]:
@@ -90,9 +96,13 @@ def totals(files: Iterable[CacheFile]) -> list[KindTotal]:
 
 
 def foreign(cache: Cache) -> list[str]:
-    """The names in the cache folder that are not the cache's: nothing ever touches them."""
+    """The names in the cache folder that are not the cache's: nothing ever touches them.
+
+    UnavailableError where it cannot be listed.
+    """
     own = {"objects", "recipes", "scratch", "edgetpu", LOCKS}
-    return sorted(entry.name for entry in _entries(cache.root) if entry.name not in own)
+    with _as_unavailable(cache, "listed", "list it as the user who owns it"):
+        return sorted(entry.name for entry in _entries(cache.root) if entry.name not in own)
 
 
 def remove(cache: Cache, unused_since_s: float | None = None) -> list[CacheFile]:
@@ -105,18 +115,13 @@ def remove(cache: Cache, unused_since_s: float | None = None) -> list[CacheFile]
     with ExitStack() as held:
         locks = _hold_all(cache, held)
         removed = select(list_files(cache), unused_since_s)
-        try:
+        fix = "remove that file by hand, or clean it as the user who owns it"
+        with _as_unavailable(cache, "cleaned", fix):
             for file in removed:
                 file.path.unlink(missing_ok=True)
             _remove_empty_folders(cache)
             for lock in locks:
                 lock.unlink(missing_ok=True)
-        except OSError as error:
-            raise UnavailableError(
-                f"the cache folder {cache.root} cannot be cleaned",
-                why=str(error),
-                fix="remove that file by hand, or clean it as the user who owns it",
-            ) from error
     return removed
 
 
@@ -131,12 +136,12 @@ def _recipes(cache: Cache) -> tuple[list[CacheFile], dict[str, tuple[float, str]
     makers: dict[str, tuple[float, str]] = {}
     for folder in _folders(cache.root / "recipes", _KIND):
         for entry, status in _regular(folder, _RECIPE):
-            digest = (cache.recipe(folder.name, entry.stem, used=False) or {}).get("sha256")
-            makes = isinstance(digest, str)
-            kind = folder.name if makes else "notes"
+            recipe = as_recipe(cache.recipe(folder.name, entry.stem, used=False))
+            kind = "notes" if recipe is None else folder.name
             files.append(CacheFile(entry, kind, status.st_size, status.st_mtime))
-            if isinstance(digest, str):
-                makers[digest] = max(makers.get(digest, (0.0, "")), (status.st_mtime, kind))
+            if recipe is not None:
+                made = recipe.sha256
+                makers[made] = max(makers.get(made, (0.0, "")), (status.st_mtime, kind))
         files += _half_written(folder)
     return files, makers
 
@@ -152,11 +157,11 @@ def _objects(root: Path, makers: Mapping[str, tuple[float, str]]) -> Iterator[Ca
 def _loose(root: Path) -> Iterator[CacheFile]:
     """What killed processes left, and what waits to be compiled."""
     for folder in _folders(root / "scratch", _SCRATCH):
-        for parent, folders, names in os.walk(folder):
-            paths = [Path(parent, name) for name in (*names, *folders)]
-            for path in [path for path in paths if path.is_symlink() or not path.is_dir()]:
-                status = path.lstat()
-                yield CacheFile(path, "scratch", status.st_size, status.st_mtime)
+        for parent, folders, names in os.walk(folder, onerror=_raise_unless_gone):
+            for path in [Path(parent, name) for name in (*names, *folders)]:
+                status = _status(path)
+                if status is not None and not stat.S_ISDIR(status.st_mode):
+                    yield CacheFile(path, "scratch", status.st_size, status.st_mtime)
     if not (root / "edgetpu").is_symlink():
         for path, status in _regular(root / "edgetpu", _TO_COMPILE):
             yield CacheFile(path, "edgetpu", status.st_size, max(status.st_atime, status.st_mtime))
@@ -171,7 +176,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             return sorted(found, key=lambda entry: entry.name)
-    except (FileNotFoundError, NotADirectoryError):
+    except _GONE:
         return []
 
 
@@ -188,8 +193,34 @@ def _folders(parent: Path, name: re.Pattern[str]) -> list[Path]:
 
 def _regular(folder: Path, name: re.Pattern[str]) -> Iterator[tuple[Path, os.stat_result]]:
     for entry in _entries(folder):
-        if name.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-            yield Path(entry.path), entry.stat(follow_symlinks=False)
+        if name.fullmatch(entry.name):
+            status = _status(Path(entry.path))
+            if status is not None and stat.S_ISREG(status.st_mode):
+                yield Path(entry.path), status
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """That of the file, or of the link itself; None where it has vanished."""
+    try:
+        return path.lstat()
+    except _GONE:
+        return None
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    if not isinstance(error, _GONE):
+        raise error
+
+
+@contextmanager
+def _as_unavailable(cache: Cache, verb: str, fix: str) -> Iterator[None]:
+    """What the system refuses, as the UnavailableError of a cache that cannot be listed or cleaned."""
+    try:
+        yield
+    except OSError as error:
+        raise UnavailableError(
+            f"the cache folder {cache.root} cannot be {verb}", why=str(error), fix=fix
+        ) from error
 
 
 def _hold_all(cache: Cache, held: ExitStack) -> list[Path]:
@@ -200,18 +231,16 @@ def _hold_all(cache: Cache, held: ExitStack) -> list[Path]:
         why="another edgebench measures or prepares with it",
         fix="wait until that has ended, then clean again",
     )
-    try:
-        folder.mkdir(exist_ok=True)
-        held.enter_context(FileLock(folder / GATE, timeout=10))
-        paths = [path for path, _ in _regular(folder, re.compile(r"[a-z0-9_-]+\.lock")) if path.name != GATE]
-        for path in paths:
-            held.enter_context(FileLock(path, timeout=0))
-    except Timeout:
-        raise in_use from None
-    except OSError as error:
-        raise UnavailableError(
-            f"the cache folder {cache.root} cannot be cleaned", why=str(error), fix="clean it as its owner"
-        ) from error
+    with _as_unavailable(cache, "cleaned", "clean it as the user who owns it"):
+        try:
+            folder.mkdir(exist_ok=True)
+            held.enter_context(FileLock(folder / GATE, timeout=10))
+            locks = _regular(folder, re.compile(r"[a-z0-9_-]+\.lock"))
+            paths = [path for path, _ in locks if path.name != GATE]
+            for path in paths:
+                held.enter_context(FileLock(path, timeout=0))
+        except Timeout:
+            raise in_use from None
     return paths
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from filelock import FileLock
 
@@ -16,6 +16,7 @@ from edgebench.errors import UnavailableError
 from edgebench.models.cache import Cache, sha256_file
 from edgebench.models.cache_use import LOCKS, using, waiting
 
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = re.compile(r"(\.[a-z0-9]+)?")
 
 
@@ -29,32 +30,54 @@ class Kept:
     note: Mapping[str, Any]
 
 
+class Recipe(NamedTuple):
+    """What the cache notes of a kept file; notes of other kinds lie among the recipes, too."""
+
+    sha256: str
+    suffix: str
+    size_bytes: int
+    mtime_ns: int
+    note: Mapping[str, Any]
+
+
+def as_recipe(noted: Mapping[str, Any] | None) -> Recipe | None:
+    """What was noted as the recipe of a kept file; None where it is none, or is damaged."""
+    if noted is None:
+        return None
+    recipe = Recipe(*(noted.get(field) for field in Recipe._fields))
+    sound = (
+        isinstance(recipe.sha256, str)
+        and _SHA256.fullmatch(recipe.sha256)
+        and isinstance(recipe.suffix, str)
+        and _SUFFIX.fullmatch(recipe.suffix)
+        and isinstance(recipe.size_bytes, int)
+        and isinstance(recipe.mtime_ns, int)
+        and isinstance(recipe.note, Mapping)
+    )
+    return recipe if sound else None
+
+
 def find(cache: Cache, kind: str, key: str) -> Kept | None:
     """What that recipe made, or None where it must be made (again).
 
     A file of another size, or one touched since it was noted and with other content, does not count:
     hashing hundreds of megabytes at every start would take longer than what they are needed for.
     """
-    recipe = cache.recipe(kind, key)
+    recipe = as_recipe(cache.recipe(kind, key))
     if recipe is None:
         return None
+    path = cache.object_path(recipe.sha256, recipe.suffix)
     try:
-        digest, size, mtime_ns = str(recipe["sha256"]), int(recipe["size_bytes"]), int(recipe["mtime_ns"])
-        suffix = str(recipe["suffix"])
-        if not _SUFFIX.fullmatch(suffix):
-            return None
-        path = cache.object_path(digest, suffix)
-        note = dict(recipe["note"])
         status = path.stat()
-    except (KeyError, TypeError, ValueError, OSError):
+    except OSError:
         return None
-    if status.st_size != size:
+    if status.st_size != recipe.size_bytes:
         return None
-    if status.st_mtime_ns != mtime_ns:
-        if sha256_file(path) != digest:
+    if status.st_mtime_ns != recipe.mtime_ns:
+        if sha256_file(path) != recipe.sha256:
             return None
-        cache.note_recipe(kind, key, {**recipe, "mtime_ns": status.st_mtime_ns})
-    return Kept(path, digest, size, note)
+        cache.note_recipe(kind, key, recipe._replace(mtime_ns=status.st_mtime_ns)._asdict())
+    return Kept(path, recipe.sha256, recipe.size_bytes, recipe.note)
 
 
 def keep(
@@ -63,15 +86,9 @@ def keep(
     """Move a file that lies in `cache.scratch()` into the cache, under that recipe."""
     path, digest = cache.add_file(made, suffix)
     status = path.stat()
-    recipe: dict[str, Any] = {
-        "sha256": digest,
-        "suffix": suffix,
-        "size_bytes": status.st_size,
-        "mtime_ns": status.st_mtime_ns,
-        "note": dict(note or {}),
-    }
-    cache.note_recipe(kind, key, recipe)
-    return Kept(path, digest, status.st_size, recipe["note"])
+    recipe = Recipe(digest, suffix, status.st_size, status.st_mtime_ns, dict(note or {}))
+    cache.note_recipe(kind, key, recipe._asdict())
+    return Kept(path, digest, recipe.size_bytes, recipe.note)
 
 
 @contextmanager

@@ -3,6 +3,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,55 @@ def test_files_are_counted_by_what_made_them(cache: Cache):
     # The file of two recipes counts once, for the one that was used last.
     assert (by_kind["coral"].files, by_kind["tflite"].files) == (2, 3)
     assert by_kind["coral"].last_used_s == NOW_S - DAY_S
+
+
+def test_facts_of_a_users_file_are_a_note_and_do_not_claim_its_copy(cache: Cache):
+    copy = find(cache, "tflite", KEYS[0])
+    assert copy is not None
+    cache.note_recipe("model-facts", KEYS[0], {"format": "tflite", "sha256": copy.sha256, "size_bytes": 300})
+    by_kind = {total.kind: total for total in totals(list_files(cache))}
+    assert set(by_kind) == {"tflite", "coral", "notes", "other"}
+    assert by_kind["notes"].files == 2
+    assert [file.kind for file in list_files(cache) if file.path == copy.path] == ["tflite"]
+
+
+def test_what_vanishes_while_it_is_listed_is_left_out(cache: Cache, monkeypatch: pytest.MonkeyPatch):
+    (cache.scratch() / "stderr").write_text("last words")
+    before = len(list_files(cache))
+    lstat = Path.lstat
+    vanishing = {"stderr", f"{KEYS[0]}.json"}
+
+    def gone(path: Path) -> os.stat_result:
+        if path.name in vanishing:
+            path.unlink(missing_ok=True)
+        return lstat(path)
+
+    monkeypatch.setattr(Path, "lstat", gone)
+    assert len(list_files(cache)) == before - 2
+
+
+def test_a_folder_that_may_not_be_listed_is_said_with_the_way_out(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+):
+    scandir, closed = os.scandir, {""}
+
+    def refused(folder: Path) -> Any:
+        if Path(folder).name in closed:
+            raise PermissionError(13, "Permission denied", str(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    scratch = cache.scratch()
+    for name in ("recipes", scratch.name):
+        closed = {name}
+        for act in (list_files, remove):
+            with pytest.raises(UnavailableError, match="cannot be listed") as caught:
+                act(cache)
+            assert "Permission denied" in caught.value.why
+            assert "owns it" in caught.value.fix
+    closed = {cache.root.name}
+    with pytest.raises(UnavailableError, match="cannot be listed"):
+        foreign(cache)
 
 
 def test_looking_a_recipe_up_is_a_use_and_listing_is_none(cache: Cache):
