@@ -88,8 +88,8 @@ def in_words(place: Place, noun: str = "entry") -> str:
     words: list[str] = []
     for at, part in enumerate(place):
         if isinstance(part, int):
-            ordinal = _ORDINALS[part] if part < len(_ORDINALS) else f"{part + 1}th"
-            words.append(f"{ordinal} {noun if at == len(place) - 1 else 'entry'}")
+            entry = noun if at == len(place) - 1 else "entry"
+            words.append(f"{_ORDINALS[part]} {entry}" if part < len(_ORDINALS) else f"{entry} {part + 1}")
         elif at and isinstance(place[at - 1], str):
             words[-1] += f".{_printable(part)}"
         else:

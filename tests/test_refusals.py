@@ -97,7 +97,9 @@ def test_what_is_no_table_at_all():
 
 def test_places_in_words():
     assert in_words(("launch", "env")) == "launch.env"
-    assert in_words(("a", 10)) == "a, 11th entry"
+    assert in_words(("a", 9, "b")) == "a, tenth entry, b"
+    assert in_words(("a", 20)) == "a, entry 21"
+    assert in_words(("a", 100), "number") == "a, number 101"
     assert in_words((0, "b")) == "first entry, b"
 
 
