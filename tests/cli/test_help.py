@@ -1,6 +1,8 @@
 """The help of `edgebench run`: every option in a panel, readable at 80 columns."""
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from edgebench.cli.main import app
@@ -12,6 +14,14 @@ def help_text():
     done = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "80", "NO_COLOR": "1"})
     assert done.exit_code == 0, done.exception
     return done.stdout
+
+
+def test_every_option_is_in_a_panel():
+    command = get_command(app)
+    assert isinstance(command, TyperGroup)
+    run = command.commands["run"]
+    listed = [name for names in PANELS.values() for name in names]
+    assert sorted(listed) == sorted([*(str(param.name) for param in run.params), "help"])
 
 
 def test_each_panel_has_room_for_its_help(help_text):
