@@ -320,6 +320,10 @@ def test_inputs_are_plain_and_tell_artifacts_apart(colours: ModelSource, monkeyp
     assert len({canonical_hash(prepare_inputs(*one)) for one in orders}) == len(orders)
     # How int8 is written decides nothing of fp32.
     assert prepare_inputs(*order_for("fp32", int8="qoperator")) == prepare_inputs(*order_for("fp32"))
+    # Golden scores of integer operations that were computed with overflow are found no more.
+    versions = [prepare_inputs(*order_for("int8", int8=form))["recipe"] for form in ("qdq", "qoperator")]
+    assert versions == [prepare.RECIPE_VERSION, prepare.QOPERATOR_VERSION] == [1, 2]
+    assert prepare_inputs(*order_for("int8", int8="qoperator"))["from"]["recipe"] == 1
     before = canonical_hash(prepare_inputs(*order_for("int8")))
     monkeypatch.setattr(installed, "version", lambda _: "0.0.1")
     assert canonical_hash(prepare_inputs(*order_for("int8"))) != before
