@@ -24,7 +24,12 @@ def runtime_findings(target: Target) -> list[Finding]:
     findings = _runtime(target.launch.python or sys.executable, provider)
     absent = [name for name in PREPARES if version_of(name) is None]
     if absent:
-        message = f"{', '.join(absent)} not installed: artifacts that are not cached cannot be prepared"
+        # A key holds the versions of what prepares: without them no cached artifact is found, either.
+        models = "no model" if "onnx" in absent else "of models only .onnx files"
+        message = (
+            f"{', '.join(absent)} not installed: {models} can be prepared, or found among the artifacts "
+            "that were cached with it"
+        )
         findings.append(Finding("warning", "preparing", message, "pip install 'edgebench[prepare,onnx]'"))
     else:
         versions = ", ".join(f"{name} {version_of(name)}" for name in PREPARES)

@@ -161,6 +161,9 @@ def test_doctor_names_what_is_missing(monkeypatch, tmp_path):
 
     monkeypatch.setattr(installed, "version", missing)
     assert subjects()["preparing"].level == "warning"
+    assert "no model can be prepared, or found among" in subjects()["preparing"].message
+    monkeypatch.setattr(checks, "PREPARES", ("tf2onnx",))
+    assert "only .onnx files can be prepared, or found among" in subjects()["preparing"].message
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')
     bare.chmod(0o755)
