@@ -33,7 +33,7 @@ from edgebench.store.exported import session_written
 from edgebench.store.records import Failure, GoldenCheck, SessionRecord, SessionStatus, SessionTables
 
 MEMORY_CHANNEL = "memory_available"
-LEAST_MEMORY_BYTES = 64 << 20
+SCARCE_MEMORY_BYTES = 64 << 20
 """Available memory below which a session's figures come with a warning."""
 
 
@@ -237,10 +237,10 @@ def _little_memory(describe: Mapping[str, Any], chunks: Sequence[ProbeChunk]) ->
         for chunk in chunks
         if (samples := chunk.values.get(MEMORY_CHANNEL)) is not None and not np.isnan(samples).all()
     ]
-    if not lowest or min(lowest) >= LEAST_MEMORY_BYTES:
+    if not lowest or min(lowest) >= SCARCE_MEMORY_BYTES:
         return []
     return [
-        f"less than {LEAST_MEMORY_BYTES >> 20} MiB of the device's memory were available: it may have "
+        f"less than {SCARCE_MEMORY_BYTES >> 20} MiB of the device's memory were available: it may have "
         "swapped, or read the model and the runtime from its disk again"
     ]
 

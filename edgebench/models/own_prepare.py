@@ -93,25 +93,25 @@ def make(
         name_of(request): error for request in requests if (error := missing(request, tools))
     }
     requests = [request for request in requests if name_of(request) not in refused]
-    taken = [request for request in requests if request.source.kind == "tflite"]
-    converted = [request for request in requests if request.source.kind in _CONVERTED]
-    if taken:
-        jobs = [_taken_job(request) for request in taken]
-        done = try_jobs("edgebench.models.own_tflite", jobs, scratch, progress)
-        for number, (request, note) in enumerate(zip(taken, done, strict=True)):
+    of_tflite = [request for request in requests if request.source.kind == "tflite"]
+    of_keras = [request for request in requests if request.source.kind in _CONVERTED]
+    if of_tflite:
+        jobs = [_tflite_job(request) for request in of_tflite]
+        tflite_notes = try_jobs("edgebench.models.own_tflite", jobs, scratch, progress)
+        for number, (request, note) in enumerate(zip(of_tflite, tflite_notes, strict=True)):
             if isinstance(note, HelperError) or "unsupported" in note:
                 refused[name_of(request)] = _refusal(note)
                 continue
-            file = scratch / f"taken-{number}.tflite"
+            file = scratch / f"copy-{number}.tflite"
             shutil.copyfile(_known(request)[0].path or "", file)
             _keep(cache, request, file, note, tools)
-    if converted:
+    if of_keras:
         groups: dict[tuple[str, int], list[PrepareRequest]] = {}
-        for request in converted:
+        for request in of_keras:
             groups.setdefault((request.source.name, request.batch), []).append(request)
-        jobs = [_converted_job(group, scratch, at) for at, group in enumerate(groups.values())]
-        converted_notes = try_outputs("edgebench.models.own_keras", jobs, scratch, progress)
-        for group, job, notes in zip(groups.values(), jobs, converted_notes, strict=True):
+        jobs = [_keras_job(group, scratch, at) for at, group in enumerate(groups.values())]
+        keras_notes = try_outputs("edgebench.models.own_keras", jobs, scratch, progress)
+        for group, job, notes in zip(groups.values(), jobs, keras_notes, strict=True):
             for request in group:
                 note = notes[request.variant.precision]
                 if isinstance(note, HelperError) or "unsupported" in note:
@@ -200,7 +200,7 @@ def _golden_job(request: PrepareRequest) -> dict[str, Any]:
     }
 
 
-def _taken_job(request: PrepareRequest) -> dict[str, Any]:
+def _tflite_job(request: PrepareRequest) -> dict[str, Any]:
     _, model = _known(request)
     spec = _own_spec(request)
     return {
@@ -211,7 +211,7 @@ def _taken_job(request: PrepareRequest) -> dict[str, Any]:
     }
 
 
-def _converted_job(group: Sequence[PrepareRequest], scratch: Path, at: int) -> dict[str, Any]:
+def _keras_job(group: Sequence[PrepareRequest], scratch: Path, at: int) -> dict[str, Any]:
     source, model = _known(group[0])
     outputs = {one.variant.precision: str(scratch / f"{at}-{one.variant.precision}.tflite") for one in group}
     return {
@@ -223,18 +223,19 @@ def _converted_job(group: Sequence[PrepareRequest], scratch: Path, at: int) -> d
     }
 
 
-def _own_spec(request: PrepareRequest, told: Mapping[str, Any] | None = None) -> InputSpec:
+def _own_spec(request: PrepareRequest, converted: Mapping[str, Any] | None = None) -> InputSpec:
     """The input of the artifact: as the file has it, or as a conversion left it."""
     source, model = _known(request)
     if model.picture is None:
         return InputSpec(dtype="float32")
-    if told is not None:
-        return input_spec(source, told["dtype"], scale=told["scale"], zero_point=told["zero_point"])
-    taken = model.inputs[0]
-    scale, zero_point = taken.scale, taken.zero_point
-    if taken.dtype in ("int8", "uint8") and scale is None:
+    if converted is not None:
+        scale, zero_point = converted["scale"], converted["zero_point"]
+        return input_spec(source, converted["dtype"], scale=scale, zero_point=zero_point)
+    picture = model.inputs[0]
+    scale, zero_point = picture.scale, picture.zero_point
+    if picture.dtype in ("int8", "uint8") and scale is None:
         scale, zero_point = 1.0, 0  # an integer input that is not quantised holds the pixels themselves
-    return input_spec(source, taken.dtype, scale=scale, zero_point=zero_point)
+    return input_spec(source, picture.dtype, scale=scale, zero_point=zero_point)
 
 
 def _keep(cache: Cache, request: PrepareRequest, file: Path, note: Mapping[str, Any], tools: Tools) -> None:
@@ -249,7 +250,7 @@ def _artifact(request: PrepareRequest, inputs: Mapping[str, Any], kept: Kept) ->
     scores = note["scores"]
     shapes = model.shapes(request.batch)
     at_once = [tuple(shape) for shape in model.shapes(1)]
-    told = (
+    is_resized = (
         source.kind == "tflite"
         and model.open_axes
         and any(
@@ -282,7 +283,7 @@ def _artifact(request: PrepareRequest, inputs: Mapping[str, Any], kept: Kept) ->
             TensorInput(name=one.name, dtype=one.dtype, shape=shape)
             for one, shape in zip(model.inputs, at_once, strict=True)
         ),
-        input_shapes=shapes if told else (),
+        input_shapes=shapes if is_resized else (),
         golden=Golden(
             patches=golden.path,
             patches_sha256=golden.sha256,

@@ -213,8 +213,9 @@ def try_outputs(module: str, jobs: Sequence[Job], scratch: Path, progress: Repor
     for job, result in zip(jobs, results, strict=True):
         notes: Notes = {}
         for name in job["outputs"]:
-            told = next(again) if isinstance(result, HelperError) and len(job["outputs"]) > 1 else result
-            notes[name] = told if isinstance(told, HelperError) else dict(told[name])
+            is_repeated = isinstance(result, HelperError) and len(job["outputs"]) > 1
+            outcome = next(again) if is_repeated else result
+            notes[name] = outcome if isinstance(outcome, HelperError) else dict(outcome[name])
         found.append(notes)
     return found
 
