@@ -44,7 +44,8 @@ def as_recipe(noted: Mapping[str, Any] | None) -> Recipe | None:
     """What was noted as the recipe of a kept file; None where it is none, or is damaged."""
     if noted is None:
         return None
-    recipe = Recipe(*(noted.get(field) for field in Recipe._fields))
+    fields: list[Any] = [noted.get(field) for field in Recipe._fields]
+    recipe = Recipe(*fields)
     sound = (
         isinstance(recipe.sha256, str)
         and _SHA256.fullmatch(recipe.sha256)
