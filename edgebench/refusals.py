@@ -7,11 +7,12 @@ all validated by pydantic models; its own sentences name neither the value nor t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from edgebench.suggest import choose, short
@@ -20,12 +21,21 @@ Place = tuple[int | str, ...]
 """Keys and list indices from the top of a document to a value in it."""
 
 _PROBLEM = "edgebench"
+_FORM = "form"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
 def problem(what: str, fix: str) -> PydanticCustomError:
     """What a validator raises, with the two texts that the user is to see."""
     return PydanticCustomError(_PROBLEM, "{what}", {"what": what, "fix": fix})
+
+
+def form(words: str) -> dict[str, Any]:
+    """What a field takes as `json_schema_extra`: the form of its value in words, the fix of whatever is not.
+
+    It is told for what lies in the value, too, where that has no form of its own.
+    """
+    return {_FORM: words}
 
 
 @dataclass(frozen=True)
@@ -74,10 +84,15 @@ def refusal(error: ValidationError, document: Any, model: type[BaseModel]) -> Re
         known = choose(key, names_at(model, place[:-1]))
         return Refusal(place, f"unknown key {short(key)}", known, names_place=True)
     if fault["type"] == "missing" and not isinstance(place[-1], str):
-        return Refusal(place[:-1], f"{short(fault['input'])} has too few entries")
+        what = f"{short(fault['input'])} has too few entries"
+        return Refusal(place[:-1], what, form_at(model, place[:-1]))
     if fault["type"] == "missing":
         return Refusal(place, f"{key} is missing", f"add {key} =", names_place=True)
-    return Refusal(place, *_fault(fault), numeric=fault["type"] in _NUMERIC)
+    what, fix = _fault(fault)
+    if fault["type"] != _PROBLEM:  # that knows best
+        is_key = fault["loc"][-1:] == ("[key]",)  # and not what lies under it
+        fix = form_at(model, place[:-1] if is_key else place) or fix
+    return Refusal(place, what, fix, numeric=fault["type"] in _NUMERIC)
 
 
 def in_words(place: Place, noun: str = "entry") -> str:
@@ -99,29 +114,60 @@ def in_words(place: Place, noun: str = "entry") -> str:
 
 def names_at(model: Any, place: Place) -> list[str]:
     """The keys that the table at a place may have, under the names that a document gives them."""
-    names: list[str] = []
-    for kind in _kinds(model):
-        is_table = isinstance(kind, type) and issubclass(kind, BaseModel)
-        if is_table and not place:
-            names += [field.alias or name for name, field in kind.model_fields.items()]
-        elif is_table:
-            for name, field in kind.model_fields.items():
-                if place[0] in (name, field.alias):
-                    names += names_at(field.annotation, place[1:])
-        elif place and (arguments := get_args(kind)):
-            # A dict's values, a list's entries; the entries of a tuple are alike wherever they are tables.
-            names += names_at(arguments[1] if get_origin(kind) is dict else arguments[0], place[1:])
+    if place:
+        names = [name for inner in _inside(model, place[0]) for name in names_at(inner, place[1:])]
+    else:
+        tables = [kind for kind in _kinds(model) if _is_table(kind)]
+        names = [field.alias or name for table in tables for name, field in table.model_fields.items()]
     return list(dict.fromkeys(names))
+
+
+def form_at(model: Any, place: Place) -> str:
+    """The form in words of the value at a place, else of the nearest value around it; "" for none."""
+    inner = [form_at(inside, place[1:]) for inside in _inside(model, place[0])] if place else []
+    return next((words for words in [*inner, *_forms(model)] if words), "")
+
+
+def _forms(annotation: Any) -> list[str]:
+    """The forms that the fields of an annotation's alternatives have."""
+    if _is_union(annotation):
+        return [words for kind in get_args(annotation) for words in _forms(kind)]
+    extras = [
+        item.json_schema_extra
+        for item in getattr(annotation, "__metadata__", ())
+        if isinstance(item, FieldInfo) and isinstance(item.json_schema_extra, dict)
+    ]
+    inner = _forms(get_args(annotation)[0]) if hasattr(annotation, "__metadata__") else []
+    return [*(str(extra[_FORM]) for extra in extras if _FORM in extra), *inner]
+
+
+def _inside(annotation: Any, part: int | str) -> Iterator[Any]:
+    """The annotations of what a key or an index leads to, by alternative."""
+    for kind in _kinds(annotation):
+        if _is_table(kind):
+            for name, field in kind.model_fields.items():
+                if part in (name, field.alias):
+                    yield Annotated[field.annotation, field]
+        elif arguments := get_args(kind):
+            # A dict's values, a list's entries; the entries of a tuple are alike wherever they are tables.
+            yield arguments[1] if get_origin(kind) is dict else arguments[0]
 
 
 def _kinds(annotation: Any) -> list[Any]:
     """The alternatives of an annotation."""
-    origin = get_origin(annotation)
-    if origin is Union or type(annotation).__name__ == "UnionType":
+    if _is_union(annotation):
         return [kind for one in get_args(annotation) for kind in _kinds(one)]
     if hasattr(annotation, "__metadata__"):  # Annotated
         return _kinds(get_args(annotation)[0])
     return [annotation]
+
+
+def _is_union(annotation: Any) -> bool:
+    return get_origin(annotation) is Union or type(annotation).__name__ == "UnionType"
+
+
+def _is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
 def _place(fault: ErrorDetails, document: Any) -> Place:
@@ -158,8 +204,8 @@ def _fault(fault: ErrorDetails) -> tuple[str, str]:
         noun, fix = _SHAPES[kind]
         return f"{value} is not {noun}", _UNQUOTE if _is_quoted_number(fault) else fix
     if kind == "string_pattern_mismatch":
-        return f"{value} does not have the form that is taken", f"the form is {context['pattern']}"
-    return f"{value}: {fault['msg'][:1].lower()}{fault['msg'][1:]}", ""
+        return f"{value} does not have the form that is taken", ""
+    return f"{value} is not taken", ""
 
 
 def _is_quoted_number(fault: ErrorDetails) -> bool:

@@ -5,8 +5,12 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from edgebench.refusals import in_words, names_at, problem, refusal
+from edgebench.refusals import form, form_at, in_words, names_at, problem, refusal
 from edgebench.suggest import choose, short
+
+_Name = Annotated[
+    str, Field(pattern="^[a-z]+$", max_length=5, json_schema_extra=form("up to 5 small letters"))
+]
 
 
 class _Part(BaseModel):
@@ -19,7 +23,11 @@ class _Part(BaseModel):
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-    name: Annotated[str, Field(pattern="^[a-z]+$", max_length=5)] = "x"
+    name: _Name = "x"
+    nick: _Name | None = None
+    sizes: dict[_Name, tuple[_Name, int]] | None = Field(None, json_schema_extra=form("write sizes like ..."))
+    code: Annotated[str, Field(pattern="^[0-9]+$")] = "1"
+    pixels: bytes = b""
     size_mm: tuple[Annotated[float, Field(gt=0)], float, float] | None = None
     time: float | list[Annotated[list[float], Field(min_length=1)]] | None = None
     parts: tuple[_Part, ...] = ()
@@ -63,20 +71,41 @@ def refused(**document):
         ({"parts": [{}, {"when": 1}]}, "parts, second entry: unknown key 'when'", "known: kind, pass"),
         ({"by_name": {"a.b": {"pass": "x"}}}, "by_name.a.b.pass: 'x' is not a whole number", "such as 2"),
         ({"by_name": {"a\x1b": 3}}, "by_name.'a\\x1b': 3 is not a table", "{"),
-        ({"name": 3}, "name: 3 is not text", "in quotes"),
-        ({"name": "A"}, "name: 'A' does not have the form that is taken", "[a-z]+"),
-        ({"name": "abcdef"}, "name: 'abcdef' does not have at most 5 characters", ""),
+        ({"code": 3}, "code: 3 is not text", "in quotes"),
+        ({"name": 3}, "name: 3 is not text", "up to 5 small letters"),
+        ({"name": "A"}, "name: 'A' does not have the form that is taken", "up to 5 small letters"),
+        ({"name": "abcdef"}, "name: 'abcdef' does not have at most 5 characters", "up to 5 small letters"),
+        ({"nick": "A"}, "nick: 'A' does not have the form that is taken", "up to 5 small letters"),
+        ({"sizes": 3}, "sizes: 3 is not a table", "write sizes like ..."),
+        ({"sizes": {"A": ["b", 1]}}, "sizes.A: 'A' does not have the form that is taken", "write sizes"),
+        (
+            {"sizes": {"a": ["B", 1]}},
+            "sizes.a, first entry: 'B' does not have the form that is taken",
+            "5 small letters",
+        ),
+        ({"sizes": {"a": ["b"]}}, "sizes.a: ['b'] has too few entries", "write sizes like ..."),
         ({"flag": "maybe"}, "flag: 'maybe' is not true or false", "without quotes"),
         ({"flag": True}, "flag: the flag is worn out", ""),
         ({"count": 0}, "count: 0 is not at least 1", "at least 1"),
         ({"count": 13}, "13 brings no luck", "write 12"),
-        ({"limt": 2}, "unknown key 'limt'", "did you mean 'limit'? known: name, size_mm"),
+        ({"limt": 2}, "unknown key 'limt'", "did you mean 'limit'? known: name, nick"),
     ],
 )
 def test_the_place_the_value_and_the_fix_are_said(document, said, fix):
     sentence, how = refused(**document)
     assert sentence == said
     assert fix in how
+
+
+def test_neither_a_regular_expression_nor_the_words_of_the_validator_are_shown():
+    assert refused(code="A") == ("code: 'A' does not have the form that is taken", "")
+    assert refused(pixels=3) == ("pixels: 3 is not taken", "")
+
+
+def test_the_form_of_a_value_is_that_of_the_nearest_field():
+    assert form_at(_Document, ()) == form_at(_Document, ("count",)) == ""
+    assert form_at(_Document, ("sizes",)) == form_at(_Document, ("sizes", "a")) == "write sizes like ..."
+    assert form_at(_Document, ("sizes", "a", 0)) == form_at(_Document, ("nick",)) == "up to 5 small letters"
 
 
 def test_a_misspelt_key_comes_before_what_it_leaves_missing():

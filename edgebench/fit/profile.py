@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.requirement import Requirement, Strict
-from edgebench.refusals import problem, refusal
+from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
 
 MAX_FILE_BYTES = 64 * 1024
@@ -23,8 +23,13 @@ MAX_REQUIREMENTS = 100
 class Profile(Strict):
     """A named set of requirements, with where they come from."""
 
-    schema_version: Literal[1] = 1
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
+    schema_version: Literal[1] = Field(
+        default=1, json_schema_extra=form("write schema_version = 1, or leave it out")
+    )
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$",
+        json_schema_extra=form("up to 80 letters, digits, '.', '_' and '-', a letter or digit first"),
+    )
     title: str = Field(default="", max_length=200)
     description: str = Field(default="", max_length=4000)
     source: str = Field(default="", max_length=1000)
@@ -197,18 +202,11 @@ def _explain(error: ValidationError, table: Mapping[str, Any]) -> tuple[str, str
     """What is wrong first, with the requirement it is wrong in, and the fix."""
     refused = refusal(error, table, Profile)
     place = refused.place
-    key = "" if refused.names_place or not place else str(place[-1])
-    fix = "add [[requirements]]" if place == ("requirements",) else _FORMS.get(key, refused.fix)
+    fix = "add [[requirements]]" if place == ("requirements",) else refused.fix
     fix = fix or "see `edgebench profiles show disco-realtime`"
     if len(place) > 1 and place[0] == "requirements" and isinstance(place[1], int):
         return f"requirement {_called(table, place[1])}: {refused.sentence(skip=2)}", fix
     return refused.sentence(), fix
-
-
-_FORMS = {
-    "name": "begin with a letter or digit; then letters, digits, '.', '_' and '-'",
-    "schema_version": "write schema_version = 1, or leave it out",
-}
 
 
 def _called(table: Mapping[str, Any], index: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from edgebench.fit.quantities import QUANTITIES, Quantity
-from edgebench.refusals import problem, refusal
+from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
 
 Comparison = Literal["at most", "at least"]
@@ -42,7 +42,10 @@ class Requirement(Strict):
         averaging_s: for power: the time over which the limit means its average.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$",
+        json_schema_extra=form("up to 64 letters, digits, '.', '_', '-' and blanks, a letter or digit first"),
+    )
     quantity: str = "image_s"
     statistic: str
     limit: float | tuple[float, float, float]

@@ -29,7 +29,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from edgebench.errors import UsageError
 from edgebench.link.address import check_address
-from edgebench.refusals import problem, refusal
+from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
 
 FILE_NAME = "targets.toml"
@@ -38,8 +38,22 @@ MAX_TARGETS = 200
 _TOP = ("targets", "schema_version")
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Word = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]*$")]
-TargetName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")]
+Word = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=1000,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        json_schema_extra=form("write text of 1 to 1000 characters in quotes, without control characters"),
+    ),
+]
+TargetName = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$",
+        json_schema_extra=form("up to 40 letters, digits, '.', '_' and '-', a letter or digit first"),
+    ),
+]
 
 
 class DeclaredLaunch(BaseModel):
@@ -59,19 +73,41 @@ class DeclaredTarget(BaseModel):
 
     name: TargetName
     device: Word
-    host: str | None = None
+    host: Annotated[
+        str | None, Field(json_schema_extra=form("write it like host = 'user@board' or 'user@board:2222'"))
+    ] = None
     python: Word | None = None
-    launch: DeclaredLaunch = DeclaredLaunch()
+    launch: Annotated[
+        DeclaredLaunch,
+        Field(
+            json_schema_extra=form(
+                "write it like launch = { env = { NAME = 'value' }, prefix = ['nice'], affinity = [0, 1] }"
+            )
+        ),
+    ] = DeclaredLaunch()
     options: dict[str, Any] = {}
     power_mode: Annotated[
         Word | None, BeforeValidator(lambda mode: str(mode) if type(mode) is int else mode)
     ] = None
-    meters: tuple[Word, ...] = ()
-    board: Annotated[
-        tuple[Word, ...], BeforeValidator(lambda names: [names] if isinstance(names, str) else names)
+    meters: Annotated[
+        tuple[Word, ...], Field(json_schema_extra=form("write them like meters = ['rapl']"))
     ] = ()
-    mass_g: Positive | None = None
-    size_mm: tuple[Positive, Positive, Positive] | None = None
+    board: Annotated[
+        tuple[Word, ...],
+        BeforeValidator(lambda names: [names] if isinstance(names, str) else names),
+        Field(json_schema_extra=form("write the names like board = ['raspberry-pi-4b']")),
+    ] = ()
+    mass_g: Annotated[
+        Positive | None, Field(json_schema_extra=form("write grams, such as mass_g = 138.0"))
+    ] = None
+    size_mm: Annotated[
+        tuple[Positive, Positive, Positive] | None,
+        Field(
+            json_schema_extra=form(
+                "write three lengths in millimetres, such as size_mm = [100.0, 80.0, 29.0]"
+            )
+        ),
+    ] = None
 
     @field_validator("host")
     @classmethod
@@ -174,22 +210,9 @@ def _declared(table: Mapping[str, Any], number: int, path: Path) -> DeclaredTarg
         refused = refusal(error, table, DeclaredTarget)
         name = table.get("name")
         which = short(name) if isinstance(name, str) else f"number {number}"
-        key = str(refused.place[0]) if refused.place else ""
-        form = "" if refused.names_place else _FIXES.get(key, "")
         raise UsageError(
-            f"{path}: target {which}: {refused.sentence()}", fix=form or refused.fix or "mend the value"
+            f"{path}: target {which}: {refused.sentence()}", fix=refused.fix or "mend the value"
         ) from error
-
-
-_FIXES = {
-    "name": "up to 40 letters, digits, '.', '_' and '-', a letter or digit first",
-    "host": "write it like host = 'user@board' or 'user@board:2222'",
-    "launch": "write it like launch = { env = { NAME = 'value' }, prefix = ['nice'], affinity = [0, 1] }",
-    "meters": "write them like meters = ['rapl']",
-    "board": "write the names like board = ['raspberry-pi-4b']",
-    "mass_g": "write grams, such as mass_g = 138.0",
-    "size_mm": "write three lengths in millimetres, such as size_mm = [100.0, 80.0, 29.0]",
-}
 
 
 def _bytes(path: Path) -> bytes:

@@ -189,9 +189,15 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
         ('name = "x"\nrequirements = []\n', "requirements"),
         ('name = "x"\nrequirements = 3\n', "requirements"),
         ('name = "x"\nrequirements = [3]\n', "requirement number 1: a requirement is not a table"),
-        ('name = "../x"\n[[requirements]]\nname = "r"\nlimit = 1\n', "name: '../x' does not have"),
+        (
+            'name = "../x"\n[[requirements]]\nname = "r"\nlimit = 1\n',
+            "is taken\nup to 80 letters",
+        ),
         ('name = "x"\n[[requirements]]\nlimit = 1\n', "requirement number 1: name is missing"),
-        (GOOD.replace('"latency"', '"<b>"'), "name: '<b>' does not have"),
+        (
+            GOOD.replace('"latency"', '"<b>"'),
+            "name: '<b>' does not have the form that is taken\nup to 64",
+        ),
         ('title = "\\u001b[31m"\n' + GOOD, "control characters"),
         (GOOD + '[[requirements]]\nname = "latency"\nquantity = "infer_s"\nlimit = 1\n', "duplicate"),
         (GOOD + '[[requirements]]\nname = "again"\nlimit = 1\n', "'again' is a duplicate of 'latency'"),

@@ -101,6 +101,24 @@ def test_what_does_not_fit_is_named_with_the_file_and_the_fix(text, said):
     assert caught.value.fix
 
 
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        (one("size_mm = [1, 2]"), "size_mm = [100.0, 80.0, 29.0]"),
+        (one("size_mm = [1, 2, -3]"), "size_mm = [100.0, 80.0, 29.0]"),
+        (one("launch = { affinity = [-1] }"), "affinity = [0, 1]"),
+        (one('launch = { env = { "A=B" = "c" } }'), "env = { NAME = 'value' }"),
+        (one("meters = 'rapl'"), "meters = ['rapl']"),
+        (one('python = "a\\u0000b"'), "without control characters"),
+        ('[[targets]]\nname = "../up"\ndevice = "cpu"', "up to 40 letters"),
+    ],
+)
+def test_the_fix_is_the_form_of_the_key(text, fix):
+    with pytest.raises(UsageError) as caught:
+        parsed(text)
+    assert fix in caught.value.fix
+
+
 def test_too_many_and_too_large_are_refused(tmp_path):
     with pytest.raises(UsageError, match="at most") as caught:
         parsed("".join(f'[[targets]]\nname = "t{number}"\ndevice = "cpu"\n' for number in range(201)))
