@@ -59,8 +59,8 @@ def run(
         "device": ["replay"],
         "set": [f"source={source}", *more],
         "sessions": 3,
-        "passes": 3,
         "output_dir": folder,
+        **({} if "sustained" in flags else {"passes": 3}),
         **flags,
     }
     resolved = resolve(given)

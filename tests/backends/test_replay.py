@@ -98,11 +98,11 @@ def test_a_resumed_run_plays_the_very_sessions_that_were_missing(
     measured = session.measure_session
     left = [2]
 
-    def interrupted(device, job, describe):
+    def interrupted(*given):
         if not left[0]:
             raise KeyboardInterrupt
         left[0] -= 1
-        return measured(device, job, describe)
+        return measured(*given)
 
     monkeypatch.setattr(lane, "measure_session", interrupted)
     folder, outcome = run(session_cache, tmp_path, source, **flags)
