@@ -9,7 +9,7 @@ from edgebench import registry
 from edgebench.contract import Backend, ImageSet, MeasurePlan, Progress, Scene, Target
 from edgebench.data.images import load_images, load_scene
 from edgebench.data.shipped import shipped_images, shipped_scene
-from edgebench.errors import UsageError
+from edgebench.errors import UnavailableError, UsageError
 from edgebench.models.cache import Cache
 from edgebench.models.own_choice import input_choice
 from edgebench.models.source import SHIPPED
@@ -75,9 +75,19 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     measured = [target for target in targets if target.name not in variants]
     chosen = _chosen(config, {target.device: backends[target.device] for target in measured}, cache, progress)
     left_out: list[str] = []
+    lacking: dict[str, UnavailableError] = {}
     for target in measured:
-        variants[target.name], note = available_variants(target, backends[target.device], chosen, config)
+        try:
+            variants[target.name], note = available_variants(target, backends[target.device], chosen, config)
+        except UnavailableError as error:
+            if config.names_variants:
+                raise
+            lacking[target.name] = error
+            note = f"{target.name} is left out: {error.what}"
         left_out += [note] if note else []
+    if lacking and len(lacking) == len(targets):
+        raise next(iter(lacking.values()))
+    targets = tuple(target for target in targets if target.name not in lacking)
     progress("scene and images")
     material = gather(chosen, config, cache)
     scene, images = _pictures(config, backends, targets, material, cache)

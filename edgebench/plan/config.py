@@ -150,6 +150,11 @@ class RunConfig(BaseModel):
         return value or (1,)
 
     @property
+    def names_variants(self) -> bool:
+        """Whether models, widths, precisions or batches were named: one that cannot be made is an error."""
+        return bool(self.model or self.depth or self.width or self.precision) or self.batch != (1,)
+
+    @property
     def adaptive(self) -> bool:
         """Whether a rule ends a trial, with `sessions` as the most."""
         return self.target_ci is not None or self.decide

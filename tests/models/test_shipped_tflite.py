@@ -109,7 +109,11 @@ def without_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"device": ["cpu"], "depth": [1.0]}, "mobilenet_v1-1.0-fp32 cannot be prepared: tensorflow, keras"),
         ({"device": ["cpu"], "batch": [4]}, "mobilenet_v1-0.25-fp32 cannot be prepared: tensorflow, keras"),
         ({"device": ["cpu"], "model": ["mobilenet_v2"]}, "mobilenet_v2-1.0-fp32 cannot be prepared"),
-        ({"device": ["cpu", "onnxruntime"]}, "cannot be prepared: tensorflow, keras, tf2onnx are"),
+        ({"device": ["onnxruntime"]}, "cannot be prepared: tensorflow, keras, tf2onnx are"),
+        (
+            {"device": ["cpu", "onnxruntime"], "depth": [0.25]},
+            "cannot be prepared: tensorflow, keras, tf2onnx",
+        ),
     ],
 )
 def test_without_tensorflow_what_was_named_is_an_error_on_one_line_before_anything_is_done(
@@ -126,11 +130,18 @@ def test_without_tensorflow_what_was_named_is_an_error_on_one_line_before_anythi
 @pytest.mark.usefixtures("without_tensorflow")
 def test_without_tensorflow_what_is_not_shipped_is_left_out_with_a_note(tmp_path: Path):
     place = make_place(tmp_path)
-    flags = {"device": ["cpu"], "scene": place.folder / "scene.png", "images": place.folder / "images"}
+    flags = {
+        "device": ["cpu", "onnxruntime"],
+        "scene": place.folder / "scene.png",
+        "images": place.folder / "images",
+    }
     said: list[str] = []
-    plan = build(resolve(flags).config, Cache(tmp_path / "cache"), said.append).plan
+    built = build(resolve(flags).config, Cache(tmp_path / "cache"), said.append)
+    plan = built.plan
+    assert [target.name for target in built.targets] == ["cpu"]
     assert [trial.variant for trial in plan.trials] == [request.variant for request in requests()]
-    (note,) = [note for note in plan.notes if "left out" in note]
+    note, other = [note for note in plan.notes if "left out" in note]
+    assert other.startswith("onnxruntime is left out: mobilenet_v1-0.25-fp32 cannot be prepared: tensorflow")
     assert note.startswith("left out on cpu: mobilenet_v1-1.0-fp32 cannot be prepared: tensorflow, keras are")
     assert note.endswith("left out as well: mobilenet_v1-1.0-fp16, mobilenet_v1-1.0-int8")
     assert f"note: {note}" in said
