@@ -10,7 +10,8 @@ from edgebench.fit.settled import Rule, Standing, standing
 from edgebench.fit.types import Ended, EndedBy, TrialStatus, TrialSummary
 from edgebench.plan.amounts import duration_text, share_text
 from edgebench.stats.spending import SPENDING_NAME
-from edgebench.store.records import RunRecord, SessionRecord
+from edgebench.store.done import ended_by_rule, is_done, is_given_up
+from edgebench.store.records import RunRecord, SessionRecord, SessionStatus
 
 _NAMES = 3  # requirements that are named; of more, the number is said
 
@@ -30,11 +31,13 @@ def with_end(
         return summary  # nothing was begun
     ok = sum(record.status == "ok" for record in records)
     far = standing(summary, ok, rule)
-    by = _by(far, ok, records, rule, run)
+    statuses = [record.status for record in records]
+    by = _by(summary.key, far, statuses, rule, run)
     ended = Ended(by, ok, far.half_width, far.unsettled, _text(by, far, ok, rule, run))
     status: TrialStatus = summary.status
     # The time that was given is as good a reason to stop as any, once an interval is there.
-    if by == "rule" or (by == "time" and rule.asked and ok >= rule.least):
+    least = rule.least if rule.asked else None
+    if by == "rule" or is_done(summary.key, statuses, run, least=least, most=rule.most):
         status = "done"
     reason = "" if status == "done" else summary.reason
     if (status == "partial" and rule.asked) or (status in ("partial", "not_run") and by == "time"):
@@ -43,13 +46,15 @@ def with_end(
 
 
 def _by(
-    far: Standing, ok: int, records: Sequence[SessionRecord], rule: Rule, run: RunRecord | None
+    key: str, far: Standing, statuses: Sequence[SessionStatus], rule: Rule, run: RunRecord | None
 ) -> EndedBy:
     if rule.asked and far.reached:
         return "rule"
-    if ok >= rule.most:
+    if statuses.count("ok") >= rule.most:
         return "most" if rule.asked else "sessions"
-    if _given_up(records) or (run is not None and run.ended == "complete"):
+    if rule.asked and ended_by_rule(key, statuses, run, least=rule.least):
+        return "rule"
+    if is_given_up(statuses) or (run is not None and run.ended == "complete"):
         return "failures"
     return "time" if run is not None and run.ended == "time" else "interrupted"
 
@@ -57,12 +62,6 @@ def _by(
 def _failed(records: Sequence[SessionRecord]) -> str:
     count = sum(record.status not in ("ok", "interrupted") for record in records)
     return f", {count} failed" if count else ""
-
-
-def _given_up(records: Sequence[SessionRecord]) -> bool:
-    """Whether the last sessions failed again and again, or gave other outputs."""
-    last = [record.status for record in records if record.status != "interrupted"][-2:]
-    return last[-1:] == ["golden_mismatch"] or (len(last) == 2 and "ok" not in last)
 
 
 def _text(by: EndedBy, far: Standing, ok: int, rule: Rule, run: RunRecord | None) -> str:
@@ -90,7 +89,8 @@ def _reached(far: Standing, sessions: str, rule: Rule) -> str:
     if far.decided:
         said.append("every verdict settled")
     how = f" ({SPENDING_NAME})" if far.decided else ""
-    return f"{' and '.join(said)}, after {sessions}{how}"
+    # The run found its rule reached, and today's figures do not.
+    return f"{' and '.join(said) or 'ended by its rule'}, after {sessions}{how}"
 
 
 def _open(far: Standing, rule: Rule) -> str:

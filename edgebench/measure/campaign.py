@@ -105,19 +105,26 @@ class Campaign:
             begun = RunRecord(started_utc=_now_utc(), max_time_s=plan.max_time_s)
             store.write_run(begun)
             outcome = experiment.run()
-            store.write_run(_run_record(begun, outcome))
-            self._conclude(store, plan)
+            over = _run_record(begun, outcome)
+            store.write_run(over)
+            settled = self._conclude(store, plan)
+            store.write_run(over.model_copy(update={"settled": settled}))
             return store.path, outcome
         finally:
             store.close()
 
-    def _conclude(self, store: ExperimentStore, plan: Plan) -> None:
-        """Write what follows from the sessions: each trial's summary, and its spread for later estimates."""
+    def _conclude(self, store: ExperimentStore, plan: Plan) -> tuple[str, ...]:
+        """Write what follows from the sessions: each trial's summary, and its spread for later estimates.
+
+        Returns the keys of the trials that a rule ended.
+        """
         inputs = {trial.key: trial.inputs for trial in plan.trials}
-        for summary in summarise(load(store.path)):
+        summaries = summarise(load(store.path))
+        for summary in summaries:
             store.write_trial(summary.key, trial_json(summary))
             if (seen := spread_of(summary.image_s_values)) is not None:
                 note_spread(self.cache, inputs[summary.key], seen)
+        return tuple(one.key for one in summaries if one.ended is not None and one.ended.by == "rule")
 
     def _unfinished(self) -> Path:
         config = self.resolved.config

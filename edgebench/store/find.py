@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from edgebench.errors import StoredResultError
+from edgebench.store.done import is_done
 from edgebench.store.layout import EXPERIMENT_FILE, check_name
 from edgebench.store.reading import read_experiment, read_run, read_sessions
 from edgebench.store.records import ExperimentRecord
@@ -83,18 +84,20 @@ def is_finished(path: Path, record: ExperimentRecord) -> bool:
         run = read_run(path)
     except StoredResultError:
         return False
-    adaptive = record.target_ci is not None or record.decide
-    # Results of earlier versions have no run.json; a rule leaves no other trace of having ended a trial.
-    if (run is None and adaptive) or (run is not None and run.ended != "complete"):
+    # Results of earlier versions have no run.json.
+    if run is not None and run.ended != "complete":
         return False
-    least = min(record.min_sessions, record.sessions) if adaptive else record.sessions
-    return all(_has_sessions(path, trial.key, least) for trial in record.trials if trial.status == "planned")
-
-
-def _has_sessions(path: Path, key: str, least: int) -> bool:
-    """So many good sessions, and no failed one at the end: a trial that failed is measured on."""
-    records, _ = read_sessions(path, key)
-    return sum(record.status == "ok" for record in records) >= least and records[-1].status == "ok"
+    return all(
+        is_done(
+            trial.key,
+            [session.status for session in read_sessions(path, trial.key)[0]],
+            run,
+            least=record.least_sessions,
+            most=record.sessions,
+        )
+        for trial in record.trials
+        if trial.status == "planned"
+    )
 
 
 def _experiments(output_dir: Path) -> list[tuple[Path, ExperimentRecord]]:

@@ -168,6 +168,11 @@ class ExperimentRecord(_Record):
     preflight: tuple[dict[str, Any], ...] = ()  # doctor's findings at the start
     warnings: tuple[str, ...] = ()
 
+    @property
+    def least_sessions(self) -> int | None:
+        """Sessions before which no rule ends a trial; None where no rule was asked for."""
+        return self.min_sessions if self.target_ci is not None or self.decide else None
+
     def scene_of(self, trial: TrialRecord) -> SceneRecord:
         """What a trial is timed with."""
         return trial.scene or self.scene
@@ -186,6 +191,7 @@ class RunRecord(_Record):
     elapsed_s: float | None = Field(default=None, ge=0)  # of measuring, preparation not included
     max_time_s: float | None = Field(default=None, gt=0)  # no session started after so much of it
     sessions: int = Field(default=0, ge=0)  # measured in this run, failed ones too
+    settled: tuple[str, ...] | None = None  # keys of the trials that a rule ended; None where not recorded
 
 
 class GoldenCheck(_Record):

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import pandas as pd
 
+from edgebench.store.done import is_done
 from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord, SessionStatus, TrialRecord
 
 _INT64_MAX = 2**63 - 1
@@ -57,11 +58,7 @@ def _progress(
     if trial.status != "planned":
         return trial.status
     ok = statuses.count("ok")
-    ruled = experiment.target_ci is not None or experiment.decide
-    over = run is not None and run.ended in ("complete", "time")
-    # A trial that was given up ends with a session that failed.
-    by_rule = ruled and over and ok >= experiment.min_sessions and statuses[-1] == "ok"
-    if ok >= experiment.sessions or by_rule:
+    if is_done(trial.key, statuses, run, least=experiment.least_sessions, most=experiment.sessions):
         return "done"
     if ok:
         return "partial"

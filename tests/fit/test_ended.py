@@ -9,6 +9,7 @@ from edgebench.fit.profile import Profile
 from edgebench.fit.settled import Rule
 from edgebench.fit.types import Interval
 from edgebench.stats.spending import SPENDING_NAME
+from edgebench.store.done import is_done
 from edgebench.store.records import Failure, RunRecord
 from tests.fit.summaries import summary
 from tests.fit.test_cautions import _record
@@ -117,6 +118,29 @@ def test_sessions_that_failed_again_and_again(statuses):
 def test_a_failure_that_was_not_repeated():
     _, end = ended(trial(4), records(4, "crash"), PLAIN, run("complete"))
     assert end.by == "failures"
+
+
+@pytest.mark.parametrize(
+    ("last", "statuses", "done"),
+    [
+        (run("complete"), ("ok",) * 4, True),
+        (run("complete"), ("ok", "ok", "crash", "ok", "ok"), False),
+        (run("complete", settled=("0123456789abcdef",)), ("ok", "ok", "crash", "ok", "ok"), True),
+        (run("complete", settled=()), ("ok", "ok", "crash", "ok", "ok"), False),
+        (run("interrupted", settled=("0123456789abcdef",)), ("ok",) * 4, True),
+        (run("time", settled=()), ("ok", "ok", "ok", "ok", "crash"), True),
+        (run("time", settled=()), ("ok", "ok", "ok", "crash", "crash"), False),
+    ],
+)
+def test_fit_and_the_stored_trials_agree_on_what_is_done(last, statuses, done):
+    made = trial(statuses.count("ok"))
+    assert is_done(made.key, statuses, last, least=NARROW.least, most=NARROW.most) is done
+    failure = Failure(what="SIGSEGV", stage="load")
+    recorded = [
+        _record(at, status, failure=None if status == "ok" else failure) for at, status in enumerate(statuses)
+    ]
+    found, _ = ended(made, recorded, NARROW, last)
+    assert (found.status == "done") is done
 
 
 def test_what_was_not_to_be_measured_did_not_end():

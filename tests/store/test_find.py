@@ -8,6 +8,7 @@ import pytest
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.store.find import find_unfinished, is_finished, resolve_results
+from edgebench.store.load import load
 from edgebench.store.reading import read_experiment
 from edgebench.store.records import RunRecord
 from tests.made import NINE, QUARTER, key_of, made_experiment
@@ -131,6 +132,16 @@ def test_finished_is_what_has_its_sessions_and_whose_last_run_ended(tmp_path):
     assert not finished(path)
     (path / "run.json").unlink()
     assert not finished(path)
+
+
+def test_a_session_that_failed_and_is_owed_still_leaves_something_to_measure(tmp_path):
+    path = made_experiment(tmp_path, variants=QUARTER[:1], sessions=5, crashed_once=QUARTER[:1])
+    change(path, sessions=6, target_ci=0.01)
+    for settled, expected in ((None, False), ((), False), ((KEYS[0],), True)):
+        last = RunRecord(started_utc="2025-03-01T12:00:00Z", ended="complete", settled=settled)
+        (path / "run.json").write_text(last.model_dump_json())
+        assert finished(path) is expected
+        assert (load(path).trials["status"][0] == "done") is expected
 
 
 def test_a_trial_that_failed_or_was_not_run_is_not_finished(tmp_path):

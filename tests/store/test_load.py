@@ -219,6 +219,7 @@ def test_importing_edgebench_stays_light():
     ("ended", "statuses", "progress"),
     [
         ("complete", ["ok"] * 3, "done"),
+        ("complete", ["ok", "crash", "ok", "ok"], "partial"),
         ("time", ["ok"] * 3, "done"),
         (None, ["ok"] * 3, "partial"),
         ("complete", ["ok"] * 2, "partial"),

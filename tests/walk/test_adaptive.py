@@ -73,6 +73,7 @@ def test_how_the_run_ended_is_kept_and_told_everywhere(narrow):
     kept = json.loads((path / "run.json").read_text())
     jsonschema.validate(kept, schema("run"))
     assert (kept["ended"], kept["sessions"]) == ("complete", outcome.sessions)
+    assert kept["settled"] == [only(path)[0].key]
     [file] = path.glob("trials/*/trial.json")
     assert json.loads(file.read_text())["ended"]["by"] == "rule"
     found = judge_folder(path, ())
