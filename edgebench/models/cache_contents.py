@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from edgebench.errors import UnavailableError
 from edgebench.models.cache import Cache
-from edgebench.models.cache_use import GATE, LOCKS
+from edgebench.models.cache_use import GATE, LOCKS, is_lock, lock_folder
 from edgebench.models.keep import as_recipe
 
 KINDS: Mapping[str, str] = {
@@ -96,13 +96,18 @@ def totals(files: Iterable[CacheFile]) -> list[KindTotal]:
 
 
 def foreign(cache: Cache) -> list[str]:
-    """The names in the cache folder that are not the cache's: nothing ever touches them.
+    """The names in the cache folder that are not the cache's, and those among its locks: nobody touches them.
 
     UnavailableError where it cannot be listed.
     """
-    own = {"objects", "recipes", "scratch", "edgetpu", LOCKS}
+    own = {"objects", "recipes", "scratch", "edgetpu"}
+    locks = cache.root / LOCKS
     with _as_unavailable(cache, "listed", "list it as the user who owns it"):
-        return sorted(entry.name for entry in _entries(cache.root) if entry.name not in own)
+        names = {entry.name for entry in _entries(cache.root)} - own
+        if locks.is_dir() and not locks.is_symlink():
+            names.discard(LOCKS)
+            names |= {f"{LOCKS}/{entry.name}" for entry in _entries(locks) if not is_lock(entry.name)}
+        return sorted(names)
 
 
 def remove(cache: Cache, unused_since_s: float | None = None) -> list[CacheFile]:
@@ -225,7 +230,7 @@ def _as_unavailable(cache: Cache, verb: str, fix: str) -> Iterator[None]:
 
 def _hold_all(cache: Cache, held: ExitStack) -> list[Path]:
     """Hold the gate and every lock of the cache until `held` ends; the files of the locks but the gate's."""
-    folder = cache.root / LOCKS
+    folder = lock_folder(cache)
     in_use = UnavailableError(
         f"the cache folder {cache.root} is in use",
         why="another edgebench measures or prepares with it",
@@ -235,8 +240,8 @@ def _hold_all(cache: Cache, held: ExitStack) -> list[Path]:
         try:
             folder.mkdir(exist_ok=True)
             held.enter_context(FileLock(folder / GATE, timeout=10))
-            locks = _regular(folder, re.compile(r"[a-z0-9_-]+\.lock"))
-            paths = [path for path, _ in locks if path.name != GATE]
+            locks = _regular(folder, re.compile(r".+\.lock"))
+            paths = [path for path, _ in locks if is_lock(path.name) and path.name != GATE]
             for path in paths:
                 held.enter_context(FileLock(path, timeout=0))
         except Timeout:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from edgebench.errors import UnavailableError
 from edgebench.models.cache import Cache
 
 LOCKS = "locks"
@@ -18,6 +21,13 @@ LOCKS = "locks"
 GATE = "gate.lock"
 """Held for a moment by whoever begins to use the cache, and by a cleaning as long as that takes."""
 
+OF_A_USE = re.compile(r"use-[0-9]+-[0-9a-f]{8}")
+"""The name of a lock of a process that uses the cache: its id, and digits drawn by lot."""
+
+OF_A_MAKER = re.compile(
+    r"evaluate|prepare-[a-z0-9_-]+|(golden|images|replay|samples|scene|train)-[0-9a-f]{16}"
+)
+"""The name of a lock of what is made: by its tool, or by the beginning of its recipe's key."""
 
 SAY_AFTER_S = 2.0
 """How long nobody is told that another process is waited for."""
@@ -39,14 +49,47 @@ def waiting(lock: FileLock, what: str) -> Iterator[None]:
         lock.release()
 
 
+def lock_folder(cache: Cache) -> Path:
+    """The folder of the locks, which need not be there; UnavailableError where a link stands in its place.
+
+    What lies behind a link may be somebody else's, and a cleaning removes files there.
+    """
+    folder = cache.root / LOCKS
+    linked = False
+    with suppress(OSError):  # a cache folder that cannot be: whoever writes there says so
+        linked = folder.is_symlink()
+    if linked:
+        raise UnavailableError(
+            f"the cache folder {cache.root} cannot be used",
+            why=f"{folder} is a link, and the cache's locks have to lie in a folder of its own",
+            fix="remove that link, or set EDGEBENCH_CACHE_DIR to another folder",
+        )
+    return folder
+
+
+def is_lock(name: str) -> bool:
+    """Whether a file of that name in the folder of the locks is one that EdgeBench makes."""
+    stem, dot, suffix = name.rpartition(".")
+    return name == GATE or (
+        dot + suffix == ".lock" and bool(OF_A_USE.fullmatch(stem) or OF_A_MAKER.fullmatch(stem))
+    )
+
+
+def maker_lock(cache: Cache, name: str) -> FileLock:
+    """The lock of who makes what is called `name`; ValueError for a name that no cleaning would know."""
+    if not OF_A_MAKER.fullmatch(name):
+        raise ValueError(f"not the name of what is made: {name!r}, expected {OF_A_MAKER.pattern}")
+    return FileLock(lock_folder(cache) / f"{name}.lock")
+
+
 @contextmanager
 def using(cache: Cache) -> Iterator[None]:
     """While this is open no other process removes files of the cache.
 
     The system gives the lock back when its process dies, however it dies. A cache folder that cannot be
-    written is used without: nobody can remove anything there.
+    written is used without: nobody can remove anything there. UnavailableError where the locks are a link.
     """
-    folder = cache.root / LOCKS
+    folder = lock_folder(cache)
     path = folder / f"use-{os.getpid()}-{secrets.token_hex(4)}.lock"
     with ExitStack() as held:
         with suppress(OSError):

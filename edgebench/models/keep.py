@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from filelock import FileLock
-
 from edgebench.errors import UnavailableError
 from edgebench.models.cache import Cache, sha256_file
-from edgebench.models.cache_use import LOCKS, using, waiting
+from edgebench.models.cache_use import maker_lock, using, waiting
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = re.compile(r"(\.[a-z0-9]+)?")
@@ -96,14 +94,14 @@ def keep(
 def making(cache: Cache, name: str) -> Iterator[Path]:
     """One maker at a time of what is called `name`; gives a scratch folder, removed at the end.
 
+    `name` is one that `cache_use.OF_A_MAKER` takes: cleaning removes the locks of such names alone.
     Waits for another maker for as long as that one takes, and says so after a moment.
     UnavailableError when the cache folder cannot be written, or is full.
     """
     try:
         with using(cache):
-            locks = cache.root / LOCKS
-            locks.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(locks / f"{name}.lock")
+            lock = maker_lock(cache, name)
+            Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
             with waiting(lock, f"another EdgeBench has made the same files ({name})"):
                 scratch = cache.scratch()
                 try:

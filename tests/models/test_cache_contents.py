@@ -192,9 +192,9 @@ def test_nothing_is_removed_while_another_process_uses_it(cache: Cache):
 
 
 def test_a_preparation_and_a_run_are_uses(cache: Cache):
-    with making(cache, "thing"), pytest.raises(UnavailableError, match="in use"):
+    with making(cache, "prepare-thing"), pytest.raises(UnavailableError, match="in use"):
         remove(cache)
-    with using(cache), making(cache, "thing"), pytest.raises(UnavailableError, match="in use"):
+    with using(cache), making(cache, "prepare-thing"), pytest.raises(UnavailableError, match="in use"):
         remove(cache)
     assert remove(cache)
 
@@ -203,3 +203,45 @@ def test_a_cache_that_cannot_be_written_is_used_all_the_same(tmp_path: Path):
     (tmp_path / "file").write_bytes(b"")
     with using(Cache(tmp_path / "file" / "cache")):
         pass
+
+
+def test_files_of_others_among_the_locks_stay_and_are_listed(cache: Cache):
+    locks = cache.root / "locks"
+    for name in ("poetry.lock", "use-1-0123.lock", "scene-ab.lock", "evaluate"):
+        (locks / name).write_text("precious")
+    (locks / "train-0123456789abcdef.lock").touch()
+    remove(cache)
+    left = {"poetry.lock", "use-1-0123.lock", "scene-ab.lock", "evaluate"}
+    assert {path.name for path in locks.iterdir()} == {GATE, *left}
+    assert all((locks / name).read_text() == "precious" for name in left)
+    assert foreign(cache) == sorted(f"locks/{name}" for name in left)
+
+
+def test_locks_behind_a_link_are_refused_and_nothing_is_touched_there(tmp_path: Path):
+    victim, cache = tmp_path / "victim", Cache(tmp_path / "cache")
+    victim.mkdir()
+    (victim / "evaluate.lock").write_text("precious")
+    cache.root.mkdir()
+    (cache.root / "locks").symlink_to(victim)
+    for act in (lambda: remove(cache), using(cache).__enter__, making(cache, "evaluate").__enter__):
+        with pytest.raises(UnavailableError, match="cannot be used") as caught:
+            act()
+        assert "is a link" in caught.value.why
+    assert paths(victim) == {"evaluate.lock"}
+    assert (victim / "evaluate.lock").read_text() == "precious"
+    assert foreign(cache) == ["locks"]
+
+
+def test_a_lock_that_no_cleaning_would_know_is_not_made(cache: Cache):
+    with pytest.raises(ValueError, match="not the name"), making(cache, "poetry"):
+        pytest.fail("made")
+
+
+def test_a_damaged_recipe_is_none_and_is_cleaned(cache: Cache, monkeypatch: pytest.MonkeyPatch):
+    folder = cache.root / "recipes" / "tflite"
+    (folder / f"{KEYS[0]}.json").write_text("[" * 200_000)
+    assert find(cache, "tflite", KEYS[0]) is None
+    assert find(cache, "tflite", KEYS[2]) is not None
+    monkeypatch.setattr("edgebench.models.cache._RECIPE_LIMIT_BYTES", 20)
+    assert find(cache, "tflite", KEYS[2]) is None
+    assert len(remove(cache)) == 7

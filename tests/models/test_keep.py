@@ -76,7 +76,7 @@ def test_one_maker_at_a_time(cache: Cache):
 
     def work() -> None:
         nonlocal inside, most
-        with making(cache, "thing") as scratch:
+        with making(cache, "prepare-thing") as scratch:
             with gate:
                 inside += 1
                 most = max(most, inside)
@@ -93,7 +93,7 @@ def test_one_maker_at_a_time(cache: Cache):
 
 
 def test_nothing_is_left_of_a_making_that_failed(cache: Cache):
-    with pytest.raises(RuntimeError), making(cache, "thing") as scratch:
+    with pytest.raises(RuntimeError), making(cache, "prepare-thing") as scratch:
         (scratch / "half").write_bytes(b"x")
         raise RuntimeError
     assert list((cache.root / "scratch").iterdir()) == []
@@ -101,15 +101,15 @@ def test_nothing_is_left_of_a_making_that_failed(cache: Cache):
 
 def test_a_cache_that_cannot_be_used_is_said_with_the_way_out(tmp_path: Path):
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(UnavailableError) as caught, making(Cache(tmp_path / "file"), "thing"):
+    with pytest.raises(UnavailableError) as caught, making(Cache(tmp_path / "file"), "prepare-thing"):
         pass
     assert "EDGEBENCH_CACHE_DIR" in caught.value.fix
 
 
 def test_another_makers_work_is_waited_for_and_said_once(cache: Cache, monkeypatch, caplog):
-    holding = making(cache, "thing")
-    assert waited_for(holding, making(cache, "thing"), monkeypatch, caplog) == [
-        "waiting until another EdgeBench has made the same files (thing)"
+    holding = making(cache, "prepare-thing")
+    assert waited_for(holding, making(cache, "prepare-thing"), monkeypatch, caplog) == [
+        "waiting until another EdgeBench has made the same files (prepare-thing)"
     ]
 
 
@@ -152,5 +152,5 @@ def waited_for(holding, waiting, monkeypatch, caplog) -> list[str]:
 
 
 def test_a_lock_that_is_free_is_nothing_to_say(cache: Cache, caplog):
-    with making(cache, "thing"):
+    with making(cache, "prepare-thing"):
         assert not caplog.records
