@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,6 +17,7 @@ import platformdirs
 
 from edgebench.atomic import write_atomically
 
+_RECIPE_LIMIT_BYTES = 64 << 20  # far above the largest, the golden scores of a model with large outputs
 _HEX = re.compile(r"[0-9a-f]{64}")
 
 
@@ -33,7 +35,11 @@ def canonical_hash(value: Mapping[str, Any]) -> str:
 
 def default_cache_folder() -> Path:
     """`$EDGEBENCH_CACHE_DIR`, else the user's cache folder for edgebench."""
-    return Path(os.environ.get("EDGEBENCH_CACHE_DIR") or platformdirs.user_cache_dir("edgebench"))
+    folder = Path(os.environ.get("EDGEBENCH_CACHE_DIR") or platformdirs.user_cache_dir("edgebench"))
+    with suppress(RuntimeError):  # `~name` of nobody: a folder of that name
+        # No shell has expanded what comes from a service's or a container's settings.
+        return folder.expanduser()
+    return folder
 
 
 class Cache:
@@ -81,8 +87,11 @@ class Cache:
         """
         path = self._recipe_path(kind, key)
         try:
+            status = path.stat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _RECIPE_LIMIT_BYTES:
+                return None
             value = json.loads(path.read_text())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         if used:
             with suppress(OSError):  # the folder of somebody else

@@ -67,11 +67,7 @@ def find_shipped(inputs: Mapping[str, Any]) -> Kept | None:
     except OSError:
         sound = False
     if not sound:
-        raise InputError(
-            f"{path} is not the file that came with EdgeBench",
-            why="its SHA-256 is not the one of the package",
-            fix="install EdgeBench again: pip install --force-reinstall --no-deps edgebench",
-        )
+        raise _damaged(path, "its SHA-256 is not the one of the package")
     return Kept(path, shipped.sha256, shipped.size_bytes, shipped.note)
 
 
@@ -89,10 +85,19 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 @lru_cache
 def _by_recipe(folder: Path) -> dict[str, ShippedArtifact]:
     try:
-        artifacts = read_manifest(folder).artifacts
+        return {_recipe(artifact.inputs): artifact for artifact in read_manifest(folder).artifacts}
     except FileNotFoundError:  # the folder is being made
         return {}
-    return {_recipe(artifact.inputs): artifact for artifact in artifacts}
+    except (OSError, ValueError) as error:
+        raise _damaged(folder / MANIFEST, str(error).splitlines()[0]) from error
+
+
+def _damaged(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{path} is not the file that came with EdgeBench",
+        why=why,
+        fix="install EdgeBench again: pip install --force-reinstall --no-deps edgebench",
+    )
 
 
 def _recipe(inputs: Mapping[str, Any]) -> str:

@@ -90,6 +90,20 @@ def test_a_damaged_file_is_said_and_the_others_serve(
     assert isinstance(second, Artifact)
 
 
+@pytest.mark.parametrize("damage", ["", '{"schema_version": 2, "artifacts": []}', "[" * 200_000, None])
+def test_a_damaged_manifest_is_said_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str | None
+):
+    if damage is None:
+        (tmp_path / MANIFEST).mkdir()
+    else:
+        (tmp_path / MANIFEST).write_text(damage)
+    monkeypatch.setattr(shipped_tflite, "FOLDER", tmp_path)
+    with pytest.raises(InputError, match=f"{MANIFEST} is not the file that came") as caught:
+        prepare_inputs(requests()[0])
+    assert "install EdgeBench again" in caught.value.fix
+
+
 @pytest.fixture
 def without_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
     version = importlib.metadata.version
