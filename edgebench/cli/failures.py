@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -46,12 +47,20 @@ def print_lines(error: EdgeBenchError) -> None:
 
 
 def print_document(error: EdgeBenchError) -> None:
-    """The error as a JSON document on stdout, described in error.schema.json."""
+    """The error as a JSON document on stdout, described in error.schema.json; nothing where nobody reads it."""
     from edgebench.report.plain import SCHEMA_VERSION, as_json
 
     about = {"what": error.what, "why": error.why, "fix": error.fix, "exit_code": error.exit_code}
-    sys.stdout.write(as_json({"schema_version": SCHEMA_VERSION, "error": about}))
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(as_json({"schema_version": SCHEMA_VERSION, "error": about}))
+        sys.stdout.flush()
+    except OSError:
+        abandon_output()
+
+
+def abandon_output() -> None:
+    """Let nothing more be written to stdout, not at the end of the process either: it takes nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _printable(text: str) -> str:

@@ -79,7 +79,7 @@ def main() -> None:
         app(args=arguments, prog_name="edgebench")
     except BrokenPipeError:
         # The reader of our output has gone; nothing is left to say to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        failures.abandon_output()
         sys.exit(EXIT_ERROR)
     except SystemExit as stop:
         if as_json and (message := failures.usage_message(stop)):

@@ -135,7 +135,7 @@ def parse_profile(data: bytes, where: str) -> Profile:
     """The profile that a TOML document is; UsageError otherwise, with `where` as the file's name."""
     try:
         table = tomllib.loads(data.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except ValueError as error:  # neither UTF-8 nor TOML, or an integer of thousands of digits
         raise UsageError(
             f"{where} is not TOML", why=str(error), fix="see `edgebench profiles show disco-realtime`"
         ) from error

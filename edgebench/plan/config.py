@@ -302,7 +302,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} cannot be read", why=str(error), fix="mend or remove the file") from error
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # or an integer of thousands of digits
         raise UsageError(f"{path} is not TOML", why=str(error), fix="mend or remove the file") from error
 
 

@@ -18,23 +18,33 @@ _KIND = "session-cost"
 # server processor does about so many multiply-accumulates a second, and needs so long for a patch's pixels.
 _GIGA_MACS_PER_S = {"fp32": 90.0, "fp16": 90.0, "int8": 200.0}
 _PIXELS_S = 1e-4
+_PACE = frozenset({"period_s", "sustained_s"})
 
 
 def note_cost(cache: Cache, inputs: Mapping[str, object], cost: Cost) -> None:
-    """Remember what a trial's session took, under all that decides its result: its board and host too."""
+    """Remember what a trial's session took, under what decides that: its board and host too."""
     value = {"patch_s": cost.patch_s, "overhead_s": cost.overhead_s, "warmup_batches": cost.warmup_batches}
-    cache.remember(_KIND, canonical_hash(inputs), value)
+    cache.remember(_KIND, _key(inputs), value)
 
 
 def noted_cost(cache: Cache, inputs: Mapping[str, object]) -> Cost | None:
     """What a session of this trial took when it was last measured from here; None where it never was."""
-    noted = cache.recipe(_KIND, canonical_hash(inputs)) or {}
+    noted = cache.recipe(_KIND, _key(inputs)) or {}
     patch_s, overhead_s = _seconds(noted.get("patch_s")), _seconds(noted.get("overhead_s"))
     batches = noted.get("warmup_batches")
     if patch_s is None or overhead_s is None:
         return None
     known = isinstance(batches, int) and 0 <= batches < 1e6
     return Cost(patch_s, overhead_s, batches if known else None)
+
+
+def _key(inputs: Mapping[str, object]) -> str:
+    """Of all that decides a trial's result, less what a patch takes no longer or shorter for."""
+    settings = inputs.get("settings")
+    if isinstance(settings, Mapping):
+        settings = {name: value for name, value in settings.items() if name not in _PACE}
+    decides = {name: value for name, value in inputs.items() if name != "images"}
+    return canonical_hash({**decides, "settings": settings})
 
 
 def noted_costs(cache: Cache, trials: Iterable[PlannedTrial]) -> dict[str, Cost]:

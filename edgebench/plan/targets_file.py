@@ -175,7 +175,7 @@ def parse_targets(data: bytes, path: Path) -> tuple[DeclaredTarget, ...]:
     """
     try:
         content = tomllib.loads(data.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # or an integer of thousands of digits
         raise UsageError(f"{path} is not TOML", why=str(error), fix="mend the file") from error
     if unknown := set(content) - set(_TOP):
         raise UsageError(

@@ -1,6 +1,7 @@
 """How a command that failed says so, in words and as a document."""
 
 import json
+import subprocess
 import sys
 
 import jsonschema
@@ -68,3 +69,22 @@ def test_so_are_ctrl_c_and_a_fault(monkeypatch, capsys, exception, code, what):
 def test_a_command_that_works_prints_no_error(monkeypatch, capsys):
     code, out, _ = fail(monkeypatch, capsys, "profiles", "list", "--json")
     assert (code, set(json.loads(out))) == (0, {"schema_version", "profiles"})
+
+
+@pytest.mark.parametrize(("words", "code"), [(("show", "nowhere"), 1), (("run", "--nonsense"), 2)])
+@pytest.mark.parametrize("reader", ["none", "full"])
+def test_a_document_that_nobody_can_read_changes_no_exit_code(tmp_path, words, code, reader):
+    program = [sys.executable, "-c", "from edgebench.cli.main import main; main()", *words, "--json"]
+    if reader == "full":
+        with open("/dev/full", "wb") as full:
+            ended = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+        errors = ended.stderr
+    else:
+        process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
+        process.stdout.close()
+        errors = process.stderr.read()
+        process.stderr.close()
+        ended = process
+        process.wait()
+    assert ended.returncode == code
+    assert b"Traceback" not in errors

@@ -183,6 +183,7 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
     [
         ("not toml at all", "not TOML"),
         (b"\xff\xfe", "not TOML"),
+        ("limit = " + "9" * 5000, "not TOML"),
         ("x = " + "[" * 20000, "nested too deeply"),
         ("", "name is missing"),
         ('name = "x"\n', "requirements is missing"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.plan.config import resolve
+from edgebench.plan.config import read_config_files, resolve
 
 
 def test_flag_beats_environment_beats_project_beats_user_beats_default():
@@ -213,3 +213,11 @@ def test_a_rule_needs_the_sessions_of_an_interval():
     with pytest.raises(UsageError, match="2 is less than the 3") as caught:
         resolve({"decide": True, "sessions": 2})
     assert "flag" in caught.value.why
+
+
+@pytest.mark.parametrize("text", ["sessions = ", "sessions = " + "9" * 5000, "a = " + "[" * 20_000])
+def test_a_settings_file_that_is_no_toml_is_refused(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "edgebench.toml").write_text(text)
+    with pytest.raises(UsageError, match="is not TOML"):
+        read_config_files()

@@ -56,6 +56,22 @@ def test_what_a_board_took_says_nothing_of_this_machine_or_another_board(tmp_pat
     assert [noted_cost(cache, one.inputs) for one in (here, pi, nano)] == [None, COST, None]
 
 
+def test_a_pass_takes_as_long_however_many_follow_it_and_whatever_is_classified_after_them(tmp_path):
+    cache = Cache(tmp_path)
+    backends = {"fake": FakeBackend()}
+    [plain] = make_targets(backends, [], [])
+
+    def planned(images=None, **pace):
+        [trial] = make_trials(
+            [plain], backends, {"fake": (SMALL,)}, batches=(1,), scene=made_scene(), images=images, **pace
+        )
+        return trial.inputs
+
+    note_cost(cache, planned(made_images()), COST)
+    for inputs in (planned(), planned(period_s=0.1), planned(sustained_s=60.0)):
+        assert noted_cost(cache, inputs) == COST
+
+
 @pytest.mark.parametrize(
     "damage",
     [{"patch_s": "fast"}, {"patch_s": -1}, {"overhead_s": None}, {"overhead_s": 1e9}, {"patch_s": True}],
@@ -63,14 +79,14 @@ def test_what_a_board_took_says_nothing_of_this_machine_or_another_board(tmp_pat
 def test_a_damaged_note_is_not_believed(tmp_path, damage):
     cache = Cache(tmp_path)
     value = {"patch_s": 0.002, "overhead_s": 1.0, "warmup_batches": 30, **damage}
-    cache.note_recipe("session-cost", canonical_hash({"a": 1}), value)
+    cache.note_recipe("session-cost", canonical_hash({"a": 1, "settings": None}), value)
     assert noted_cost(cache, {"a": 1}) is None
 
 
 def test_batches_that_can_be_none_leave_the_warm_up_open(tmp_path):
     cache = Cache(tmp_path)
     value = {"patch_s": 0.002, "overhead_s": 1.0, "warmup_batches": -3}
-    cache.note_recipe("session-cost", canonical_hash({"a": 1}), value)
+    cache.note_recipe("session-cost", canonical_hash({"a": 1, "settings": None}), value)
     assert noted_cost(cache, {"a": 1}) == replace(COST, warmup_batches=None)
 
 

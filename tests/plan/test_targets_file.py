@@ -66,6 +66,7 @@ def test_the_readmes_example_is_one():
     [
         ("[[targets]", "not TOML"),
         ("\x00", "not TOML"),
+        ("mass_g = " + "9" * 5000, "not TOML"),
         ("boards = []", "'boards' is no key"),
         ("schema_version = 2", "schema version 2"),
         ("targets = 1", "no list of tables"),
