@@ -47,7 +47,7 @@ def print_lines(error: EdgeBenchError) -> None:
 
 
 def print_document(error: EdgeBenchError) -> None:
-    """The error as a JSON document on stdout, described in error.schema.json; nothing where nobody reads it."""
+    """The error as a JSON document on stdout (error.schema.json); nothing where nobody reads it."""
     from edgebench.report.plain import SCHEMA_VERSION, as_json
 
     about = {"what": error.what, "why": error.why, "fix": error.fix, "exit_code": error.exit_code}
