@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from edgebench.contract import ImageSet, Scene
-from edgebench.data.images import keep_array
+from edgebench.data.images import keep_array, new_array
 from edgebench.data.reading import quiet_decoders, read_rgb
 from edgebench.errors import InputError
 from edgebench.models.cache import Cache, canonical_hash
@@ -87,7 +87,7 @@ def stand_in_images(
     class_names: Sequence[str],
     overlapping: bool = False,
 ) -> ImageSet:
-    """So many images, black but for the pixel that says the class: a file with hardly a block on disk."""
+    """So many images, black but for the pixel that says the class."""
     shown = list(labels) if labels is not None else [0] * n
     key = canonical_hash({"n": n, "patch": patch, "labels": shown, "recipe": _RECIPE})
     kept = find(cache, "replay-images", key) or _make_images(cache, key, shown, patch)
@@ -105,8 +105,7 @@ def stand_in_images(
 def _make_images(cache: Cache, key: str, labels: Sequence[int], patch: int) -> Kept:
     with making(cache, f"replay-{key[:16]}") as scratch:
         made = scratch / "made.npy"
-        shape = (len(labels), patch, patch, 3)
-        out = np.lib.format.open_memmap(made, mode="w+", dtype=np.uint8, shape=shape)
+        out = new_array(made, (len(labels), patch, patch, 3))
         out[:, 0, 0] = [(*MARK, label % 256) for label in labels]
         out.flush()
         del out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -93,6 +95,23 @@ def keep_array(cache: Cache, kind: str, key: str, scratch: Path, pixels: Pixels)
     return keep(cache, kind, key, file, ".npy")
 
 
+def new_array(file: Path, shape: tuple[int, ...]) -> np.memmap[tuple[int, ...], np.dtype[np.uint8]]:
+    """A new .npy of uint8, mapped for writing; OSError where the disk has no space for it.
+
+    Space is reserved before a page is written: on a disk that fills up meanwhile the system would kill the
+    process (SIGBUS) instead of refusing.
+    """
+    mapped = np.lib.format.open_memmap(file, mode="w+", dtype=np.uint8, shape=shape)
+    if hasattr(os, "posix_fallocate"):
+        with file.open("r+b") as opened:
+            try:
+                os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # the file system has no such call
+                    raise
+    return mapped
+
+
 def _kept(listed: Listed, cache: Cache, size: tuple[int, int]) -> Kept:
     height, width = size
     content = [[name, _content(file)] for name, file in zip(listed.names, listed.files, strict=True)]
@@ -112,7 +131,7 @@ def _resize_all(cache: Cache, key: str, scratch: Path, files: Sequence[Path], si
         return np.asarray(image, np.uint8)
 
     made = scratch / "made.npy"
-    out = np.lib.format.open_memmap(made, mode="w+", dtype=np.uint8, shape=(len(files), *size, 3))
+    out = new_array(made, (len(files), *size, 3))
     with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
         for index, pixels in enumerate(pool.map(resized, files)):
             out[index] = pixels

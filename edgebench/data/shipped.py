@@ -7,11 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
 from edgebench.contract import ImageSet, Scene
 from edgebench.data.draws import ASSETS, PATCH, Draws, Split, render_patch, shipped_draws
-from edgebench.data.images import keep_array
+from edgebench.data.images import keep_array, new_array
 from edgebench.data.landcover import CLASS_NAMES, EARTH_FILES, Earth
 from edgebench.data.reading import read_rgb
 from edgebench.models.cache import Cache, canonical_hash, sha256_file
@@ -79,8 +77,7 @@ def images_identity(split: Split) -> str:
 def _render_all(cache: Cache, key: str, scratch: Path, draws: Draws) -> Kept:
     earth = Earth.load(ASSETS)
     made = scratch / "made.npy"
-    shape = (len(draws), PATCH, PATCH, 3)
-    out = np.lib.format.open_memmap(made, mode="w+", dtype=np.uint8, shape=shape)
+    out = new_array(made, (len(draws), PATCH, PATCH, 3))
 
     def fill(index: int) -> None:
         out[index] = render_patch(earth, draws, index)

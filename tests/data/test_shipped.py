@@ -1,13 +1,18 @@
+import errno
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from backends.replay.pictures import stand_in_images
 from edgebench.data.draws import ASSETS, render_patch, shipped_draws
+from edgebench.data.images import load_images, new_array
 from edgebench.data.landcover import CLASS_NAMES, Earth
 from edgebench.data.make_assets import SCENE_PIXELS, SCENE_VIEW, patch_labels, search, write_draws
 from edgebench.data.shipped import images_identity, shipped_images, shipped_scene
+from edgebench.errors import UnavailableError
 from edgebench.models.cache import Cache, sha256_file
 
 
@@ -85,3 +90,31 @@ def test_what_is_shipped_says_where_it_comes_from():
     text = (ASSETS / "SOURCE.md").read_text()
     for file in ASSETS.iterdir():
         assert file.name == "SOURCE.md" or file.name in text
+
+
+@pytest.mark.parametrize("maker", ["shipped", "own", "replay"])
+def test_a_full_disk_is_an_error_before_a_page_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, maker: str
+):
+    def full(descriptor: int, offset: int, size_bytes: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def make(cache: Cache) -> object:
+        if maker == "shipped":
+            return shipped_images(cache, "test")
+        if maker == "own":
+            return load_images(tmp_path / "images", cache)
+        return stand_in_images(cache, name="x", n=2, patch=8, labels=None, class_names=())
+
+    (tmp_path / "images").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "images" / "a.png")
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(UnavailableError, match="cannot be used") as caught:
+        make(Cache(tmp_path / "cache"))
+    assert "No space left" in caught.value.why
+
+
+def test_the_space_of_a_new_array_is_reserved(tmp_path: Path):
+    new_array(tmp_path / "new.npy", (4, 512, 512))
+    status = (tmp_path / "new.npy").stat()
+    assert status.st_blocks * 512 >= status.st_size
