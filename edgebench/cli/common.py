@@ -47,10 +47,12 @@ def complete_results(ctx: typer.Context, incomplete: str) -> list[str]:
     typed, slash, start = incomplete.rpartition("/")
     folder = Path(typed + slash) if slash else _output_dir(ctx.params.get("output_dir"))
     try:
-        results = [entry for entry in folder.iterdir() if (entry / "experiment.json").is_file()]
+        # A shell would carry out what control characters in a name tell the terminal.
+        entries = [entry for entry in sorted(folder.iterdir()) if entry.name.isprintable()]
+        results = [entry for entry in entries if (entry / "experiment.json").is_file()]
         results.sort(key=lambda entry: (entry / "experiment.json").stat().st_mtime, reverse=True)
         # On the way to another folder, the folders there; they come after the results.
-        ways = [entry for entry in sorted(folder.iterdir()) if entry.is_dir() and entry not in results]
+        ways = [entry for entry in entries if entry.is_dir() and entry not in results]
     except OSError:
         return []
     names = [entry.name for entry in results if entry.name.startswith(start)]

@@ -81,7 +81,11 @@ def _table(console: Console, kinds: Sequence[KindTotal]) -> None:
 
 def _print_others(console: Console, others: Sequence[str]) -> None:
     if others:
-        line(console, f"not of the cache, and never touched: {', '.join(others)}")
+        line(console, f"not of the cache, and never touched: {', '.join(map(_shown, others))}")
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() else ascii(name)
 
 
 def _counted(kinds: Sequence[KindTotal]) -> str:

@@ -64,3 +64,9 @@ def test_a_time_that_is_none_is_refused(cache: Cache, text: str):
     done = call(cache, "clean", f"--older-than={text}")
     assert isinstance(done.exception, UsageError)
     assert "30d" in done.exception.fix
+
+
+def test_names_of_others_are_shown_printable(cache: Cache):
+    (cache.root / "two\nlines\x1b[2J").touch()
+    text = " ".join(call(cache, "show").stdout.split())
+    assert r"'two\nlines\x1b[2J'" in text

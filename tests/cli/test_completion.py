@@ -50,3 +50,11 @@ def test_where_results_lie_is_said_by_the_flag_and_the_environment(results, monk
     assert complete("a", elsewhere) == ["a-new"]
     monkeypatch.setenv("EDGEBENCH_OUTPUT_DIR", str(elsewhere))
     assert complete("a") == ["a-new"]
+
+
+def test_names_with_control_characters_are_not_completed(results):
+    (results / "evil\x1b]0;x\x07").mkdir()
+    (results / "evil\nresult").mkdir()
+    (results / "evil\nresult" / "experiment.json").write_text("{}")
+    assert complete("e") == []
+    assert complete("results/e") == []
