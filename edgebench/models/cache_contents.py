@@ -115,8 +115,9 @@ def remove(cache: Cache, unused_since_s: float | None = None) -> list[CacheFile]
 
     UnavailableError while another process uses the cache, or where a file cannot be removed.
     """
-    if not cache.root.is_dir():
-        return []
+    with _as_unavailable(cache, "cleaned", "set EDGEBENCH_CACHE_DIR to a folder that can be read"):
+        if not cache.root.is_dir():
+            return []
     with ExitStack() as held:
         locks = _hold_all(cache, held)
         removed = select(list_files(cache), unused_since_s)

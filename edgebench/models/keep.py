@@ -73,9 +73,13 @@ def find(cache: Cache, kind: str, key: str) -> Kept | None:
     if status.st_size != recipe.size_bytes:
         return None
     if status.st_mtime_ns != recipe.mtime_ns:
-        if sha256_file(path) != recipe.sha256:
+        try:
+            digest = sha256_file(path)
+        except OSError:
             return None
-        cache.note_recipe(kind, key, recipe._replace(mtime_ns=status.st_mtime_ns)._asdict())
+        if digest != recipe.sha256:
+            return None
+        cache.remember(kind, key, recipe._replace(mtime_ns=status.st_mtime_ns)._asdict())
     return Kept(path, recipe.sha256, recipe.size_bytes, recipe.note)
 
 

@@ -47,7 +47,7 @@ def _facts(path: Path, kind: SourceKind, digest: str, cache: Cache) -> ModelFact
         except ValidationError:  # damaged: it is read again
             pass
     facts = inspect_model(path)
-    cache.note_recipe(_FACTS, key, TypeAdapter(ModelFacts).dump_python(facts, mode="json"))
+    cache.remember(_FACTS, key, TypeAdapter(ModelFacts).dump_python(facts, mode="json"))
     return facts
 
 

@@ -245,3 +245,15 @@ def test_a_damaged_recipe_is_none_and_is_cleaned(cache: Cache, monkeypatch: pyte
     monkeypatch.setattr("edgebench.models.cache._RECIPE_LIMIT_BYTES", 20)
     assert find(cache, "tflite", KEYS[2]) is None
     assert len(remove(cache)) == 7
+
+
+def test_a_folder_that_cannot_be_is_said_when_it_is_cleaned(tmp_path: Path):
+    with pytest.raises(UnavailableError, match="cannot be cleaned") as caught:
+        remove(Cache(tmp_path / ("x" * 300)))
+    assert "EDGEBENCH_CACHE_DIR" in caught.value.fix
+
+
+def test_the_folders_name_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("EDGEBENCH_CACHE_DIR", "~/x")
+    assert Cache().root == tmp_path / "x"

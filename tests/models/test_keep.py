@@ -9,6 +9,7 @@ from filelock import FileLock
 
 from edgebench.errors import UnavailableError
 from edgebench.models import cache_use
+from edgebench.models import keep as keeping
 from edgebench.models.cache import Cache
 from edgebench.models.keep import find, keep, making
 
@@ -90,6 +91,19 @@ def test_one_maker_at_a_time(cache: Cache):
     for thread in threads:
         thread.join()
     assert most == 1
+
+
+def test_what_cannot_be_noted_or_read_again_is_no_fault(cache: Cache, monkeypatch: pytest.MonkeyPatch):
+    path = keep(cache, "thing", KEY, made(cache), ".bin").path
+    os.utime(path, ns=(1, 1))
+
+    def refused(*_: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Cache, "note_recipe", refused)
+    assert find(cache, "thing", KEY) is not None
+    monkeypatch.setattr(keeping, "sha256_file", refused)
+    assert find(cache, "thing", KEY) is None
 
 
 def test_nothing_is_left_of_a_making_that_failed(cache: Cache):

@@ -20,6 +20,7 @@ from edgebench.errors import InputError, UnavailableError
 from edgebench.models import litert, shipped_tflite
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache, sha256_file
+from edgebench.models.listing import list_variants
 from edgebench.models.make_shipped_tflite import DEPTHS
 from edgebench.models.prepare import prepare_inputs, prepare_tflite
 from edgebench.models.shipped_tflite import FOLDER, MANIFEST, read_manifest
@@ -180,3 +181,15 @@ def test_a_run_takes_no_tensorflow(tmp_path: Path):
     (shipped,) = [one for one in read_manifest().artifacts if Path(one.file).stem == trial.variant]
     assert trial.artifact_sha256 == shipped.sha256
     assert trial.inputs["artifact"] == shipped.inputs
+
+
+def test_a_damaged_file_is_a_row_of_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = tmp_path / "tflite"
+    shutil.copytree(FOLDER, folder)
+    monkeypatch.setattr(shipped_tflite, "FOLDER", folder)
+    broken, sound = requests()[:2]
+    (folder / f"{broken.variant.name}.tflite").unlink()
+    rows = {row["variant"]: row for row in list_variants(Cache(tmp_path / "cache"))}
+    assert "is not the file that came with EdgeBench" in rows[broken.variant.name]["reason"]
+    assert rows[broken.variant.name]["artifact"] is None
+    assert rows[sound.variant.name]["artifact"] is not None
