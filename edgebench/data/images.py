@@ -155,11 +155,10 @@ def _unreadable(listed: Listed) -> InputError | None:
         error.what.replace(str(file), name) + (f" ({error.why})" if error.why else "")
         for name, file, error in faults
     ]
-    fixes = {error.fix for _, _, error in faults}
     return InputError(
         f"{len(faults)} of {len(listed.files)} images cannot be read",
         why=first_few(reasons, separator="; "),
-        fix=fixes.pop() if len(fixes) == 1 else "mend or remove these files",
+        fix="mend these files, or take them out of the set",
     )
 
 

@@ -49,15 +49,19 @@ class Profile(Strict):
 
     @model_validator(mode="after")
     def _no_duplicates(self) -> Self:
-        seen: dict[object, str] = {}
-        for one in self.requirements:
-            for mark in (one.name, (one.quantity, one.statistic)):
-                if mark in seen:
-                    raise problem(
-                        f"requirement {one.name!r} is a duplicate of {seen[mark]!r}",
-                        "give each a name of its own, and each statistic of a quantity one limit",
-                    )
-                seen[mark] = one.name
+        names: set[str] = set()
+        limited: dict[tuple[str, str], str] = {}
+        for requirement in self.requirements:
+            name, about = requirement.name, (requirement.quantity, requirement.statistic)
+            if name in names:
+                raise problem(f"two requirements are called {name!r}", "give each a name of its own")
+            if about in limited:
+                raise problem(
+                    f"{limited[about]!r} and {name!r} both limit the {about[1]} of {about[0]}",
+                    "take one of the two out",
+                )
+            names.add(name)
+            limited[about] = name
         return self
 
     def as_record(self) -> dict[str, Any]:

@@ -123,7 +123,9 @@ def _limit(given: Mapping[str, Any], about: Quantity) -> Any:
         raise problem(f"limit {short(limit)} does not fit {given['quantity']}", f"write {wanted}")
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise problem(f"limit {short(value)} is not a number", "write it without quotes")
+            raise problem(
+                f"limit {short(value)} is not a number", "write a number without quotes, such as 6.0"
+            )
         # Written so that nan fails it as well.
         if not 0 < value < 1e18:
             fix = "write a positive number"

@@ -100,6 +100,8 @@ def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
             told.append(
                 (key, f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}")
             )
+        else:
+            told += [(key, f"a failed session was repeated: {failure}") for failure in summary.failures]
         if summary.ended is not None and summary.status == "done" and summary.ended.by != "sessions":
             told.append((key, f"ended: {summary.ended.text}"))
         if assumed := words.assumed(summary):

@@ -200,8 +200,14 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
             "name: '<b>' does not have the form that is taken\nup to 64",
         ),
         ('title = "\\u001b[31m"\n' + GOOD, "control characters"),
-        (GOOD + '[[requirements]]\nname = "latency"\nquantity = "infer_s"\nlimit = 1\n', "duplicate"),
-        (GOOD + '[[requirements]]\nname = "again"\nlimit = 1\n', "'again' is a duplicate of 'latency'"),
+        (
+            GOOD + '[[requirements]]\nname = "latency"\nquantity = "infer_s"\nlimit = 1\n',
+            "two requirements are called 'latency'",
+        ),
+        (
+            GOOD + '[[requirements]]\nname = "again"\nlimit = 1\n',
+            "'latency' and 'again' both limit the median of image_s",
+        ),
         ("extra = 1\n" + GOOD, "unknown key 'extra'"),
         ("#" * (MAX_FILE_BYTES + 1), "too large"),
     ],

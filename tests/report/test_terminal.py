@@ -86,6 +86,12 @@ def test_missing_figures_and_their_reasons() -> None:
     assert "verdicts" not in text
 
 
+def test_a_session_that_failed_and_was_repeated_is_told() -> None:
+    failed = "session 001: crash in measure: the worker ended (SIGSEGV)"
+    text = " ".join(printed([samples.summary(failures=(failed,))], []).split())
+    assert f"a failed session was repeated: {failed}" in text
+
+
 def test_what_was_assumed_of_the_input_stands_at_the_accuracy() -> None:
     summaries = [
         samples.summary(accuracy=samples.accuracy(24, 120), assumed=("pixels as -1..1 (--input-scale)",)),

@@ -1,7 +1,6 @@
 """Trials that end when they have been measured enough, on replayed sessions: the same on every machine."""
 
 import io
-import itertools
 import json
 from typing import Any
 
@@ -12,6 +11,7 @@ import edgebench
 from edgebench.fit.judgement import judge_folder
 from edgebench.fit.profile import load_profile
 from edgebench.fit.summary import summarise
+from edgebench.measure import lane
 from edgebench.measure.experiment import Outcome
 from edgebench.plan.spread import known_spread
 from edgebench.report.terminal import make_console, print_result
@@ -89,16 +89,25 @@ def test_the_spread_is_remembered_for_the_next_forecast(session_cache, narrow):
     assert seen.sessions == outcome.sessions and 0 < seen.share < 0.05
 
 
-def ticking(per_look):
-    """A clock that goes on by so many seconds whenever it is looked at."""
-    ticks = itertools.count(step=per_look)
-    return lambda: float(next(ticks))
+def session_clock(monkeypatch, session_s):
+    """A clock that goes on by so many seconds with every session that is measured."""
+    measured = lane.measure_session
+    elapsed_s = [0.0]
+
+    def measure(*given):
+        elapsed_s[0] += session_s
+        return measured(*given)
+
+    monkeypatch.setattr(lane, "measure_session", measure)
+    return lambda: elapsed_s[0]
 
 
-def test_a_run_that_is_out_of_time_goes_on_to_the_very_same_end(session_cache, tmp_path, source, narrow):
-    # Looked at when the run starts and before every session: none starts from the third look on.
+def test_a_run_that_is_out_of_time_goes_on_to_the_very_same_end(
+    session_cache, tmp_path, source, narrow, monkeypatch
+):
     flags: dict[str, Any] = {"target_ci": TARGET, "name": "cut", "max_time": "25s"}
-    path, outcome = adaptive(session_cache, tmp_path, source, clock=ticking(10.0), **flags)
+    clock = session_clock(monkeypatch, 13.0)
+    path, outcome = adaptive(session_cache, tmp_path, source, clock=clock, **flags)
     assert (outcome.out_of_time, outcome.sessions) == (True, 2)
     summary, end = only(path)
     assert (end.by, summary.status) == ("time", "partial")
