@@ -11,7 +11,7 @@ import edgebench
 from edgebench.fit.judgement import judge_folder
 from edgebench.fit.profile import load_profile
 from edgebench.fit.summary import summarise
-from edgebench.measure import lane
+from edgebench.measure import lane, session
 from edgebench.measure.experiment import Outcome
 from edgebench.plan.spread import known_spread
 from edgebench.report.terminal import make_console, print_result
@@ -91,7 +91,7 @@ def test_the_spread_is_remembered_for_the_next_forecast(session_cache, narrow):
 
 def session_clock(monkeypatch, session_s):
     """A clock that goes on by so many seconds with every session that is measured."""
-    measured = lane.measure_session
+    measured = session.measure_session
     elapsed_s = [0.0]
 
     def measure(*given):
