@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import ClassVar
 
 from edgebench.contract import Backend, Finding, Json, Target
-from edgebench.errors import NoPermissionError, SessionError
+from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.base import Link
 from edgebench.link.local import LocalLink
@@ -55,18 +54,7 @@ def open_link(target: Target) -> Link:
 
     `AgentDevice(open_link(target), (), locks=False)` looks at a board or cleans it.
     """
-    agent, digest = _agent()
+    agent, digest = agent_file(Cache())
     if target.host is None:
         return LocalLink(agent, target.launch.python)
     return SshLink(target.host, agent, digest, target.launch.python)
-
-
-def _agent() -> tuple[Path, str]:
-    try:
-        return agent_file(Cache())
-    except OSError as error:
-        raise NoPermissionError(
-            "the cache folder cannot be written",
-            why=str(error),
-            fix="set EDGEBENCH_CACHE_DIR to a folder that can",
-        ) from error

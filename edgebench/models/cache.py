@@ -16,6 +16,7 @@ from typing import Any
 import platformdirs
 
 from edgebench.atomic import write_atomically
+from edgebench.errors import UnavailableError
 
 _RECIPE_LIMIT_BYTES = 64 << 20  # far above the largest, the golden scores of a model with large outputs
 _HEX = re.compile(r"[0-9a-f]{64}")
@@ -42,6 +43,15 @@ def default_cache_folder() -> Path:
     return folder
 
 
+def unwritable(root: Path, error: OSError) -> UnavailableError:
+    """What the system refuses in a cache folder, with the way out."""
+    return UnavailableError(
+        f"the cache folder {root} cannot be used",
+        why=str(error),
+        fix="set EDGEBENCH_CACHE_DIR to a folder that can be written and has some GB free",
+    )
+
+
 class Cache:
     """Objects by content and recipes by key, under one folder; safe for several writers.
 
@@ -59,11 +69,14 @@ class Cache:
         return self.root / "objects" / digest[:2] / f"{digest}{suffix}"
 
     def add_bytes(self, data: bytes, suffix: str = "") -> tuple[Path, str]:
-        """Store bytes; returns path and hash."""
+        """Store bytes; returns path and hash. UnavailableError where the folder cannot be written."""
         digest = hashlib.sha256(data).hexdigest()
         path = self.object_path(digest, suffix)
-        if not path.exists():
-            write_atomically(path, data)
+        try:
+            if not path.exists():
+                write_atomically(path, data)
+        except OSError as error:
+            raise unwritable(self.root, error) from error
         return path, digest
 
     def add_file(self, source: Path, suffix: str = "") -> tuple[Path, str]:

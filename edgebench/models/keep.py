@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgebench.errors import UnavailableError
-from edgebench.models.cache import Cache, sha256_file
+from edgebench.models.cache import Cache, sha256_file, unwritable
 from edgebench.models.cache_use import maker_lock, using, waiting
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -113,12 +112,4 @@ def making(cache: Cache, name: str) -> Iterator[Path]:
                 finally:
                     shutil.rmtree(scratch)  # folders too: helper processes' temporary files lie here
     except OSError as error:
-        raise _unwritable(cache, error) from error
-
-
-def _unwritable(cache: Cache, error: OSError) -> UnavailableError:
-    return UnavailableError(
-        f"the cache folder {cache.root} cannot be used",
-        why=str(error),
-        fix="set EDGEBENCH_CACHE_DIR to a folder that can be written and has some GB free",
-    )
+        raise unwritable(cache.root, error) from error

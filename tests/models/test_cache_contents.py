@@ -251,6 +251,8 @@ def test_a_folder_that_cannot_be_is_said_when_it_is_cleaned(tmp_path: Path):
     with pytest.raises(UnavailableError, match="cannot be cleaned") as caught:
         remove(Cache(tmp_path / ("x" * 300)))
     assert "EDGEBENCH_CACHE_DIR" in caught.value.fix
+    with pytest.raises(UnavailableError, match="cannot be used"):
+        Cache(tmp_path / ("x" * 300)).add_bytes(b"x")
 
 
 def test_the_folders_name_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
