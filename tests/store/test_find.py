@@ -107,7 +107,7 @@ def test_resume_takes_the_newest_of_the_same_trials(results):
 
 def test_resume_takes_an_unfinished_one_before_a_newer_that_is_finished(tmp_path):
     for name, created, planned in (("old", "01", 3), ("new", "02", 2), ("newest", "03", 2)):
-        path = made_experiment(tmp_path, name=name, variants=QUARTER[:1], sessions=2)
+        path = summed_up(made_experiment(tmp_path, name=name, variants=QUARTER[:1], sessions=2))
         change(path, created_utc=f"2025-03-{created}T12:00:00Z", sessions=planned)
     assert find_unfinished(tmp_path, None, KEYS[:1]) == tmp_path / "old"
     assert find_unfinished(tmp_path, "new", KEYS[:1]) == tmp_path / "new"
@@ -115,12 +115,27 @@ def test_resume_takes_an_unfinished_one_before_a_newer_that_is_finished(tmp_path
     assert find_unfinished(tmp_path, None, KEYS[:1]) == tmp_path / "newest"
 
 
+def test_a_run_that_was_killed_before_it_summed_up_its_trials_is_not_finished(tmp_path):
+    path = summed_up(made_experiment(tmp_path, variants=QUARTER[:1], sessions=3))
+    assert finished(path)
+    (path / "trials" / KEYS[0] / "trial.json").unlink()
+    assert not finished(path)
+
+
+def summed_up(path: Path) -> Path:
+    for trial in read_experiment(path).trials:
+        file = path / "trials" / trial.key / "trial.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}")
+    return path
+
+
 def finished(path: Path) -> bool:
     return is_finished(path, read_experiment(path))
 
 
 def test_finished_is_what_has_its_sessions_and_whose_last_run_ended(tmp_path):
-    path = made_experiment(tmp_path, variants=QUARTER[:1], sessions=3)
+    path = summed_up(made_experiment(tmp_path, variants=QUARTER[:1], sessions=3))
     assert finished(path)
     for run, expected in (("interrupted", False), ("time", False), ("complete", True)):
         begun = {"started_utc": "2025-03-01T12:00:00Z", "ended": run}
@@ -135,7 +150,7 @@ def test_finished_is_what_has_its_sessions_and_whose_last_run_ended(tmp_path):
 
 
 def test_a_session_that_failed_and_is_owed_still_leaves_something_to_measure(tmp_path):
-    path = made_experiment(tmp_path, variants=QUARTER[:1], sessions=5, crashed_once=QUARTER[:1])
+    path = summed_up(made_experiment(tmp_path, variants=QUARTER[:1], sessions=5, crashed_once=QUARTER[:1]))
     change(path, sessions=6, target_ci=0.01)
     for settled, expected in ((None, False), ((), False), ((KEYS[0],), True)):
         last = RunRecord(started_utc="2025-03-01T12:00:00Z", ended="complete", settled=settled)
@@ -147,11 +162,12 @@ def test_a_session_that_failed_and_is_owed_still_leaves_something_to_measure(tmp
 def test_a_trial_that_failed_or_was_not_run_is_not_finished(tmp_path):
     for name in ("failed", "crashed_once", "not_run"):
         lacking: dict[str, Any] = {name: QUARTER[:1]}
-        assert not finished(made_experiment(tmp_path, name=name, variants=QUARTER[:2], sessions=2, **lacking))
+        made = made_experiment(tmp_path, name=name, variants=QUARTER[:2], sessions=2, **lacking)
+        assert not finished(summed_up(made))
     path = made_experiment(
         tmp_path, name="without", variants=QUARTER[:2], sessions=2, unsupported=QUARTER[:1]
     )
-    assert finished(path)
+    assert finished(summed_up(path))
 
 
 def test_resume_says_what_differs(results):

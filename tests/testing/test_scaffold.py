@@ -103,6 +103,7 @@ def command(monkeypatch, *words):
 
 
 def test_the_command_says_where_it_is_and_what_comes_next(tmp_path, monkeypatch, capsys):
+    (tmp_path / "made").mkdir()
     assert not command(monkeypatch, "backend", "my-board", "--output", str(tmp_path / "made"))
     said = capsys.readouterr()
     assert said.out == f"{tmp_path / 'made' / 'edgebench-my-board'}\n"

@@ -102,9 +102,9 @@ def _int8(job: Job, note: Mapping[str, Any], form: Mapping[str, Any]) -> dict[st
 
     output, images = Path(form["output"]), np.load(job["calibration"], mmap_mode="r")
     spec = {**note["input"], **quantise(Path(job["base"]), output, images, note["input"], form)}
-    # Integer operations are exact in any order, and without optimisations they overflow on some processors
-    # (see running.NO_SATURATION); pairs of Q and DQ round float operations, whose order matters.
-    exact = form["int8"] == "qoperator"
+    # Sums of integers are exact in any order, and without optimisations those of uint8 overflow on some
+    # processors (see running.NO_SATURATION); pairs of Q and DQ round float operations, whose order matters.
+    exact = form["int8"] == "qoperator" and form["activations"] == "uint8"
     found = _computed(job, output, spec, optimised=exact)
     check = agreement.compare("int8", np.asarray(note["scores"], np.float32), found)
     fix = "take fp16, or calibrate on more images that are like those it will see"
