@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -164,14 +165,16 @@ def _noting(small: Small) -> Backend:
     Its artifacts are made once for all the processes that are forked from this one.
     """
     plain, folder = registry.backend(small.device), small.folder
-    source = plain.runner_files()[0].read_text() + NOTES + small.extra
+    own, *companions = plain.runner_files()
+    source = own.read_text() + NOTES + small.extra
     runner = folder / "runner.py"
+    files = (runner, *(Path(shutil.copy(companion, folder)) for companion in companions))
     runner.write_text(source.replace("NOTES_PATH", json.dumps(str(folder / "notes"))))
     made: dict[Variant, Any] = {}
 
     class Noting(type(plain)):  # type: ignore[misc]  # the class that its entry point gives
         def runner_files(self) -> tuple[Path, ...]:
-            return (runner,)
+            return files
 
         def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Any]:
             missing = [request for request in requests if request.variant not in made]

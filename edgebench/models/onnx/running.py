@@ -14,10 +14,15 @@ from edgebench.errors import InputError, UnavailableError
 from edgebench.models.feeds import Feed, picture_feeds
 
 NO_SATURATION = ("session.x64quantprecision", "1")
-"""Kernels that do not overflow, on x86-64 processors without VNNI; taken with optimisations only."""
+"""Kernels that do not overflow, on x86-64 processors without VNNI; taken with optimisations only.
+
+For int8 of uint8 activations alone: with it the runtime finds no kernel for integer operations on int8.
+"""
 
 
-def run(path: Path, feeds: Sequence[Feed], batch: int, *, optimised: bool = True) -> NDArray[np.float32]:
+def run(
+    path: Path, feeds: Sequence[Feed], batch: int, *, optimised: bool = True, uint8: bool = False
+) -> NDArray[np.float32]:
     """Rows of scores float32 [feeds * batch, scores] of inputs of any kind, on one thread of the processor.
 
     Args:
@@ -25,12 +30,13 @@ def run(path: Path, feeds: Sequence[Feed], batch: int, *, optimised: bool = True
         feeds: one tuple of arrays, one an input, for each call.
         batch: items in a call.
         optimised: with the runtime's graph optimisations; without them every operation runs as written.
+        uint8: whether its int8 has uint8 activations (see NO_SATURATION).
 
     Raises:
         InputError: the runtime cannot load or run the file.
         UnavailableError: ONNX Runtime is not installed.
     """
-    session = open_session(path, optimised=optimised)
+    session = open_session(path, optimised=optimised, uint8=uint8)
     names = [one.name for one in session.get_inputs()]
     rows, found = Rows(batch), []
     for feed in feeds:
@@ -55,10 +61,13 @@ def score(path: Path, patches: NDArray[np.uint8], spec: Mapping[str, Any]) -> ND
     `spec` is the input as `edgebench.models.artifact.InputSpec` has it, as a dict.
     """
     (taken,) = open_session(path).get_inputs()
-    return run(path, list(picture_feeds(patches, taken.shape, spec)), taken.shape[0])[: len(patches)]
+    feeds = list(picture_feeds(patches, taken.shape, spec))
+    return run(path, feeds, taken.shape[0], uint8=spec["dtype"] == "uint8")[: len(patches)]
 
 
-def open_session(path: Path, *, optimised: bool = True, save_to: Path | None = None) -> Any:
+def open_session(
+    path: Path, *, optimised: bool = True, uint8: bool = False, save_to: Path | None = None
+) -> Any:
     """An `onnxruntime.InferenceSession` on one thread of the processor.
 
     With `save_to` the runtime writes the graph there after its basic optimisations, which hold on every
@@ -69,7 +78,8 @@ def open_session(path: Path, *, optimised: bool = True, save_to: Path | None = N
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     levels = runtime.GraphOptimizationLevel
-    options.add_session_config_entry(*NO_SATURATION)
+    if uint8:
+        options.add_session_config_entry(*NO_SATURATION)
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
     if save_to is not None:
         options.graph_optimization_level = levels.ORT_ENABLE_BASIC

@@ -105,7 +105,7 @@ def _int8(job: Job, note: Mapping[str, Any], form: Mapping[str, Any]) -> dict[st
     # Sums of integers are exact in any order, and without optimisations those of uint8 overflow on some
     # processors (see running.NO_SATURATION); pairs of Q and DQ round float operations, whose order matters.
     exact = form["int8"] == "qoperator" and form["activations"] == "uint8"
-    found = _computed(job, output, spec, optimised=exact)
+    found = _computed(job, output, spec, optimised=exact, uint8=exact)
     check = agreement.compare("int8", np.asarray(note["scores"], np.float32), found)
     fix = "take fp16, or calibrate on more images that are like those it will see"
     agreement.require(check, str(job["what"]), fix)
@@ -113,7 +113,7 @@ def _int8(job: Job, note: Mapping[str, Any], form: Mapping[str, Any]) -> dict[st
 
 
 def _computed(
-    job: Job, file: Path, spec: Mapping[str, Any] | None, *, optimised: bool = True
+    job: Job, file: Path, spec: Mapping[str, Any] | None, *, optimised: bool = True, uint8: bool = False
 ) -> NDArray[np.float32]:
     """Scores float32 [golden, scores] of the golden patches by a file whose input is as in `spec`."""
     shapes = [list(shape) for shape in job["shapes"]]
@@ -121,7 +121,7 @@ def _computed(
         batch, sides = shapes[0][0], [spec["height"], spec["width"]]
         shapes = [[batch, *sides, 3] if spec["layout"] == "NHWC" else [batch, 3, *sides]]
     feeds = golden_feeds(Path(job["golden"]), shapes, spec)
-    return running.run(file, feeds, int(job["batch"]), optimised=optimised)[: job["n"]]
+    return running.run(file, feeds, int(job["batch"]), optimised=optimised, uint8=uint8)[: job["n"]]
 
 
 def _note(
