@@ -9,7 +9,7 @@ from pathlib import Path
 
 from edgebench.errors import StoredResultError
 from edgebench.store.done import is_done
-from edgebench.store.layout import EXPERIMENT_FILE, TRIAL_FILE, check_name, trial_folder
+from edgebench.store.layout import EXPERIMENT_FILE, TRIAL_FILE, WRITING_PREFIX, check_name, trial_folder
 from edgebench.store.reading import read_experiment, read_run, read_sessions
 from edgebench.store.records import ExperimentRecord
 
@@ -77,11 +77,13 @@ def is_finished(path: Path, record: ExperimentRecord) -> bool:
     """Whether the experiment was measured to its end: no trial of it has a session left to measure.
 
     One that could not be prepared is tried again, as one whose sessions failed. A run that was killed
-    before its trials were summed up has that still to do.
+    before its trials were summed up, or while it wrote, has that still to do.
     """
     if any(trial.status == "failed" for trial in record.trials):
         return False
     if not all((trial_folder(path, trial.key) / TRIAL_FILE).is_file() for trial in record.trials):
+        return False
+    if any(path.rglob(f"{WRITING_PREFIX}*")):
         return False
     try:
         run = read_run(path)

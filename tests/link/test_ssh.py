@@ -252,7 +252,8 @@ def test_an_ssh_configuration_that_cannot_be_read(rig, own_board):
 
 def test_something_else_than_sshd_on_the_port(rig, own_board):
     own_board.stop()
-    with socket.create_server(("127.0.0.1", own_board.port)) as server:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        own_board.port = server.getsockname()[1]
 
         def answer():
             got, _ = server.accept()
