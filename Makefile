@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# A file at a time on every core: what a file's tests share is made once.
+PYTEST := $(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile
 
 .PHONY: help run test test-all lint types bench proof clean
 
 help:
 	@echo "make run       install, then measure nine variants on this machine and judge them"
-	@echo "make test      lint, types and tests"
-	@echo "make test-all  the same, and an emulated ARM board (as root; Debian packages: see .ci/run)"
+	@echo "make test      lint, types and the tests that take minutes"
+	@echo "make test-all  the same, the slow tests and an emulated ARM board (as root; packages: see .ci/run)"
 	@echo "make bench     EdgeBench's own cost, side by side with plain scripts"
 	@echo "make proof     what the statistics claim, held against simulated truth"
 	@echo "make clean     remove the environment and the caches of the tools"
@@ -34,12 +36,11 @@ types: $(STAMP)
 	$(BIN)/mypy examples/backend-template/src
 	$(BIN)/mypy edgebench backends tests benchmarks proofs
 
-# A file at a time on every core: what a file's tests share is made once.
 test: lint types
-	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile
+	$(PYTEST) -m "not slow"
 
-test-all:
-	EDGEBENCH_TEST_ARM=1 $(MAKE) test
+test-all: lint types
+	EDGEBENCH_TEST_ARM=1 $(PYTEST)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

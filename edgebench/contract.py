@@ -293,6 +293,10 @@ def unreported(stage: str, done: int, steps: int) -> None:
     """Nobody watches."""
 
 
+def unheard(patch_s: float) -> None:
+    """Nobody asks how long a patch takes."""
+
+
 @dataclass(frozen=True)
 class SessionSettings:
     """What one session needs to know beside the artifact."""
@@ -305,6 +309,8 @@ class SessionSettings:
     monitors: tuple[str, ...] = ()  # probes that say nothing about power: no idle window, not in the key
     number: int = 0  # which session of its trial it is
     report: Report = field(default=unreported, compare=False, repr=False)  # for stages that are not in sight
+    # Called with the seconds that a golden patch took: all that is known before the first pass.
+    patch_took: Callable[[float], None] = field(default=unheard, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -121,8 +121,11 @@ class Worker:
         else:
             patches = list(_patches(request["path"], self._sides, in_memory=True))
         timed = loop.run(patches)
-        reply: Message = {"first_inference_ns": loop.first_inference_ns or None}
-        return dict(reply, shape=list(timed.scores.shape)), _raw(timed)
+        return {
+            "first_inference_ns": loop.first_inference_ns or None,
+            "batch_ns": _later_batch_ns(timed, loop),
+            "shape": list(timed.scores.shape),
+        }, _raw(timed)
 
     def scene(self, request: Message) -> Reply:
         """Hold the scene in memory, read to its last byte, so that no pass waits for a disk."""
@@ -326,6 +329,14 @@ def _batch_ns(timed: "Timed", loop: "TimedLoop") -> List[int]:
     stride = 2 * len(loop.stages)
     stamps = timed.stamps
     return [stamps[at + 5] - stamps[at] for at in range(0, len(stamps), stride)]
+
+
+def _later_batch_ns(timed: "Timed", loop: "TimedLoop") -> int:
+    """From the end of one batch to that of the next, without the first one; of a single batch, all of it."""
+    ends = timed.stamps[5 :: 2 * len(loop.stages)]
+    if len(ends) < 2:
+        return timed.end_ns - timed.start_ns
+    return max(0, (max(ends) - ends[0]) // (len(ends) - 1))
 
 
 def main(arguments: List[str]) -> int:

@@ -26,6 +26,7 @@ from edgebench.link.connection import Connection, LinkLost, NoAnswer
 from edgebench.link.failures import from_end, from_link, from_placing, from_protocol, from_reply
 from edgebench.link.placing import Placer
 from edgebench.link.replies import (
+    Checked,
     Ended,
     Idle,
     Loaded,
@@ -206,6 +207,10 @@ class AgentSession:
         with self._told("golden"):
             path = self._placer.place(golden.patches, golden.patches_sha256)
         frame = self._call("golden", "golden", self._timeouts.golden, path=path)
+        with self._told("golden"):
+            batch_ns = checked(Checked, frame.message).batch_ns
+        if batch_ns:
+            self._settings.patch_took(batch_ns / 1e9 / self._artifact.batch)
         return self._scores(frame, "golden", len(golden.scores))
 
     def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:

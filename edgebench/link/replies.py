@@ -65,6 +65,12 @@ class Scored(Reply):
     first_inference_ns: Count | None = None
 
 
+class Checked(Scored):
+    """What a batch of golden patches took, the session's first inference left out where there are others."""
+
+    batch_ns: Count | None = None
+
+
 class Passed(Scored):
     """Stamps int64 [batches, stages, 2], then scores."""
 

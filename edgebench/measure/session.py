@@ -76,7 +76,7 @@ def measure_session(
 ) -> Measured:
     """Run one session; a failure or Ctrl-C becomes the record's status, with all that was measured."""
     watch = watch or SessionWatch(Shape(job.plan.scene.patches, job.plan.passes))
-    settings = replace(job.settings, report=watch.report)
+    settings = replace(job.settings, report=watch.report, patch_took=watch.patch_took)
     started = datetime.now(UTC)
     clock_s = time.perf_counter()
     got = _Gathered()

@@ -53,7 +53,8 @@ class Cost:
         patch_s: one patch of a pass; 0 on a device with a clock of its own.
         overhead_s: a session's time outside its idle window, passes, warm-up and images.
         warmup_batches: beyond the first pass; None where no warm-up has ended yet.
-        measured: of this very trial; else it is scaled from another one of the same target.
+        measured: of this very trial's passes; else it is scaled from another trial of the same target, or is
+            what the golden patches of the session in hand took.
     """
 
     patch_s: float

@@ -11,6 +11,8 @@ from edgebench.models.cache import Cache
 from edgebench.models.prepare import tool_versions
 from tests.cli.conftest import Field, make_field
 
+pytestmark = pytest.mark.slow
+
 CLASSES = ("daisy", "dandelion", "roses", "sunflowers", "tulips")
 EACH = 15
 

@@ -15,6 +15,8 @@ from tests.link import arm_root, sshd
 from tests.link.arm_board import emulation, make_arm_board
 from tests.link.rig import stored
 
+pytestmark = pytest.mark.slow
+
 PICTURES = 20
 
 

@@ -69,6 +69,26 @@ def test_nothing_is_known_before_the_first_pass_and_all_of_it_after_it():
     assert seen.watch.left.most_s == pytest.approx(3 * 3.0 + 10 * 0.5)
 
 
+def test_golden_patches_give_an_estimate_until_the_first_pass_is_there():
+    seen = Watched(replace(SHAPE, warmup_cap=6))
+    seen.report("load")
+    seen.now_s += 4.0
+    seen.watch.patch_took(0.25)
+    assert seen.watch.cost == Cost(0.25, 4.0, None, measured=False)
+    # Load is over: what is left are the first pass, three more and the images.
+    assert seen.watch.left.most_s == pytest.approx(4 * 6 * 0.25 + 10 * 0.25)
+    seen.report("first pass")
+    seen.arrive(0, "first", 3.0)
+    assert seen.watch.cost == Cost(0.5, 4.0, None)
+
+
+@pytest.mark.parametrize("shape, known", [(SHAPE, KNOWN), (replace(SHAPE, own_clock=True), None)])
+def test_golden_patches_say_nothing_new_of_a_known_trial_nor_of_a_clock_of_its_own(shape, known):
+    seen = Watched(shape, known)
+    seen.watch.patch_took(0.25)
+    assert seen.watch.cost == known
+
+
 def test_a_session_that_reports_nothing_is_followed_by_its_passes():
     seen = Watched(replace(SHAPE, warmup_cap=6))
     seen.now_s += 4.0

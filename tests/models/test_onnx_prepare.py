@@ -33,6 +33,8 @@ from edgebench.plan.models import resolve_sources, with_golden
 from tests.models.crafted import onnx_file
 from tests.own_models import CLASSES, SIDE, make_pictures
 
+pytestmark = pytest.mark.slow
+
 
 def order_for(precision: str, depth: float = 0.25, batch: int = 1, **form: Any) -> Order:
     return Order(PrepareRequest(Variant(depth, precision), batch, {}), OnnxForm(**form))

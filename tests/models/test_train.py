@@ -15,6 +15,8 @@ from edgebench.models.train import Trained, train
 from edgebench.models.trained import source_from_weights
 from edgebench.models.weights import read_weights, shipped_weights
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:

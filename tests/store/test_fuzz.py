@@ -25,6 +25,8 @@ from tests.made import QUARTER, made_experiment
 from tests.store.fuzzing import HOSTILE, MARK, leaves, no_markup, replaced, said, seal
 from tests.store.test_version1 import EXPECTED, KEPT
 
+pytestmark = pytest.mark.slow
+
 FRAMES = ("trials", "sessions", "passes", "batches", "probes", "predictions")
 FORMS = (".html", ".md", ".csv", ".json")
 FLIPS, VALUES, TABLES = 200, 80, 80

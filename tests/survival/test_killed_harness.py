@@ -11,7 +11,10 @@ import pytest
 KILLS = 50
 DEVICES = {"replay": 5, "toy": 6}  # and the seed of each; side by side, in processes of their own
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="adopting orphans takes Linux")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="adopting orphans takes Linux"),
+]
 
 
 def start(how: str, folder: Path, *words: str) -> subprocess.Popen[str]:

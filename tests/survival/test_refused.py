@@ -7,7 +7,10 @@ import pytest
 
 from tests.survival.test_killed_harness import report_of, start
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="adopting orphans takes Linux")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="adopting orphans takes Linux"),
+]
 
 CASES = {
     "full": ("results", "ENOSPC", "1"),

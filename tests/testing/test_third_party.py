@@ -19,6 +19,8 @@ from PIL import Image
 from edgebench.store.load import load
 from edgebench.testing.scaffold import FILES
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 INSTALL_S = 240
 
