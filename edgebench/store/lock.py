@@ -1,13 +1,16 @@
-"""One writer an experiment: the system's own file lock, and a note of who holds it."""
+"""One writer an experiment: the system's own file lock, and a note of which process holds it.
+
+The note stays in the folder of a writer that was killed, and folders are handed on: it names no machine.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 from pathlib import Path
 
 import filelock
+import psutil
 
 from edgebench.errors import StoredResultError
 from edgebench.store.layout import HOLDER_FILE, LOCK_FILE, regular_file
@@ -40,7 +43,7 @@ class WriterLock:
                 fix="wait until it ends, or choose another --name",
             ) from error
         try:
-            note = {"pid": os.getpid(), "host": socket.gethostname()}
+            note = {"pid": os.getpid(), "started_s": psutil.Process().create_time()}
             # Put in its place, not written through whatever lies there: a link may lead anywhere.
             replace_file(folder / HOLDER_FILE, json.dumps(note).encode())
         except BaseException:
@@ -61,7 +64,16 @@ def _holder(folder: Path) -> str:
         if not 0 < (regular_file(path, folder) or 0) <= _MAX_NOTE_BYTES:
             return ""
         note = json.loads(path.read_bytes())
-        pid, host = int(note["pid"]), str(note["host"])
-    except (StoredResultError, OSError, ValueError, LookupError, TypeError):
+        pid, started_s = int(note["pid"]), float(note["started_s"])
+    except (StoredResultError, OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return ""
-    return f"process {pid} on {host[:100]!r} holds the lock"
+    where = "" if _runs_here(pid, started_s) else " on another machine that has this folder"
+    return f"process {pid}{where} holds the lock"
+
+
+def _runs_here(pid: int, started_s: float) -> bool:
+    """Whether it is a process of this machine; another machine's may have its number, not its start."""
+    try:
+        return abs(psutil.Process(pid).create_time() - started_s) < 1.0
+    except (psutil.Error, ValueError, OverflowError):
+        return False

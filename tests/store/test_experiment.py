@@ -208,7 +208,35 @@ def test_a_writer_in_another_process_is_kept_out(tmp_path, record):
         assert f"process {os.getpid()}" in second.stderr
 
 
-@pytest.mark.parametrize("note", ["", "{", "[]", '{"pid": "x", "host": 1}', "x" * 100_000])
+@pytest.mark.attack(
+    "a run is killed and its folder handed on: what it noted of itself names no machine and no user"
+)
+def test_the_note_of_the_holder_names_no_machine(tmp_path, record):
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        note = json.loads((store.path / ".lock-holder.json").read_text())
+        assert set(note) == {"pid", "started_s"}
+        (store.path / ".lock-holder.json").write_text(json.dumps({**note, "started_s": 5.0}))
+        with pytest.raises(StoredResultError, match="another EdgeBench") as caught:
+            ExperimentStore.open(store.path)
+        assert (
+            caught.value.why
+            == f"process {os.getpid()} on another machine that has this folder holds the lock"
+        )
+    assert not (store.path / ".lock-holder.json").exists()
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "",
+        "{",
+        "[]",
+        '{"pid": "x", "started_s": 1}',
+        '{"pid": 1e999, "started_s": 1}',
+        "x" * 100_000,
+        "[" * 4000,
+    ],
+)
 def test_a_strange_note_of_the_holder_is_no_matter(tmp_path, record, note):
     with ExperimentStore.create(tmp_path, "mine", record) as store:
         (store.path / ".lock-holder.json").write_text(note)
