@@ -1,23 +1,22 @@
 """Where probes beside a replay find their samples (device side, Python 3.6)."""
 
+import glob
 import json
 import os
-import stat
 import tempfile
-from typing import TYPE_CHECKING, Any, Dict, List
+from typing import Any, Dict, List
 
 from .play_base import Canned
 
-if TYPE_CHECKING:
-    pass
-
+RUN_TOKEN = "EDGEBENCH_RUN_TOKEN"
 MAX_SAMPLE_BYTES = 64 << 20
 
 
 class Samples:
-    """What probes beside this worker will say, in a file that they find by this process's number.
+    """What probes beside this worker will say, in a file named by their agent's token and its process.
 
-    It lies in a folder of this user alone and goes with the session; `edgebench.probes.replay` reads it.
+    No other user can foretell that name among the temporary files. The file goes with the session;
+    `edgebench.probes.replay` reads it.
     """
 
     def __init__(self, infos: Dict[str, Any]) -> None:
@@ -25,12 +24,8 @@ class Samples:
         self._left = MAX_SAMPLE_BYTES
         if not infos:
             return
-        folder = _samples_folder()
-        for name in os.listdir(folder):
-            if not _alive(name.partition(".")[0]):
-                _remove(os.path.join(folder, name))
-        path = os.path.join(folder, "{}.samples".format(os.getpid()))
-        _remove(path)
+        _remove_left()
+        path = _path(os.environ.get(RUN_TOKEN, ""), str(os.getpid()))
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         self._path = path
         self._write({"probes": infos})
@@ -57,16 +52,20 @@ class Samples:
             file.write(data)
 
 
-def _samples_folder() -> str:
-    folder = os.path.join(tempfile.gettempdir(), "edgebench-replay-{}".format(os.getuid()))
-    try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:
-        pass
-    found = os.lstat(folder)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise Canned("{} is not a private folder of this user: remove it".format(folder))
-    return folder
+def _path(token: str, pid: str) -> str:
+    return os.path.join(tempfile.gettempdir(), "edgebench-replay-{}-{}.samples".format(token, pid))
+
+
+def _remove_left() -> None:
+    """Remove what this user's sessions left that were killed; of another user nothing can be removed."""
+    for path in glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), "edgebench-replay-*-*.samples")):
+        pid = path.rpartition("-")[2].partition(".")[0]
+        try:
+            ours = os.lstat(path).st_uid == os.getuid()
+        except OSError:
+            continue
+        if ours and not _alive(pid):
+            _remove(path)
 
 
 def _alive(pid: str) -> bool:

@@ -1,8 +1,8 @@
 """What a replay has for its probes: `replay` the meter, `replay:telemetry` the monitor, both on its clock.
 
-The worker beside it writes its samples into a file of its own process's number, in a folder of this user
-alone. The probe opens it when it starts and gives everything in it when it is stopped: nothing is sampled,
-and no time of this machine is in it.
+The worker beside it writes its samples into a temporary file, whose name holds their agent's token and the
+worker's process: nobody else can foretell it. The probe opens it when it starts and gives everything in it
+when it is stopped: nothing is sampled, and no time of this machine is in it.
 """
 
 import json
@@ -13,6 +13,7 @@ from typing import IO, Any, Dict, Iterator, List, Tuple
 
 PLACE = "board"
 WORKER_PID = "EDGEBENCH_WORKER_PID"
+RUN_TOKEN = "EDGEBENCH_RUN_TOKEN"
 MAX_BYTES = 64 << 20
 CHUNK = 4096
 
@@ -67,8 +68,8 @@ class ReplayProbe:
 
 def open_probe(address: str) -> ReplayProbe:
     """The probe of `replay` (the meter), `replay:telemetry`, or `replay:KIND:ADDRESS` of a stored result."""
-    folder = os.path.join(tempfile.gettempdir(), "edgebench-replay-{}".format(os.getuid()))
-    path = os.path.join(folder, "{}.samples".format(int(os.environ.get(WORKER_PID) or 0)))
+    token, pid = os.environ.get(RUN_TOKEN, ""), os.environ.get(WORKER_PID, "")
+    path = os.path.join(tempfile.gettempdir(), "edgebench-replay-{}-{}.samples".format(token, pid))
     fix = "use it beside --device replay, with a source that has such samples"
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -10,6 +10,7 @@ import pytest
 
 from edgebench.probes import replay
 
+SAMPLES = "edgebench-replay-0123456789abcdef-4711.samples"
 INFO = {
     "rate_hz": 50.0,
     "resolution": "none",
@@ -22,13 +23,12 @@ INFO = {
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("EDGEBENCH_WORKER_PID", "4711")
-    made = tmp_path / f"edgebench-replay-{os.getuid()}"
-    made.mkdir(mode=0o700)
-    return made
+    monkeypatch.setenv("EDGEBENCH_RUN_TOKEN", "0123456789abcdef")
+    return tmp_path
 
 
 def left(folder, *lines, infos=None):
-    path = Path(folder) / "4711.samples"
+    path = Path(folder) / SAMPLES
     whole = [{"probes": infos or {"": INFO, "rapl:package": {**INFO, "of": "rapl:package"}}}, *lines]
     path.write_text("".join(json.dumps(line) + "\n" for line in whole))
     return path
@@ -86,7 +86,7 @@ def test_beside_no_replay_there_is_nothing(folder, monkeypatch, pid):
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
 def test_what_is_no_plain_file_is_not_read(folder, tmp_path, kind):
-    path = folder / "4711.samples"
+    path = folder / SAMPLES
     if kind == "link":
         (tmp_path / "other").write_text("{}")
         path.symlink_to(tmp_path / "other")
