@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
+from edgebench.agent.lock import ENVIRONMENT as BOARD_LOCK
 from edgebench.contract import PrepareRequest
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
@@ -29,7 +30,8 @@ settings.load_profile("edgebench")
 def own_board_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The agents of these tests keep their files, and their board's lock, to themselves."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(BOARD_DIR, str(tmp_path_factory.mktemp("board")))
+        for variable in (BOARD_DIR, BOARD_LOCK):
+            patch.setenv(variable, str(tmp_path_factory.mktemp("board")))
         yield
 
 

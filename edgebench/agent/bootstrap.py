@@ -4,14 +4,23 @@ Sent as source over the connection and run by the board's own Python, so it stan
 only, and nothing of the package. It answers in lines that start with `MARK`, because login scripts print.
 """
 
+import errno
+import grp
 import hashlib
 import json
 import os
+import pwd
+import stat
 import sys
-from typing import Any
+from typing import Any, List
 
 MARK = "edgebench-board:"
 ENVIRONMENT = "EDGEBENCH_BOARD_DIR"
+MOST_LINKS = 40
+
+
+class UnsafeFolder(Exception):
+    """Another user of the machine could replace what lies in a folder; says which one, and how to mend it."""
 
 
 def board_folder() -> str:
@@ -25,6 +34,72 @@ def board_folder() -> str:
     return os.path.join(cache, "edgebench", "board")
 
 
+def require_private(folder: str) -> None:
+    """UnsafeFolder where another user could put, replace or move away a file of this folder.
+
+    Whatever is on the way, links too, belongs to this user or to root. Nobody else writes there, but where
+    the sticky bit keeps others from what is not theirs, as in /tmp; into the folder itself nobody at all.
+    """
+    here, links = os.sep, 0
+    waiting = _parts(os.path.abspath(folder))
+    _require_own(here, os.lstat(here), shared=bool(waiting))
+    while waiting:
+        part = waiting.pop()
+        if part == os.pardir:
+            here = os.path.dirname(here)
+            continue
+        path = os.path.join(here, part)
+        about = os.lstat(path)
+        _require_own(path, about, shared=bool(waiting))
+        if not stat.S_ISLNK(about.st_mode):
+            here = path
+            continue
+        links += 1
+        if links > MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
+        target = os.readlink(path)
+        waiting += _parts(target)
+        if os.path.isabs(target):
+            here = os.sep
+
+
+def _parts(path: str) -> List[str]:
+    return [part for part in reversed(path.split(os.sep)) if part not in ("", os.curdir)]
+
+
+def _require_own(path: str, about: os.stat_result, shared: bool) -> None:
+    if not owner_trusted(about):
+        raise UnsafeFolder(
+            "{} belongs to another user (number {}): set {} or XDG_CACHE_HOME there to a folder of your "
+            "own".format(path, about.st_uid, ENVIRONMENT)
+        )
+    if stat.S_ISLNK(about.st_mode) or not others_write(about) or (shared and about.st_mode & stat.S_ISVTX):
+        return
+    raise UnsafeFolder(
+        "{} can be written by other users: chmod go-w it there, or set {} or XDG_CACHE_HOME there to a "
+        "folder that is yours alone".format(path, ENVIRONMENT)
+    )
+
+
+def owner_trusted(about: os.stat_result) -> bool:
+    """Whether a file is this user's or root's; in a user namespace root is whoever / belongs to."""
+    return about.st_uid in (os.getuid(), 0, os.stat(os.sep).st_uid)
+
+
+def others_write(about: os.stat_result) -> bool:
+    """Whether its mode lets others write a file or folder; a group of its owner alone is no others."""
+    if about.st_mode & stat.S_IWOTH:
+        return True
+    if not about.st_mode & stat.S_IWGRP:
+        return False
+    try:
+        owner, group = pwd.getpwuid(about.st_uid).pw_name, grp.getgrgid(about.st_gid)
+    except KeyError:
+        return True
+    # What Debian and others make for each user, with a umask that lets it write.
+    return group.gr_name != owner or not set(group.gr_mem) <= {owner}
+
+
 def tell(**message: Any) -> None:
     """One marked line to the host."""
     os.write(1, "{}{}\n".format(MARK, json.dumps(message)).encode("ascii"))
@@ -34,7 +109,8 @@ def receive(path: str, digest: str, size: int) -> None:
     """Read `size` bytes from stdin into place; EOFError, ValueError or OSError leave nothing behind."""
     part = "{}.{}.part".format(path, os.getpid())
     try:
-        with open(part, "wb") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
             left = size
             while left:
                 data = os.read(0, min(left, 1 << 16))
@@ -51,8 +127,11 @@ def receive(path: str, digest: str, size: int) -> None:
 
 
 def digest_of(path: str) -> str:
-    """The hex SHA-256 of a small file; nothing for one that is not there."""
+    """The hex SHA-256 of a small file; nothing for one that is not there, or that others can write."""
     try:
+        about = os.lstat(path)
+        if not stat.S_ISREG(about.st_mode) or not owner_trusted(about) or others_write(about):
+            return ""
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()
     except FileNotFoundError:
@@ -65,11 +144,15 @@ def become_agent(digest: str, size: int) -> None:
     path = os.path.join(folder, digest + ".pyz")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
+        require_private(folder)
         if digest_of(path) != digest:
             tell(state="send")
             receive(path, digest, size)
         tell(state="ready")
         os.execv(sys.executable, [sys.executable, path, "serve", folder])
+    except UnsafeFolder as error:
+        tell(state="failed", unsafe=True, what=str(error))
+        sys.exit(3)
     except (OSError, ValueError, EOFError) as error:
         tell(state="failed", errno=getattr(error, "errno", None), what=str(error))
         sys.exit(3)

@@ -16,6 +16,7 @@ from . import hardware
 from .bootstrap import board_folder
 from .clock import resolution_ns
 from .files import FileStore
+from .lock import lock_place
 from .packages import packages
 from .reading import Absent, field, text
 
@@ -155,6 +156,7 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "memory_available_bytes": _kilobytes("MemAvailable"),
     "disk_available_bytes": _disk,
     "disk_kept_bytes": _kept,
+    "lock_folder": lambda root: lock_place(),
     "os": lambda root: field(root, "etc/os-release", "PRETTY_NAME"),
     "kernel": lambda root: "{} {}".format(platform.system(), platform.release()),
     "machine": lambda root: platform.machine(),

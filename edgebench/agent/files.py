@@ -1,7 +1,9 @@
 """Files that travel to the device: named by their hash, verified as they come, in place only when whole.
 
-A file is hashed once: a note beside it says which size, times and inode the verified file had, and in
-which boot. A file that changed, or that a power cut may have damaged, is hashed again.
+Nothing is kept in a folder that another user can write, and no file counts that another user owns or can
+write. A file is hashed once a boot: a note beside it says which size, times and inode the verified file had,
+and in which boot. A file that changed, or that a power cut may have damaged, is hashed again. What a session
+loads is hashed where it is loaded (`agent.content`), code each time and data once a connection.
 """
 
 import hashlib
@@ -10,11 +12,13 @@ import re
 import stat
 from typing import List, NamedTuple, Optional
 
+from .bootstrap import others_write, owner_trusted, require_private
+from .content import sha256_of
+
 _HASHED = r"[0-9a-f]{64}(\.[a-z0-9]{1,12})?"
 _NAME = re.compile(_HASHED + r"\Z")
 _OURS = re.compile(r"(" + _HASHED + r"(\.[0-9]{1,10}\.part|\.ok)?|lock)\Z")
 _COMPILED = re.compile(r"[0-9a-f]{64}\.[a-z0-9.-]{1,60}\.pyc\Z")
-_READ_BYTES = 1 << 20
 _BOOT = "/proc/sys/kernel/random/boot_id"
 
 Removed = NamedTuple("Removed", [("files", int), ("size", int), ("left", int)])
@@ -38,12 +42,16 @@ class FileStore:
         return os.path.join(self._folder, name)
 
     def have(self, name: str) -> Optional[str]:
-        """The path of a file that is here, whole and unchanged, or None."""
+        """The path of a file that is here, whole and unchanged, or None.
+
+        UnsafeFolder when another user can write the folder.
+        """
         path = self.path(name)
         try:
+            require_private(self._folder)
             stamp = _stamp(path)
             if _noted(path) != stamp:
-                if _sha256(path) != name[:64]:
+                if sha256_of(path) != name[:64]:
                     return None
                 _note(path, stamp)
         except OSError:
@@ -54,12 +62,13 @@ class FileStore:
         """Add a piece at its offset; the last piece puts the verified whole in place.
 
         ValueError when the pieces do not follow on one another or the hash is another one, OSError when
-        they cannot be written; either leaves nothing behind.
+        they cannot be written; either leaves nothing behind. UnsafeFolder when another user can write there.
         """
         path = self.path(name)
         if offset == 0:
             self.forget()
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            require_private(self._folder)
             self._coming = _Coming(path)
         coming = self._coming
         if coming is None or coming.path != path or coming.size != offset:
@@ -141,7 +150,7 @@ class _Coming:
         self.size = 0
         self._part = "{}.{}.part".format(path, os.getpid())
         self._digest = hashlib.sha256()
-        self._file = open(self._part, "wb", 0)  # noqa: SIM115
+        self._file = os.fdopen(_new(self._part), "wb", 0)
 
     def add(self, data: bytes) -> None:
         view = memoryview(data)
@@ -165,14 +174,15 @@ class _Coming:
 
 def _stamp(path: str) -> str:
     about = os.lstat(path)
-    if not stat.S_ISREG(about.st_mode):
+    if not stat.S_ISREG(about.st_mode) or not owner_trusted(about) or others_write(about):
         raise FileNotFoundError(path)
     numbers = (about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
     # Nothing is flushed to the disk here, so what was verified before a power cut is not trusted after it.
-    return "{} {}".format(" ".join(str(number) for number in numbers), _boot())
+    return "{} {}".format(" ".join(str(number) for number in numbers), boot())
 
 
-def _boot() -> str:
+def boot() -> str:
+    """What the kernel calls itself since it booted: the same for every process of a machine, and no other."""
     try:
         with open(_BOOT) as file:
             return file.read(64).strip()
@@ -190,10 +200,16 @@ def _noted(path: str) -> Optional[str]:
 
 def _note(path: str, stamp: str) -> None:
     try:
-        with open(path + ".ok", "w") as file:
+        with os.fdopen(_new(path + ".ok"), "w") as file:
             file.write(stamp)
     except OSError:
         pass  # it is hashed again the next time
+
+
+def _new(path: str) -> int:
+    """A file of this user alone, whatever lay there, and no file that a link leads to."""
+    _unlink(path)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
 
 def _listed(folder: str) -> List[str]:
@@ -208,11 +224,3 @@ def _unlink(path: str) -> None:
         os.unlink(path)
     except OSError:
         pass
-
-
-def _sha256(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        for piece in iter(lambda: file.read(_READ_BYTES), b""):
-            digest.update(piece)
-    return digest.hexdigest()

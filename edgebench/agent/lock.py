@@ -1,30 +1,51 @@
-"""One harness a board: a lock that names its holder, so that two do not ruin each other's figures.
+"""One harness a machine: the kernel's lock on `/`, which every user can open and none can replace.
 
-The lock is the kernel's (flock): it ends with the agent, however that one ends.
+The lock is flock on a descriptor that is opened for reading. Nothing is made for it, so there is no owner, no
+mode and no name that another user could take first; the kernel keeps it for folders of network file systems
+within the machine too, and it ends with the agent, however that one ends. A container or chroot with a `/` of
+its own has a lock of its own. EDGEBENCH_BOARD_LOCK names another folder, for tests that run side by side; a
+board says which one it is among its facts.
+
+Who holds it is the kernel's word (/proc/locks). What a holder says of itself lies in its own user's folder,
+and is told to that user alone.
 """
 
 import errno
 import fcntl
 import json
 import os
-from typing import Any, Dict, Optional
+import pwd
+from typing import Any, Dict, List, Optional
 
+from .bootstrap import require_private
+
+ENVIRONMENT = "EDGEBENCH_BOARD_LOCK"
 MAX_BYTES = 4096
-NAME = "lock"
+NOTE = "lock"
 
 Holder = Dict[str, Any]
 
 
+def lock_place() -> str:
+    """The folder whose lock is the machine's; OSError for a name that is no whole path."""
+    chosen = os.environ.get(ENVIRONMENT) or "/"
+    if not os.path.isabs(chosen):
+        raise OSError(errno.EINVAL, "{}={} is no absolute path".format(ENVIRONMENT, chosen))
+    return chosen
+
+
 class BoardLock:
-    """The lock of one folder.
+    """The lock of one machine.
 
     Args:
-        folder: made when the lock is taken.
+        folder: of this user, for the note; made when the lock is taken.
+        place: what is locked; `lock_place()` unless given.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, place: Optional[str] = None) -> None:
         self._folder = folder
-        self._path = os.path.join(folder, NAME)
+        self._note = os.path.join(folder, NOTE)
+        self._place = place
         self._descriptor: Optional[int] = None
 
     @property
@@ -33,56 +54,98 @@ class BoardLock:
         return self._descriptor is not None
 
     def take(self, holder: Holder) -> Optional[Holder]:
-        """None when it is held now; else who holds it, as far as that one said.
+        """None when it is held now; else its holder's `pid` and `user`, and its own user hears the rest.
 
         Args:
-            holder: what others are told while it is held, as JSON.
+            holder: what this user's other harnesses are told while it is held, as JSON.
 
         Raises:
-            OSError: when the file cannot be made.
+            UnsafeFolder: when another user can write the folder.
+            OSError: when the machine keeps no lock.
         """
-        while self._descriptor is None:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                said = _read(descriptor)
-                os.close(descriptor)
-                if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                    return said
-                raise
-            # Who cleaned the folder meanwhile has unlinked the file that this descriptor locks.
-            if _same(descriptor, self._path):
-                _write(descriptor, holder)
-                self._descriptor = descriptor
-            else:
-                os.close(descriptor)
+        if self._descriptor is not None:
+            return None
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        require_private(self._folder)
+        descriptor = os.open(self._place or lock_place(), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            locked = os.fstat(descriptor)
+            os.close(descriptor)
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                return self._holder(locked)
+            raise
+        self._descriptor = descriptor
+        self._write(dict(holder, pid=os.getpid()))
         return None
 
     def release(self) -> None:
         """Let others have it."""
         if self._descriptor is not None:
-            os.ftruncate(self._descriptor, 0)
+            try:
+                os.unlink(self._note)
+            except OSError:
+                pass
             os.close(self._descriptor)
             self._descriptor = None
 
+    def _holder(self, locked: os.stat_result) -> Holder:
+        pid, note = locker(locked), self._read()
+        # The note of an agent that was killed is still there, and another user's lies elsewhere.
+        if pid is None or note.get("pid") == pid:
+            return note
+        return {"pid": pid, "user": _user(pid)}
 
-def _same(descriptor: int, path: str) -> bool:
+    def _read(self) -> Holder:
+        try:
+            with open(self._note, "rb") as file:
+                note = json.loads(file.read(MAX_BYTES).decode("utf-8", "replace"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return note if isinstance(note, dict) else {}
+
+    def _write(self, holder: Holder) -> None:
+        try:
+            descriptor = os.open(self._note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            try:
+                os.write(descriptor, json.dumps(holder).encode("ascii")[:MAX_BYTES])
+            finally:
+                os.close(descriptor)
+        except OSError:
+            pass  # a full disk: the lock holds, and its holder is known by process and user
+
+
+def locker(locked: os.stat_result, table: str = "/proc/locks") -> Optional[int]:
+    """The process that holds the flock of a file, where the kernel tells (see proc_locks(5))."""
+    device = (os.major(locked.st_dev), os.minor(locked.st_dev))
+    by_inode: List[int] = []
+    by_device: List[int] = []
     try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
-    except FileNotFoundError:
-        return False
+        with open(table) as file:
+            lines = [line.split() for line in file]
+    except OSError:
+        return None
+    for fields in lines:
+        if len(fields) < 6 or fields[1] != "FLOCK" or fields[3] != "WRITE":
+            continue
+        major, minor, inode = fields[5].split(":")
+        if int(inode) == locked.st_ino and int(fields[4]) > 0:
+            by_inode.append(int(fields[4]))
+            if (int(major, 16), int(minor, 16)) == device:
+                by_device.append(int(fields[4]))
+    # What stat says of a device is not what the table says, on btrfs and on layers.
+    holders = by_device or by_inode
+    return holders[0] if len(holders) == 1 else None
 
 
-def _read(descriptor: int) -> Holder:
+def _user(pid: int) -> str:
+    """The name of a process's user, or its number; nothing where the system hides it."""
     try:
-        said = json.loads(os.pread(descriptor, MAX_BYTES, 0).decode("utf-8", "replace"))
-    except ValueError:
-        return {}
-    return said if isinstance(said, dict) else {}
-
-
-def _write(descriptor: int, holder: Holder) -> None:
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps(holder).encode("ascii")[:MAX_BYTES], 0)
+        number = os.stat("/proc/{}".format(pid)).st_uid
+    except OSError:
+        return ""
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)

@@ -1,21 +1,22 @@
 """The process of one probe: opens it, and sends what it samples, chunk by chunk, until it is stopped."""
 
-import importlib.util
 import signal
 import sys
 from array import array
 from typing import Any, Dict, List, Sequence, Tuple
 
 from .clock import injected
+from .content import module_from
 from .descriptors import take_over_descriptors
 
 
 def main(arguments: List[str]) -> int:
-    """`probe FILE ADDRESS`: the module's file and what the probe is told to open."""
-    path, address = arguments
+    """`probe FILE SHA256 ADDRESS`: the module's file, its hash, and what the probe is told to open."""
+    path, sha256, address = arguments
     stream = take_over_descriptors()
     try:
-        probe = _opened(path, address)
+        module: Any = module_from(path, "edgebench_probe", sha256)
+        probe = module.open_probe(address)
     except Exception as error:
         stream.write(_missing(error))
         return 0
@@ -34,15 +35,6 @@ def main(arguments: List[str]) -> int:
     except Exception as error:
         stream.write(dict(_missing(error), kind="failed"))
     return 0
-
-
-def _opened(path: str, address: str) -> Any:
-    spec = importlib.util.spec_from_file_location("edgebench_probe", path)
-    if spec is None or spec.loader is None:
-        raise ImportError("{} is not a Python file".format(path))
-    module: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)  # type: ignore[attr-defined,unused-ignore]
-    return module.open_probe(address)
 
 
 def _missing(error: Exception) -> Dict[str, Any]:

@@ -1,11 +1,13 @@
 """The agent's supervisor: relays frames between host, worker and probes, and sleeps in between.
 
 It never polls: it wakes for a frame, for a child's end, or for the deadline that the host gave a request.
-When the host closes its side, or anything else ends the supervisor, every child ends with it.
+When the host closes its side, or anything else ends the supervisor, every child ends with it, and so does
+what a child started in a session of its own.
 """
 
 import os
 import platform
+import secrets
 import selectors
 import signal
 import sys
@@ -15,14 +17,16 @@ from types import FrameType
 from typing import Any, Deque, Dict, List, Optional
 
 from . import frames
-from .bootstrap import board_folder
+from .bootstrap import UnsafeFolder, board_folder
 from .children import Child
 from .clock import monotonic_clock
 from .facts import board_facts
-from .files import FileStore
+from .files import FileStore, boot
 from .frames import Frame, Message
 from .lock import BoardLock
+from .orphans import adopt_orphans, end_orphans
 
+RUN_TOKEN = "EDGEBENCH_RUN_TOKEN"
 PROBE_STOP_S = 3.0
 # A host that lost its power says no goodbye, and nothing on the board may wait for it for ever.
 SILENCE_S = 3600.0
@@ -34,7 +38,7 @@ class Supervisor:
     Args:
         read_from, write_to: descriptors of the frames.
         folder: where files that are sent are kept.
-        lock_folder: where the board's lock lies.
+        lock_folder: where it is noted who holds the machine's lock.
     """
 
     def __init__(self, read_from: int, write_to: int, folder: str, lock_folder: str) -> None:
@@ -140,6 +144,8 @@ class Supervisor:
             return
         try:
             reply = self._answer(message, frame.payload)
+        except UnsafeFolder as error:
+            reply = {"error": {"status": "error", "what": str(error), "unsafe": True}}
         except Exception as error:
             what = "{}: {}".format(type(error).__name__, error)
             reply = {"error": {"status": "error", "what": what, "errno": getattr(error, "errno", None)}}
@@ -190,10 +196,10 @@ class Supervisor:
 
     def _take_lock(self, message: Message) -> Message:
         held = self._lock.held
-        holder = self._lock.take(dict(message["holder"], pid=os.getpid()))
+        holder = self._lock.take(dict(message["holder"]))
         if holder is None and not held:
             self._files.sweep()
-        return {"held": holder is None, "holder": holder or {}}
+        return {"held": holder is None, "holder": holder or {}, "pid": os.getpid(), "boot": boot()}
 
     def _clean(self, message: Message) -> Message:
         reply = self._take_lock(message)
@@ -238,6 +244,8 @@ class Supervisor:
         for frame in worker.drain():
             self._worker_frame(frame)
         self._forget(worker)
+        # What it started in a session of its own is this process's child by now.
+        left_running = end_orphans({probe.pid for probe in self._probes.values()})
         self._worker = None
         self._worker_deadline = None
         killed_for_memory = (
@@ -251,6 +259,7 @@ class Supervisor:
             "out_of_memory": killed_for_memory,
             "problem": worker.problem,
             "stderr_tail": worker.tail.text(),
+            "left_running": [orphan._asdict() for orphan in left_running],
         }
         if self._stopping is not None:
             self._send(dict(self._last_end, re=self._stopping))
@@ -264,7 +273,8 @@ class Supervisor:
         name = str(message["name"])
         if name in self._probes:
             raise RuntimeError("the probe {} is running already".format(name))
-        command = [sys.executable, sys.argv[0], "probe", str(message["file"]), str(message["address"])]
+        command = [sys.executable, sys.argv[0], "probe"]
+        command += [str(message[field]) for field in ("file", "sha256", "address")]
         # A monitor watches the worker beside which it was started.
         env = {"EDGEBENCH_WORKER_PID": str(self._worker.pid)} if self._worker else {}
         probe = Child(command, env)
@@ -376,8 +386,13 @@ def main(arguments: List[str]) -> int:
     signal.signal(signal.SIGHUP, _leave)
     out = os.dup(1)
     os.dup2(2, 1)
+    adopt_orphans()
+    # For what worker and probe hand to each other in places that other users share.
+    os.environ[RUN_TOKEN] = secrets.token_hex(16)
     try:
         Supervisor(0, out, folder, board_folder()).run()
     except (BrokenPipeError, ConnectionError):
         pass
+    finally:
+        end_orphans()
     return 0

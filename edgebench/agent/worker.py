@@ -4,7 +4,6 @@ Requests and replies are frames; a reply carries the request's `id` as `re`. Out
 """
 
 import gc
-import importlib.util
 import os
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from . import memory
 from .clock import monotonic_clock
+from .content import module_from, require_content
 from .descriptors import take_over_descriptors
 from .frames import FrameStream, Message
 from .pace import Pace
@@ -83,7 +83,7 @@ class Worker:
         return {"error": {"status": status, "what": what[:2000]}}
 
     def load(self, request: Message) -> Reply:
-        """Import the runner, load the artifact, make the buffers."""
+        """Import the runner, load the artifact, make the buffers; each is what the host asked for."""
         import numpy
 
         from .timed import TimedLoop
@@ -95,6 +95,7 @@ class Worker:
         if own_time:
             self._take_time_from(runner)
         clock = self._clock
+        _require_asked(request, "artifact")
         loading = clock()
         model = runner.load(request["artifact"], request["options"])
         loaded = clock()
@@ -116,6 +117,7 @@ class Worker:
     def golden(self, request: Message) -> Reply:
         """Scores of the golden patches; the first of them is the session's first inference."""
         loop = self._begin("golden")
+        _require_asked(request)
         if self._tensors:
             patches: List[Any] = _samples(request["path"], self._tensors)
         else:
@@ -133,6 +135,7 @@ class Worker:
 
         from .pixels import windows
 
+        _require_asked(request)
         if self._tensors:
             self._windows = _samples(request["path"], self._tensors)
             return {"patches": len(self._windows)}, b""
@@ -200,6 +203,7 @@ class Worker:
     def predict(self, request: Message) -> Reply:
         """Scores of images, mapped from their file; a note goes out after every few hundred."""
         loop = self._begin("predict")
+        _require_asked(request)
         images = _patches(request["path"], self._sides, in_memory=False)
         scores = []
         step = max(1, PREDICT_STEP // loop.batch) * loop.batch  # whole batches: only the last is padded
@@ -252,28 +256,25 @@ OPERATIONS = {
 }
 
 
-def _imported(path: str, beside: Dict[str, str]) -> ModuleType:
+def _imported(runner: Message, beside: Dict[str, Message]) -> ModuleType:
     """The runner in a package as it comes from: `from .name` finds what lay beside it, `from ..name` above.
 
-    `beside` are the paths of those files by `device.name` or `name`, in the order in which they are imported.
+    Each file is a `path` and its `sha256`; `beside` are the other files by `device.name` or `name`, in the
+    order in which they are imported.
     """
     for package in (RUNNER, RUNNER + ".device"):
         made = ModuleType(package)
         made.__path__ = []
         sys.modules[package] = made
     for name, file in beside.items():
-        _loaded("{}.{}".format(RUNNER, name), file)
-    return _loaded(RUNNER + ".device.runner", path)
+        module_from(file["path"], "{}.{}".format(RUNNER, name), file["sha256"])
+    return module_from(runner["path"], RUNNER + ".device.runner", runner["sha256"])
 
 
-def _loaded(name: str, path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError("{} is not a Python file".format(path))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)  # type: ignore[attr-defined,unused-ignore]
-    return module
+def _require_asked(request: Message, name: str = "path") -> None:
+    """WrongContent where the host gave a hash with a file's path, and the file has another one."""
+    if request.get("sha256"):
+        require_content(request[name], request["sha256"])
 
 
 def _samples(path: str, tensors: List[Message]) -> List[Any]:

@@ -29,6 +29,7 @@ from edgebench.link.replies import (
     Checked,
     Ended,
     Idle,
+    LeftRunning,
     Loaded,
     Passed,
     Progressed,
@@ -106,6 +107,7 @@ class AgentSession:
         self._clock = SessionClock(connection)
         self._windows: dict[str, tuple[int, int] | None] = {"idle": None, "steady": None}
         self._stderr_tail = ""
+        self._left_running: tuple[LeftRunning, ...] = ()
         self._running = False
         self._own_time = False
         self._predicting = 0  # images, while a worker predicts them
@@ -148,10 +150,11 @@ class AgentSession:
 
     def _load(self) -> None:
         with self._told("start"):
-            runner, *others = [self._placer.place(file) for file in self._runner_files]
+            runner, *others = [self._placer.place_code(file) for file in self._runner_files]
             names = _modules_of(self._runner_files)
             artifact = self._placer.place(self._artifact.path, self._artifact.sha256)
-        frame = self._call(
+        frame = self._call_with(
+            self._artifact.sha256,
             "load",
             "load",
             self._timeouts.load,
@@ -196,6 +199,7 @@ class AgentSession:
 
     def _note_end(self, end: Ended) -> None:
         self._stderr_tail = end.stderr_tail
+        self._left_running = end.left_running
         if end.signal not in (None, "SIGKILL"):
             self._stderr_tail += f"\nedgebench: the worker ended by {end.signal} after it was told to stop\n"
 
@@ -206,7 +210,8 @@ class AgentSession:
         golden = self._artifact.golden
         with self._told("golden"):
             path = self._placer.place(golden.patches, golden.patches_sha256)
-        frame = self._call("golden", "golden", self._timeouts.golden, path=path)
+        limit_s = self._timeouts.golden
+        frame = self._call_with(golden.patches_sha256, "golden", "golden", limit_s, path=path)
         with self._told("golden"):
             batch_ns = checked(Checked, frame.message).batch_ns
         if batch_ns:
@@ -224,7 +229,8 @@ class AgentSession:
             images = [(plan.images.path, plan.images.sha256)] if plan.images else []
             self._placer.require_room([(plan.scene.path, plan.scene.sha256), *images])
             path = self._placer.place(plan.scene.path, plan.scene.sha256, self._sending("scene"))
-        self._call("scene", "scene", self._timeouts.scene, path=path, **plan.scene.grid)
+        limit_s = self._timeouts.scene
+        self._call_with(plan.scene.sha256, "scene", "scene", limit_s, path=path, **plan.scene.grid)
         try:
             if self._probes.metering and self._settings.idle_s > 0:
                 self._report("idle window")
@@ -242,7 +248,7 @@ class AgentSession:
             path = self._placer.place(images.path, images.sha256, self._sending("images"))
         self._report("images", 0, images.n)
         self._predicting = images.n
-        frame = self._call("predict", "predict", self._timeouts.predict, path=path)
+        frame = self._call_with(images.sha256, "predict", "predict", self._timeouts.predict, path=path)
         self._predicting = 0
         return self._scores(frame, "predict", images.n)
 
@@ -266,7 +272,11 @@ class AgentSession:
             "runtime": dict(self._runtime),
             "clock": {} if self._own_time else self._clock.facts(),
             "own_time": self._own_time,
-            "warnings": _warnings_in(self._runtime) + self._clock.warnings(),
+            "warnings": [
+                *_warnings_in(self._runtime),
+                *self._clock.warnings(),
+                *(process.words() for process in self._left_running[:MAX_WARNINGS]),
+            ],
             "probes": probes,
             "probe_reasons": reasons,
             "monitor_reasons": monitor_reasons,
@@ -392,6 +402,13 @@ class AgentSession:
             request = self._send(operation, timeout_s, fields)
         return self._wait(request, stage, timeout_s)
 
+    def _call_with(self, sha256: str, operation: str, stage: str, timeout_s: float, **fields: Json) -> Frame:
+        """A call whose file of data the worker verifies, unless it has been over this connection."""
+        unverified = self._placer.unverified(sha256)
+        frame = self._call(operation, stage, timeout_s, sha256=unverified, **fields)
+        self._placer.note_verified(sha256)
+        return frame
+
     def _send(self, operation: str, timeout_s: float, fields: Message) -> int:
         return self._connection.send({"to": "worker", "op": operation, "limit_s": timeout_s, **fields})
 
@@ -438,6 +455,7 @@ class AgentSession:
             yield
         except _WorkerEnded as ended:
             self._stderr_tail = ended.end.stderr_tail
+            self._left_running = ended.end.left_running
             error = from_end(ended.end, stage)
             raise self._explain(error) or error from None
         except LinkLost as error:

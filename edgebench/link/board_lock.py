@@ -1,4 +1,4 @@
-"""One harness a board: the agent holds the lock, this waits for it and says who has it."""
+"""One harness a board: the agent holds the machine's lock, this waits for it and says who has it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import functools
 import getpass
 import logging
 import os
-import secrets
 import socket
 import time
 from datetime import UTC, datetime
@@ -17,50 +16,53 @@ from edgebench import stopping
 from edgebench.errors import UnavailableError
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Reply, checked
+from edgebench.link.ssh_failures import unsafe_folder
 
 ASK_EVERY_S = 0.5
 _log = logging.getLogger(__name__)
 
 
 class _Holder(BaseModel):
-    """What a holder said of itself; nothing of it is trusted to be there, short, or printable."""
+    """Who holds a board; nothing of it is trusted to be there, short, or printable."""
 
     model_config = ConfigDict(extra="ignore")
 
-    owner: str = ""
-    host: str = "somebody"
+    host: str = ""
     user: str = ""
     pid: int | None = None
     since_utc: str = ""
 
     def words(self) -> str:
-        """`ann on desk, process 4711, since 2026-05-01T10:00:00Z`."""
-        user = f"{self.user} on " if self.user else ""
-        pid = f", agent's process {self.pid}" if self.pid is not None else ""
-        since = f", since {self.since_utc}" if self.since_utc else ""
-        text = f"{user}{self.host}{pid}{since}"
+        """`user ann on desk, process 4711, since 2026-05-01T10:00:00Z`; of another user no host and time."""
+        parts = [f"user {self.user}{f' on {self.host}' if self.host else ''}"] if self.user else []
+        parts += [f"process {self.pid}"] if self.pid is not None else []
+        parts += [f"since {self.since_utc}"] if self.since_utc else []
+        text = ", ".join(parts) or "a process that the board does not name"
         return "".join(one if one.isprintable() else "?" for one in text)[:300]
 
 
 class _Locked(Reply):
+    """The lock's answer: `pid` is the agent's own, `boot` tells one machine from another."""
+
     held: bool
     holder: _Holder = Field(default_factory=_Holder)
+    pid: int | None = None
+    boot: str = ""
 
 
 @functools.cache
-def _owner(process: int) -> str:
-    """What tells this harness from every other; devices that one harness opens share their board."""
-    return secrets.token_hex(8)
+def _held_boards(process: int) -> dict[tuple[str, int | None], tuple[str, Connection]]:
+    """What this harness's agents hold, by machine and agent's process: the name here, and the connection."""
+    return {}
 
 
 def holder() -> dict[str, str]:
-    """What others are told while this harness holds a board."""
+    """What the user's other harnesses are told while this one holds a board."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = ""
     return {
-        "owner": _owner(os.getpid()),
         "host": socket.gethostname()[:100],
         "user": user[:100],
         "since_utc": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -70,7 +72,8 @@ def holder() -> dict[str, str]:
 def take_lock(connection: Connection, name: str, wait_s: float, timeout_s: float) -> bool:
     """Wait until the board is this harness's; whether this very agent holds the lock.
 
-    False when another agent of this harness holds it, or when the board cannot keep a lock, which is noted.
+    False when another agent of this harness holds it by the same name, whose sessions take turns with this
+    one's, or when the board cannot keep a lock, which is noted.
 
     Args:
         connection: the agent.
@@ -79,18 +82,34 @@ def take_lock(connection: Connection, name: str, wait_s: float, timeout_s: float
         timeout_s: for one answer.
 
     Raises:
-        UnavailableError: when the other one still holds it after that, with its name.
+        UnavailableError: when the other one still holds it after that, with its user, or when this harness
+            measures the same machine by another name.
+        NoPermissionError: when another user can write the board's folder.
     """
     deadline = time.monotonic() + wait_s
     noted = False
+    held_boards = _held_boards(os.getpid())
     while True:
         message = connection.request({"op": "lock", "holder": holder()}, timeout_s).message
-        if "error" in message:
+        error = message.get("error")
+        if isinstance(error, dict) and error.get("unsafe"):
+            raise unsafe_folder(str(error.get("what", ""))[:500], name)
+        if error is not None:
             _log.warning("%s keeps no lock, so another harness may measure there too", name)
             return False
         answer = checked(_Locked, message)
-        if answer.held or answer.holder.owner == _owner(os.getpid()):
-            return answer.held
+        if answer.held:
+            held_boards[answer.boot, answer.pid] = name, connection
+            return True
+        own_name, own = held_boards.get((answer.boot, answer.holder.pid), ("", None))
+        if own is not None and own.alive:
+            if own_name == name:
+                return False
+            raise UnavailableError(
+                f"{name} is the machine that this run measures as {own_name}",
+                why="one session at a time is measured on a machine",
+                fix="give both targets one host, so that they take turns",
+            )
         words = answer.holder.words()
         left = deadline - time.monotonic()
         if left <= 0:

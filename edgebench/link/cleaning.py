@@ -8,7 +8,7 @@ from edgebench.errors import UnavailableError
 from edgebench.link.board_lock import holder
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Count, Reply, checked
-from edgebench.link.ssh_failures import not_placed
+from edgebench.link.ssh_failures import not_placed, unsafe_folder
 from edgebench.link.timeouts import Timeouts
 
 
@@ -36,6 +36,8 @@ def clean_board(connection: Connection, name: str, timeouts: Timeouts) -> Cleane
     """
     message = connection.request({"op": "clean", "holder": holder()}, timeouts.connect).message
     if isinstance(error := message.get("error"), dict):
+        if error.get("unsafe"):
+            raise unsafe_folder(str(error.get("what", ""))[:500], name)
         raise not_placed(str(error.get("what", ""))[:500], error.get("errno"), name)
     removed = checked(_Removed, message)
     if not removed.held:

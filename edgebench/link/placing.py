@@ -9,7 +9,7 @@ from pathlib import Path
 from edgebench.agent.frames import Frame
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Room, checked
-from edgebench.link.ssh_failures import disk_full, not_placed
+from edgebench.link.ssh_failures import disk_full, not_placed, unsafe_folder
 from edgebench.models.cache import sha256_file
 
 PIECE_BYTES = 1 << 20
@@ -45,6 +45,7 @@ class Placer:
         self._timeout_s = timeout_s
         self._name = name
         self._placed: dict[tuple[Path, str | None], str] = {}
+        self._verified: set[str] = set()
 
     def place(self, path: Path, sha256: str | None = None, sending: Sending = unheard) -> str:
         """Where the device finds the file; `sha256` spares reading it again where it is known.
@@ -56,6 +57,19 @@ class Placer:
             known = str(path.resolve()) if self._shares_files else self._send(path, sha256, sending)
             self._placed[path, sha256] = known
         return known
+
+    def place_code(self, path: Path) -> dict[str, str]:
+        """The device's `path` of a file that is run there, and the `sha256` without which it is not run."""
+        sha256 = sha256_file(path)
+        return {"path": self.place(path, sha256), "sha256": sha256}
+
+    def unverified(self, sha256: str) -> str | None:
+        """The hash that a worker has to find in a file of data: once a connection, where files are sent."""
+        return None if self._shares_files or sha256 in self._verified else sha256
+
+    def note_verified(self, sha256: str) -> None:
+        """A worker has found that content in the file that lies there."""
+        self._verified.add(sha256)
 
     def require_room(self, files: Sequence[tuple[Path, str | None]]) -> None:
         """DiskFullError where the device's disk cannot hold those of the files that it has not yet.
@@ -107,6 +121,8 @@ class Placer:
         if error is not None:
             known = error if isinstance(error, dict) else {"what": error}
             what = f"{path.name}: {str(known.get('what', ''))[:500]}"
+            if known.get("unsafe"):
+                raise unsafe_folder(what, self._name)
             raise not_placed(what, known.get("errno"), self._name)
         return str(frame.message.get("path") or "")
 

@@ -103,6 +103,19 @@ class Idle(Reply):
     end_ns: Count
 
 
+class LeftRunning(Reply):
+    """A process that a worker started, that outlives it, and that the agent cannot end."""
+
+    pid: Count
+    name: str = ""
+    why: str = ""
+
+    def words(self) -> str:
+        """For the session's warnings."""
+        text = f"process {self.pid} ({self.name[:50]}), which this session started, goes on: {self.why[:200]}"
+        return "".join(one if one.isprintable() else "?" for one in text)
+
+
 class Ended(Reply):
     """How a worker's process ended."""
 
@@ -113,6 +126,7 @@ class Ended(Reply):
     out_of_memory: bool = False
     problem: str | None = None
     stderr_tail: str = ""
+    left_running: tuple[LeftRunning, ...] = Field(default=(), max_length=1000)
 
 
 _Name = Annotated[str, Field(max_length=200)]

@@ -47,7 +47,8 @@ class SessionProbes:
             if getattr(module, "PLACE", None) != "board" or module.__file__ is None:
                 self._reasons[meter] = f"{kind} is not read on the board, and nothing else is sampled yet"
                 continue
-            message = {"op": "probe_start", "name": meter, "file": placer.place(Path(module.__file__))}
+            code = placer.place_code(Path(module.__file__))
+            message = {"op": "probe_start", "name": meter, "file": code["path"], "sha256": code["sha256"]}
             reply = connection.request({**message, "address": address}, timeout_s).message
             if "error" in reply:
                 self._reasons[meter] = f"{meter}: the agent could not start it: {reply['error']}"

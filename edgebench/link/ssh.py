@@ -21,7 +21,13 @@ from edgebench.agent.frames import write_all
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link.address import check_address
 from edgebench.link.opening import Opening, OpeningFailed
-from edgebench.link.ssh_failures import NO_ROOM_FOR_THE_AGENT, no_python, not_connected, not_placed
+from edgebench.link.ssh_failures import (
+    NO_ROOM_FOR_THE_AGENT,
+    no_python,
+    not_connected,
+    not_placed,
+    unsafe_folder,
+)
 
 ENVIRONMENT = "EDGEBENCH_SSH_CONFIG"
 CONNECT_S = 15
@@ -168,6 +174,8 @@ class SshLink:
         while (said := self._heard(opening))["state"] != "ready":
             if said["state"] != "send":
                 what = str(said.get("what", ""))[:500]
+                if said.get("unsafe"):
+                    raise unsafe_folder(what, self.name)
                 raise not_placed(what, said.get("errno"), self.name, NO_ROOM_FOR_THE_AGENT)
             with contextlib.suppress(BrokenPipeError):
                 write_all(into, data)

@@ -177,6 +177,14 @@ def not_placed(what: str, number: object, address: str, make_room: str = NO_ROOM
     )
 
 
+def unsafe_folder(what: str, address: str) -> EdgeBenchError:
+    """Another user of the board can write where EdgeBench's files would lie; `what` are the board's words."""
+    why, _, fix = "; ".join(_printable(what)).partition(": ")
+    return NoPermissionError(
+        f"the cache folder of {address} is not safe from other users", why=why, fix=fix or "choose another"
+    )
+
+
 def disk_full(address: str, why: str, make_room: str = NO_ROOM_FOR_FILES) -> DiskFullError:
     """There is no room on the board for what has to be placed there."""
     return DiskFullError(f"the disk of {address} is full", why=why, fix=make_room)

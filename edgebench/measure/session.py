@@ -83,6 +83,7 @@ def measure_session(
     made = SessionTables()
     status: SessionStatus = "ok"
     failure: Failure | None = None
+    session: Session | None = None
     try:
         try:
             watch.report("load", 0, 0)
@@ -93,6 +94,9 @@ def measure_session(
                     got.facts = session.facts()
                     got.chunks += session.probe_chunks()
         finally:
+            if session is not None:
+                # Which of its processes outlive it is known when it has ended.
+                got.facts["warnings"] = session.facts().get("warnings")
             # Also for a session that ended early; it may itself find that the device sent nonsense.
             made = _tables(got, job)
     except SessionError as error:

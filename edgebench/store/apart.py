@@ -32,6 +32,8 @@ _SSH_WORDS = (
     (re.compile(r"(resolve hostname )[^\s:]+"), rf"\1{HOST}"),
     (re.compile(r"[^\s:]+@\S+(?=: Permission denied)"), HOST),
 )
+# Who else held a board: another user, whom no target names (see edgebench.link.board_lock).
+_HELD_BY = re.compile(r"\b((?:held|in use) by user )[^\s,]+(?: on [^\s,]+)?")
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Apart:
 
     def text(self, text: str) -> str:
         """A message or a report's line without the names, wherever they stand as words."""
-        text = self.path(text)
+        text = _HELD_BY.sub(rf"\1{USER}", self.path(text))
         if self.hosts:
             for pattern, plain in _SSH_WORDS:
                 text = pattern.sub(plain, text)

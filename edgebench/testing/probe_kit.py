@@ -21,7 +21,7 @@ from edgebench.agent.frames import READ_BYTES, Decoder, Frame, ProtocolError
 from edgebench.contract import ProbeChunk, ProbeInfo
 from edgebench.link.replies import ProbeReport, checked
 from edgebench.link.zipapp import agent_file
-from edgebench.models.cache import Cache
+from edgebench.models.cache import Cache, sha256_file
 from edgebench.testing.problems import fail
 from edgebench.testing.subject import ProbeSubject
 
@@ -93,7 +93,7 @@ class ProbeKit:
         agent, _ = agent_file(self._cache)
         began_ns = time.monotonic_ns()
         process = subprocess.Popen(
-            [sys.executable, str(agent), "probe", str(self.file), address],
+            [sys.executable, str(agent), "probe", str(self.file), sha256_file(self.file), address],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

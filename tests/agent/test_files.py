@@ -49,13 +49,13 @@ def test_a_damaged_file_is_refused_and_forgotten(store, folder):
 
 def test_a_file_is_hashed_once(store, monkeypatch):
     store.put(NAME, 0, DATA, last=True)
-    monkeypatch.setattr("edgebench.agent.files._sha256", None)  # hashing would fail
+    monkeypatch.setattr("edgebench.agent.files.sha256_of", None)  # hashing would fail
     assert store.have(NAME)
 
 
 def test_what_was_verified_before_a_reboot_is_hashed_again(store, folder, monkeypatch):
     path = store.put(NAME, 0, DATA, last=True)
-    monkeypatch.setattr("edgebench.agent.files._boot", lambda: "another boot")
+    monkeypatch.setattr("edgebench.agent.files.boot", lambda: "another boot")
     assert store.have(NAME) == path
     with open(path, "r+b") as file:
         file.write(bytes(len(DATA)))  # as long as it was, and empty: what a power cut leaves

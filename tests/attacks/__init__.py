@@ -1,1 +1,1 @@
-"""What hostile or broken devices, files and surroundings do, and what happens then; docs/attacks.md lists it."""
+"""What hostile or broken devices, files and surroundings do, and what happens then (docs/attacks.md)."""

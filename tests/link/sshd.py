@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
+from edgebench.agent.lock import ENVIRONMENT as BOARD_LOCK
 
 START_S = 20.0
 
@@ -121,7 +122,7 @@ def make_board(folder: Path, *settings: str, environment: Mapping[str, str] | No
     """Keys, configurations and a free port; not started. `environment` is what sessions find set there."""
     port = free_port()
     board = Board(folder, port, settings)
-    variables = {BOARD_DIR: str(board.placed), **(environment or {})}
+    variables = {BOARD_DIR: str(board.placed), BOARD_LOCK: str(folder), **(environment or {})}
     for name in ("host_key", "user_key"):
         make_key(folder / name)
     shutil.copy(folder / "user_key.pub", folder / "authorized_keys")

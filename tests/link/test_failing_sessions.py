@@ -134,7 +134,7 @@ HOST = """
 import os, sys
 from pathlib import Path
 from tests.link.rig import make_rig
-os.environ["EDGEBENCH_BOARD_DIR"] = sys.argv[1]  # the tests' own harness holds this machine
+os.environ["EDGEBENCH_BOARD_DIR"] = os.environ["EDGEBENCH_BOARD_LOCK"] = sys.argv[1]  # the tests hold theirs
 rig = make_rig(Path(sys.argv[1]))
 device = rig.device()
 session = device.session(rig.artifact(), rig.settings(fault="hang", fault_stage="measure"))

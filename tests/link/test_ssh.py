@@ -16,7 +16,7 @@ import time
 import psutil
 import pytest
 
-from edgebench.agent import bootstrap
+from edgebench.agent import bootstrap, lock
 from edgebench.contract import Target
 from edgebench.errors import NoPermissionError, UnavailableError, UsageError
 from edgebench.link import agent_backend, ssh
@@ -146,6 +146,7 @@ def held(request, tmp_path, monkeypatch):
         board = request.getfixturevalue("own_board")
     else:
         monkeypatch.setenv(bootstrap.ENVIRONMENT, str(tmp_path / "held"))
+        monkeypatch.setenv(lock.ENVIRONMENT, str(tmp_path))
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path), str(board.port) if board else ""],
         stdin=subprocess.PIPE,

@@ -15,6 +15,7 @@ from PIL import Image
 
 from edgebench import registry
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
+from edgebench.agent.lock import ENVIRONMENT as BOARD_LOCK
 from edgebench.contract import Backend, PrepareRequest, Progress
 from edgebench.errors import StoredResultError
 from edgebench.measure.campaign import Campaign
@@ -156,7 +157,11 @@ class Small:
 
 def environment(folder: Path) -> dict[str, str]:
     """The variables that keep the harness and its agents to a folder."""
-    return {BOARD_DIR: str(folder / "board"), "EDGEBENCH_CACHE_DIR": str(folder / "cache")}
+    return {
+        BOARD_DIR: str(folder / "board"),
+        BOARD_LOCK: str(folder),
+        "EDGEBENCH_CACHE_DIR": str(folder / "cache"),
+    }
 
 
 def _noting(small: Small) -> Backend:

@@ -44,6 +44,7 @@ class Elsewhere:
             | {
                 "EDGEBENCH_CACHE_DIR": str(self.folder / "cache"),
                 "EDGEBENCH_BOARD_DIR": str(self.folder / "board"),
+                "EDGEBENCH_BOARD_LOCK": str(self.folder),
                 "XDG_CONFIG_HOME": str(self.folder / "config"),
                 "COLUMNS": "100",
             },

@@ -29,6 +29,7 @@ class Place:
         return kept | {
             "EDGEBENCH_CACHE_DIR": str(self.folder / "cache"),
             "EDGEBENCH_BOARD_DIR": str(self.folder / "this-board"),
+            "EDGEBENCH_BOARD_LOCK": str(self.folder),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
             "COLUMNS": "80",
         }

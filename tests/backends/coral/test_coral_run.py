@@ -43,6 +43,7 @@ class Bench:
         own = {
             "EDGEBENCH_CACHE_DIR": str(self.cache),
             "EDGEBENCH_BOARD_DIR": str(self.folder / "board"),
+            "EDGEBENCH_BOARD_LOCK": str(self.folder),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
             "COLUMNS": "100",
             "PATH": "/usr/bin:/bin",
