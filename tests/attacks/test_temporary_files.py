@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -10,12 +11,12 @@ import tempfile
 
 import psutil
 import pytest
-from edgebench.backends.replay.play_samples import Samples
 
 from edgebench.agent.supervisor import RUN_TOKEN
 from edgebench.probes import replay
 from tests.link.rig import make_rig
 
+Samples = importlib.import_module("edgebench.backends.replay.play_samples").Samples
 INFOS = {"": {"rate_hz": 1.0, "resolution": "none", "scope": "board", "channels": []}}
 
 
