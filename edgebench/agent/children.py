@@ -6,7 +6,7 @@ import subprocess
 from typing import Dict, List, NamedTuple, Optional
 
 from .descriptors import end_with_parent
-from .frames import READ_BYTES, Buffer, Decoder, Frame, ProtocolError, encode, write_all
+from .frames import READ_BYTES, Buffer, Decoder, Frame, Outgoing, ProtocolError
 
 TAIL_BYTES = 65536
 
@@ -50,7 +50,7 @@ class Child:
             preexec_fn=end_with_parent(),  # this process has one thread
         )
         assert self._process.stdin and self._process.stdout and self._process.stderr
-        self.stdin = self._process.stdin.fileno()
+        self.outgoing = Outgoing(self._process.stdin.fileno())
         self.stdout = self._process.stdout.fileno()
         self.stderr = self._process.stderr.fileno()
         os.set_blocking(self.stdout, False)
@@ -60,13 +60,13 @@ class Child:
         self.problem: Optional[str] = None
         self._decoder = Decoder()
 
-    def send(self, frame: Frame) -> None:
-        """Pass a frame on to the child; one that is gone is noticed by its end, not here."""
+    def flush(self) -> bool:
+        """Pass on what waits for the child; whether anything is left. One that is gone has nothing left."""
         try:
-            for piece in encode(frame.message, frame.payload):
-                write_all(self.stdin, piece)
+            return self.outgoing.flush()
         except BrokenPipeError:
-            pass
+            self.outgoing.drop()
+            return False
 
     def read_frames(self) -> Optional[List[Frame]]:
         """The frames that have come, or None when the child has closed its side.

@@ -7,8 +7,10 @@ copy.
 
 import json
 import os
+import select
 import struct
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from collections import deque
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Union
 
 MAGIC = b"EdBn"
 VERSION = 1
@@ -111,6 +113,41 @@ def write_all(descriptor: int, data: Buffer) -> None:
         view = view[os.write(descriptor, view) :]
 
 
+class Outgoing:
+    """Frames on their way out of a non-blocking descriptor: nobody waits for who does not read them.
+
+    Args:
+        descriptor: non-blocking from here on.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self.descriptor = descriptor
+        self._pieces: Deque[memoryview] = deque()
+
+    def add(self, message: Message, payload: Buffer = b"") -> None:
+        """Put a frame behind those that wait; `flush` writes it."""
+        self._pieces.extend(memoryview(piece).cast("B") for piece in encode(message, payload))
+
+    def flush(self) -> bool:
+        """Write what is taken in now; whether anything is left. OSError when nobody reads any more."""
+        try:
+            while self._pieces:
+                piece = self._pieces[0]
+                written = os.write(self.descriptor, piece)
+                if written < len(piece):
+                    self._pieces[0] = piece[written:]
+                else:
+                    self._pieces.popleft()
+        except BlockingIOError:
+            pass
+        return bool(self._pieces)
+
+    def drop(self) -> None:
+        """Forget what waits."""
+        self._pieces.clear()
+
+
 class FrameStream:
     """Blocking frames over two descriptors, as the worker uses them."""
 
@@ -129,6 +166,10 @@ class FrameStream:
                 return None
             self._waiting = self._decoder.feed(data)
         return self._waiting.pop(0)
+
+    def pending(self) -> bool:
+        """Whether there is something to read: a frame, a part of one, or the end."""
+        return bool(self._waiting) or bool(select.select([self._read_from], [], [], 0)[0])
 
     def write(self, message: Message, payload: Buffer = b"") -> None:
         """Send one frame, all of it."""

@@ -9,7 +9,8 @@ from .clock import Clock
 class Pace:
     """The schedule of one session: the first pass is due at once, each further one a period after the last.
 
-    Due times are counted up from the first, so that neither a late start nor a long pass moves them.
+    Due times are counted up from the first, so that neither a late start nor a long pass moves them. The
+    device keeps the schedule alone: nothing that happens on the way to the host is in a pass's lateness.
 
     Args:
         clock: nanoseconds, monotonic; the one that stamps the passes.

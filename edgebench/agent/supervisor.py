@@ -12,9 +12,8 @@ import selectors
 import signal
 import sys
 import time
-from collections import deque
 from types import FrameType
-from typing import Any, Deque, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Set
 
 from . import frames
 from .bootstrap import UnsafeFolder, board_folder
@@ -43,17 +42,18 @@ class Supervisor:
 
     def __init__(self, read_from: int, write_to: int, folder: str, lock_folder: str) -> None:
         self._host_in = read_from
-        self._host_out = write_to
+        self._host_out = frames.Outgoing(write_to)
         self._files = FileStore(folder)
         self._lock = BoardLock(lock_folder)
         self._heard = time.monotonic()
         self._clock = monotonic_clock()
         self._decoder = frames.Decoder()
-        self._outgoing: Deque[memoryview] = deque()
         self._selector = selectors.DefaultSelector()
         self._worker: Optional[Child] = None
         self._worker_deadline: Optional[float] = None
         self._worker_limit_s = 0.0
+        self._worker_asked: Set[Any] = set()  # the ids of requests that it has not answered
+        self._worker_progress = 0.0  # of the latest request
         self._timed_out = False
         self._stopping: Any = None  # the id of a stop that waits for the worker's end
         self._last_end: Message = {}
@@ -64,7 +64,6 @@ class Supervisor:
 
     def run(self) -> None:
         """Serve until the host closes its side, or has said nothing for an hour that nobody gave it."""
-        os.set_blocking(self._host_out, False)
         wake_out, wake_in = os.pipe()
         os.set_blocking(wake_out, False)
         os.set_blocking(wake_in, False)
@@ -86,8 +85,8 @@ class Supervisor:
         for key, _events in self._selector.select(self._patience_s()):
             if key.data == "wake":
                 os.read(wake, 4096)
-            elif key.data == "out":
-                self._flush()
+            elif callable(key.data):
+                self._write(key.fd, key.data)
             elif key.data == "host":
                 data = os.read(self._host_in, frames.READ_BYTES)
                 if not data:
@@ -111,26 +110,15 @@ class Supervisor:
     # --- the host ---
 
     def _send(self, message: Message, payload: bytes = b"") -> None:
-        for piece in frames.encode(message, payload):
-            self._outgoing.append(memoryview(piece))
-        self._flush()
+        self._host_out.add(message, payload)
+        self._write(self._host_out.descriptor, self._host_out.flush)
 
-    def _flush(self) -> None:
-        try:
-            while self._outgoing:
-                piece = self._outgoing[0]
-                written = os.write(self._host_out, piece)
-                if written < len(piece):
-                    self._outgoing[0] = piece[written:]
-                else:
-                    self._outgoing.popleft()
-        except BlockingIOError:
-            pass
-        listening = self._host_out in self._selector.get_map()
-        if self._outgoing and not listening:
-            self._selector.register(self._host_out, selectors.EVENT_WRITE, "out")
-        elif listening and not self._outgoing:
-            self._selector.unregister(self._host_out)
+    def _write(self, descriptor: int, flush: Callable[[], bool]) -> None:
+        """Write what is taken in now, and the rest when there is room."""
+        if not flush():
+            self._ignore(descriptor)
+        elif descriptor not in self._selector.get_map():
+            self._selector.register(descriptor, selectors.EVENT_WRITE, flush)
 
     def _handle(self, frame: Frame) -> None:
         message = frame.message
@@ -140,7 +128,10 @@ class Supervisor:
                 return
             self._worker_limit_s = float(message["limit_s"])
             self._worker_deadline = time.monotonic() + self._worker_limit_s
-            self._worker.send(frame)
+            self._worker_asked.add(message.get("id"))
+            self._worker_progress = 0.0
+            self._worker.outgoing.add(message, frame.payload)
+            self._write(self._worker.outgoing.descriptor, self._worker.flush)
             return
         try:
             reply = self._answer(message, frame.payload)
@@ -217,6 +208,7 @@ class Supervisor:
         self._oom_kills = _oom_kills()
         self._timed_out = False
         self._last_end = {}
+        self._worker_asked.clear()
         self._worker = Child(command, dict(message.get("env") or {}))
         self._watch(self._worker, "worker")
         return {}
@@ -233,10 +225,20 @@ class Supervisor:
         return None
 
     def _worker_frame(self, frame: Frame) -> None:
-        # A sign of life gives the request its whole time again; its answer ends the watch.
-        alive = "progress" in frame.message
-        self._worker_deadline = time.monotonic() + self._worker_limit_s if alive else None
+        if self._stopping is None:
+            self._renew(frame.message)
         self._send(dict(frame.message, now_ns=self._clock()), frame.payload)
+
+    def _renew(self, message: Message) -> None:
+        """Further progress gives a request its whole time again; what it has answered has no deadline."""
+        progress = message.get("progress")
+        if progress is None:
+            self._worker_asked.discard(message.get("re"))
+            if not self._worker_asked:
+                self._worker_deadline = None
+        elif isinstance(progress, (int, float)) and progress > self._worker_progress:
+            self._worker_progress = progress
+            self._worker_deadline = time.monotonic() + self._worker_limit_s
 
     def _worker_ended(self, worker: Child) -> None:
         end = worker.ended()
@@ -315,7 +317,7 @@ class Supervisor:
         self._selector.register(child.stderr, selectors.EVENT_READ, (child, name, "stderr"))
 
     def _forget(self, child: Child) -> None:
-        for descriptor in (child.stdout, child.stderr):
+        for descriptor in (child.stdout, child.stderr, child.outgoing.descriptor):
             self._ignore(descriptor)
         child.close()
 

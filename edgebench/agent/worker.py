@@ -162,16 +162,37 @@ class Worker:
         return {"start_ns": began, "end_ns": self._clock()}, b""
 
     def scan(self, request: Message) -> Reply:
-        """One pass over the scene; with a `period_ns` it starts when it is due, and not before."""
+        """One pass over the scene."""
         loop = self._begin("measure")
-        period_ns = request.get("period_ns")
-        due_ns = self._pace.wait(period_ns) if period_ns else None
         timed = loop.run(self._windows)
         self._batch_ns = _batch_ns(timed, loop)
-        reply, payload = self._as_pass(timed, loop, timed.scores.tobytes())
-        if due_ns is not None:
-            reply["due_ns"] = due_ns
-        return reply, payload
+        return self._as_pass(timed, loop, timed.scores.tobytes())
+
+    def paced(self, request: Message) -> Reply:
+        """Passes at a period which the worker keeps by itself: one starts when it is due, and not before.
+
+        Each is sent as it ends, and the next waits for nobody: a host or a link that stands still makes no
+        pass late. They are `passes`, or go on for `sustained_ns` of this clock; the next request, whatever
+        it is, ends them after the pass in hand.
+        """
+        period_ns, sustained_ns = request["period_ns"], request.get("sustained_ns")
+        began_ns = None
+        done = 0
+        while done == 0 or not self._stream.pending():
+            loop = self._begin("measure")
+            due_ns = self._pace.wait(period_ns)
+            timed = loop.run(self._windows)
+            done += 1
+            reply, payload = self._as_pass(timed, loop, timed.scores.tobytes())
+            reply.update(due_ns=due_ns, progress=done, re=request.get("id"))
+            self._stream.write(reply, payload)
+            began_ns = due_ns if began_ns is None else began_ns
+            # The pause after a pass belongs to the time that they go on.
+            gone_ns = max(timed.end_ns, due_ns + period_ns) - began_ns
+            over = done >= request["passes"] if sustained_ns is None else gone_ns >= sustained_ns
+            if over:
+                break
+        return {"passes": done}, b""
 
     def warmup(self, request: Message) -> Reply:
         """Find the batch after which the session was steady; go on beyond the first pass to find it.
@@ -209,7 +230,7 @@ class Worker:
         step = max(1, PREDICT_STEP // loop.batch) * loop.batch  # whole batches: only the last is padded
         for first in range(0, len(images), step):
             scores.append(_raw(loop.run(list(images[first : first + step]))))
-            self._stream.write({"progress": first + len(scores[-1]), "re": request.get("id")})
+            self._stream.write({"progress": min(first + step, len(images)), "re": request.get("id")})
         return {"shape": [len(images), loop.classes]}, b"".join(scores)
 
     def end(self, request: Message) -> Reply:
@@ -250,6 +271,7 @@ OPERATIONS = {
     "scene": Worker.scene,
     "idle": Worker.idle,
     "pass": Worker.scan,
+    "paced": Worker.paced,
     "warmup": Worker.warmup,
     "predict": Worker.predict,
     "end": Worker.end,

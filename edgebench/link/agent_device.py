@@ -167,7 +167,7 @@ class AgentDevice:
                 return found
 
     def _connect(self) -> tuple[Connection, Hello]:
-        connection = Connection(self._link.start(), _ignore)
+        connection = Connection(self._link.start(), _ignore, self._timeouts.connect)
         self._held = False
         try:
             frame = connection.request({"op": "hello"}, self._timeouts.connect)

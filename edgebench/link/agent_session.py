@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +11,7 @@ from types import TracebackType
 from typing import Literal
 
 from edgebench.agent.frames import Frame, Message, ProtocolError
+from edgebench.agent.worker import PREDICT_STEP
 from edgebench.contract import (
     ColdFigures,
     ImageSet,
@@ -53,11 +55,19 @@ SESSION = "EDGEBENCH_SESSION"
 MAX_WARNINGS = 20
 MAX_WARNING = 300
 
+MATCHING_S = 0.05
+"""The pause before a paced pass in which there is time for a few round trips."""
+
 AGENT_GRACE_S = 15.0
 """How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
 
 
 Explain = Callable[[SessionError], SessionError | None]
+
+Finished = tuple[Frame, KeyboardInterrupt | None]
+"""A pass, and the interrupt that came while it was in hand."""
+
+Frames = Generator[Finished, None, None]
 
 
 def unexplained(error: SessionError) -> None:
@@ -111,6 +121,7 @@ class AgentSession:
         self._running = False
         self._own_time = False
         self._predicting = 0  # images, while a worker predicts them
+        self._predicted = 0  # of them, so far
 
     # --- entering and leaving ---
 
@@ -188,14 +199,12 @@ class AgentSession:
                     {"to": "worker", "op": "end", "limit_s": grace}, grace + AGENT_GRACE_S
                 )
             stop = {"op": "stop", "grace_s": grace if gently else 0.0}
-            frame = self._connection.request(stop, grace + AGENT_GRACE_S)
+            frame = self._connection.request(stop, (grace if gently else 0.0) + AGENT_GRACE_S)
             self._note_end(checked(Ended, frame.message))
         except _WorkerEnded as ended:
             self._note_end(ended.end)
-        except (NoAnswer, ProtocolError):
+        except (LinkLost, ProtocolError):
             self._connection.close()
-        except LinkLost:
-            pass
 
     def _note_end(self, end: Ended) -> None:
         self._stderr_tail = end.stderr_tail
@@ -238,7 +247,7 @@ class AgentSession:
             self._report("first pass")
             yield from self._passes(plan)
         finally:
-            with contextlib.suppress(LinkLost, ProtocolError, _WorkerEnded):
+            with self._at_the_end():
                 self._probes.stop(self._connection, self._timeouts.probe)
                 self._clock.edge("end", self._timeouts.stop)
 
@@ -247,7 +256,7 @@ class AgentSession:
         with self._told("predict"):
             path = self._placer.place(images.path, images.sha256, self._sending("images"))
         self._report("images", 0, images.n)
-        self._predicting = images.n
+        self._predicting, self._predicted = images.n, 0
         frame = self._call_with(images.sha256, "predict", "predict", self._timeouts.predict, path=path)
         self._predicting = 0
         return self._scores(frame, "predict", images.n)
@@ -261,7 +270,7 @@ class AgentSession:
     def facts(self) -> dict[str, Json]:
         """What is known by now, as the contract lists it; works at any time, also after the end."""
         if self._running:
-            with contextlib.suppress(LinkLost, ProtocolError, _WorkerEnded):
+            with self._at_the_end():
                 tail = self._connection.request({"op": "tail"}, self._timeouts.stop).message
                 self._stderr_tail = str(tail.get("stderr_tail", ""))
         probes, reasons, monitor_reasons = self._probes.facts()
@@ -294,7 +303,8 @@ class AgentSession:
         self._windows["idle"] = (window.start_ns, window.end_ns)
 
     def _passes(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
-        first, interrupt = self._one_pass(0, "first", plan)
+        frame, interrupt = self._one_pass()
+        first = self._as_pass(frame, 0, "first", plan)
         self._cold["first_pass_s"] = first.image_ns / 1e9
         yield first
         if interrupt:
@@ -310,30 +320,67 @@ class AgentSession:
         begin: int | None = None
         self._report("passes", 0, plan.passes if plan.sustained_s is None else 0)
         schedule = Schedule(plan)
-        while not schedule.over:
-            one, interrupt = self._one_pass(index, "steady", plan, schedule)
-            index += 1
-            begin = one.start_ns if begin is None else begin
-            self._windows["steady"] = (begin, one.end_ns)
-            yield one
-            if interrupt:
-                raise interrupt
+        steady = self._back_to_back(plan, schedule) if plan.period_s is None else self._paced(plan, schedule)
+        with contextlib.closing(steady):
+            for frame, interrupt in steady:
+                one = self._as_pass(frame, index, "steady", plan, schedule)
+                index += 1
+                begin = one.start_ns if begin is None else begin
+                self._windows["steady"] = (begin, one.end_ns)
+                yield one
+                if interrupt:
+                    raise interrupt
 
-    def _one_pass(
+    def _back_to_back(self, plan: MeasurePlan, schedule: Schedule) -> Frames:
+        """Each pass as soon as the host has taken in the one before."""
+        while not schedule.over:
+            yield self._one_pass()
+
+    def _paced(self, plan: MeasurePlan, schedule: Schedule) -> Frames:
+        """All passes by one request: the device keeps the period, and nothing here can make a pass late.
+
+        In the pause before a pass there is none in hand that an interrupt would have to wait for.
+        """
+        assert plan.period_s is not None
+        limit_s = self._timeouts.measure + plan.period_s
+        self._match_clocks()
+        with self._told("measure"):
+            request = self._send("paced", limit_s, schedule.request)
+        try:
+            while not schedule.over:
+                try:
+                    yield self._follow(request, limit_s), None
+                except KeyboardInterrupt as interrupt:
+                    if self._pause_s(schedule) > 0:
+                        raise
+                    yield self._last(interrupt, lambda limit_s: self._follow(request, limit_s, grace_s=0.0))
+                    return
+                if self._pause_s(schedule) > MATCHING_S and not schedule.over:
+                    self._match_clocks()
+            if "progress" in self._follow(request, limit_s).message:
+                raise from_protocol(ProtocolError("more passes than were due"), "measure", self._stderr_tail)
+        finally:
+            self._connection.leave()
+
+    def _one_pass(self) -> Finished:
+        self._match_clocks()
+        return self._finishing("pass")
+
+    def _match_clocks(self) -> None:
+        """Round trips while the device does nothing else."""
+        if not self._own_time:
+            with self._told("measure"):
+                self._clock.between(self._timeouts.measure)
+
+    def _as_pass(
         self,
+        frame: Frame,
         index: int,
         phase: Literal["first", "steady"],
         plan: MeasurePlan,
         schedule: Schedule | None = None,
-    ) -> tuple[Pass, KeyboardInterrupt | None]:
+    ) -> Pass:
         due_ns = deadline_ns = None
-        if not self._own_time and (schedule is None or not schedule.late(self._clock.device_ns())):
-            with self._told("measure"):
-                self._clock.between(self._timeouts.measure)
-        if schedule is None or schedule.period_ns is None:
-            frame, interrupt = self._finishing("pass")
-        else:
-            frame, interrupt = self._finishing("pass", schedule, period_ns=schedule.period_ns)
         with self._told("measure"):
             reply = checked(Passed, frame.message)
             if schedule is not None:
@@ -345,7 +392,7 @@ class AgentSession:
         self._memory["peak_bytes"] = reply.peak_bytes
         batch = self._artifact.batch
         stamped = (reply.start_ns, reply.end_ns, self._stages, stamps, scores, batch)
-        return Pass(index, phase, *stamped, due_ns=due_ns, deadline_ns=deadline_ns), interrupt
+        return Pass(index, phase, *stamped, due_ns=due_ns, deadline_ns=deadline_ns)
 
     def _warm_up(self, plan: MeasurePlan) -> tuple[Pass | None, KeyboardInterrupt | None]:
         frame, interrupt = self._finishing("warmup", floor=plan.warmup_floor, cap=plan.warmup_cap)
@@ -358,31 +405,25 @@ class AgentSession:
         batch = self._artifact.batch
         return Pass(1, "warmup", reply.start_ns, reply.end_ns, self._stages, stamps, None, batch), interrupt
 
-    def _finishing(
-        self, operation: str, schedule: Schedule | None = None, **fields: Json
-    ) -> tuple[Frame, KeyboardInterrupt | None]:
-        """A request that outlives one Ctrl-C: the pass in hand is worth its few seconds.
-
-        In the pause before a paced pass there is none in hand.
-        """
-        limit_s = self._timeouts.measure + self._pause_s(schedule)
+    def _finishing(self, operation: str, **fields: Json) -> Finished:
+        """A request that outlives one Ctrl-C: the pass in hand is worth its few seconds."""
         with self._told("measure"):
-            request = self._send(operation, limit_s, fields)
+            request = self._send(operation, self._timeouts.measure, fields)
         try:
-            return self._wait(request, "measure", limit_s), None
+            return self._wait(request, "measure", self._timeouts.measure), None
         except KeyboardInterrupt as interrupt:
-            if self._pause_s(schedule) > 0:
-                raise
-            try:
-                return self._wait(request, "measure", self._timeouts.interrupt, grace_s=0.0), interrupt
-            except SessionError:
-                raise interrupt from None
+            return self._last(interrupt, lambda limit_s: self._wait(request, "measure", limit_s, grace_s=0.0))
 
-    def _pause_s(self, schedule: Schedule | None) -> float:
+    def _last(self, interrupt: KeyboardInterrupt, answer: Callable[[float], Frame]) -> Finished:
+        """What is in hand when an interrupt comes; the interrupt at once where it does not end in time."""
+        try:
+            return answer(self._timeouts.interrupt), interrupt
+        except SessionError:
+            raise interrupt from None
+
+    def _pause_s(self, schedule: Schedule) -> float:
         """For how long the device waits before the next pass is due; nobody waits for a runner's own time."""
-        if schedule is None or self._own_time:
-            return 0.0
-        return schedule.wait_s(self._clock.device_ns())
+        return 0.0 if self._own_time else schedule.wait_s(self._clock.device_ns())
 
     def _scores(self, frame: Frame, stage: str, patches: int) -> Scores:
         with self._told(stage):
@@ -414,13 +455,26 @@ class AgentSession:
 
     def _wait(self, request: int, stage: str, timeout_s: float, grace_s: float = AGENT_GRACE_S) -> Frame:
         with self._told(stage):
-            progressed = self._progressed if self._predicting else None
-            frame = self._connection.wait(request, timeout_s + grace_s, progressed)
-            if failure := failure_in(frame):
-                error = from_reply(*failure, stage, self._tail())
-                raise self._explain(error) or error
-            self._clock.note_reply(checked(Relayed, frame.message).now_ns)
-            return frame
+            limit_s = timeout_s + grace_s
+            if self._predicting:
+                longest_s = limit_s * math.ceil(self._predicting / PREDICT_STEP)
+                frame = self._connection.wait(request, limit_s, self._progressed, longest_s)
+            else:
+                frame = self._connection.wait(request, limit_s)
+            return self._heard(frame, stage)
+
+    def _follow(self, request: int, timeout_s: float, grace_s: float = AGENT_GRACE_S) -> Frame:
+        """The next pass of a request for several, or its reply."""
+        with self._told("measure"):
+            return self._heard(self._connection.follow(request, timeout_s + grace_s), "measure")
+
+    def _heard(self, frame: Frame, stage: str) -> Frame:
+        """What a worker answers, where that is no failure."""
+        if failure := failure_in(frame):
+            error = from_reply(*failure, stage, self._tail())
+            raise self._explain(error) or error
+        self._clock.note_reply(checked(Relayed, frame.message).now_ns)
+        return frame
 
     # --- what is said of it on the way, never from a timed region ---
 
@@ -432,9 +486,15 @@ class AgentSession:
             f"{SENDING} {what}", sent // 1_000_000, size // 1_000_000
         )
 
-    def _progressed(self, frame: Frame) -> None:
-        done = checked(Progressed, frame.message).progress
-        self._report("images", min(done, self._predicting), self._predicting)
+    def _progressed(self, frame: Frame) -> bool:
+        """Whether more of the images are predicted than before; more than there are is no progress."""
+        note = checked(Progressed, frame.message)
+        self._clock.note_reply(note.now_ns)
+        if not self._predicted < note.progress <= self._predicting:
+            return False
+        self._predicted = note.progress
+        self._report("images", self._predicted, self._predicting)
+        return True
 
     def _tail(self) -> str:
         frame = self._connection.request({"op": "tail"}, self._timeouts.stop)
@@ -447,6 +507,16 @@ class AgentSession:
             raise _WorkerEnded(checked(Ended, frame.message))
         if event == "probe":
             self._probes.hear(frame)
+
+    @contextlib.contextmanager
+    def _at_the_end(self) -> Iterator[None]:
+        """What ends a session may fail; an agent that is silent then is waited for once and no more."""
+        try:
+            yield
+        except NoAnswer:
+            self._connection.close()
+        except (LinkLost, ProtocolError, _WorkerEnded):
+            pass
 
     @contextlib.contextmanager
     def _told(self, stage: str) -> Iterator[None]:

@@ -18,7 +18,7 @@ BETWEEN_TRIPS = 2
 """Between two passes: the first wakes the way there and back, the second is usually the quicker."""
 
 STALL_S = 5.0
-"""A round trip, or the way of a reply, that takes longer was held up by a link that was cut for a while."""
+"""A round trip, the way of a reply, or a stall of what is sent that takes longer: a link that was cut."""
 
 
 class SessionClock:
@@ -26,6 +26,7 @@ class SessionClock:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        connection.forget_stalls()
         self._trips: list[RoundTrip] = []
         self._edges: dict[str, ClockMatch] = {}
         self._stall_ns = 0
@@ -49,10 +50,11 @@ class SessionClock:
 
     def warnings(self) -> list[str]:
         """That the session outlived a cut of its connection, where it did."""
-        if self._stall_ns < STALL_S * 1e9:
+        stall_s = max(self._stall_ns / 1e9, self._connection.longest_stall_s)
+        if stall_s < STALL_S:
             return []
         return [
-            f"the connection to the device stood still for {self._stall_ns / 1e9:.0f} s and came back: the "
+            f"the connection to the device stood still for {stall_s:.0f} s and came back: the "
             "session went on, and its times, which are the device's, have nothing of it"
         ]
 

@@ -6,29 +6,37 @@ Replies are matched by their id; what comes unasked (a worker's end, a probe's c
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
 import os
-import selectors
 import signal
 import subprocess
 import time
+from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 
-from edgebench import stopping
 from edgebench.agent.frames import (
-    READ_BYTES,
     Buffer,
     Decoder,
     Frame,
     Message,
     ProtocolError,
     encode,
-    write_all,
 )
 from edgebench.errors import UnavailableError
+from edgebench.link.pipes import Pipes, Stalled
 
 CLOSE_S = 5.0
-TAIL_BYTES = 16384
+STALL_S = 60.0
+POLL_BYTES = 4 << 20
+MAX_UNREAD_BYTES = 32 << 20
+"""Of frames that wait to be taken: answers to a few requests, passes, and what probes say beside them."""
+
+UNASKED, UNASKED_A_SECOND = 20_000, 2_000
+"""How many frames may come that answer nothing: a probe sends some ten a second."""
+
+Progress = Callable[[Frame], bool]
 
 
 class LinkLost(Exception):
@@ -40,7 +48,7 @@ class LinkLost(Exception):
 
 
 class NoAnswer(LinkLost):
-    """The agent is there and has not answered in time."""
+    """The agent is there, and has not answered, or not taken in what it is sent, in time."""
 
 
 class Connection:
@@ -49,96 +57,137 @@ class Connection:
     Args:
         process: with pipes for stdin, stdout and stderr.
         listener: called with every frame that answers no request.
+        stall_s: for how long the agent may take in nothing of what it is sent.
 
-    The thread that makes it uses it: that thread's interrupts end its waits.
+    One thread at a time uses it: that thread's interrupts end its waits.
+
+    What the agent sends is bounded, else it is a ProtocolError: MAX_UNREAD_BYTES that nobody has taken, a
+    number of frames that answer nothing, no answer to what was never asked.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], listener: Callable[[Frame], None]) -> None:
-        assert process.stdin and process.stdout and process.stderr
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        listener: Callable[[Frame], None],
+        stall_s: float = STALL_S,
+    ) -> None:
         self._process = process
         self._listener = listener
-        self._stdin = process.stdin.fileno()
-        self._stdout = process.stdout.fileno()
-        self._stderr = process.stderr.fileno()
-        os.set_blocking(self._stdout, False)
-        os.set_blocking(self._stderr, False)
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._stdout, selectors.EVENT_READ)
-        self._selector.register(self._stderr, selectors.EVENT_READ)
-        self._interrupts = stopping.of_this_thread()
-        if self._interrupts is not None:
-            self._selector.register(self._interrupts, selectors.EVENT_READ)
+        self._stall_s = stall_s
+        self._pipes = Pipes(process, self._hear)
         self._decoder = Decoder()
-        self._arrived: list[Frame] = []
-        self._tail = bytearray()
+        self._arrived: deque[tuple[Frame, int]] = deque()  # each with the bytes that are free without it
+        self._aside: deque[tuple[Frame, int]] = deque()  # of the request that is followed
+        self._followed: int | None = None
+        self._decoding_bytes = 0  # of a frame that is not whole yet
+        self._unread_bytes = 0
+        self._unasked = 0
+        self._opened_s = time.monotonic()
+        self._asked: set[int] = set()  # requests without an answer so far
         self._id = 0
+        self._broken = ""  # why nothing more can be sent or understood
         self._closed = False
 
     @property
     def alive(self) -> bool:
-        """Whether the agent's process runs and its pipes are open."""
-        return not self._closed and self._process.poll() is None
+        """Whether the agent's process runs, its pipes are open, and what goes over them can be understood."""
+        return not self._closed and not self._broken and self._process.poll() is None
+
+    @property
+    def longest_stall_s(self) -> float:
+        """The longest that the agent took in nothing while something was on its way to it."""
+        return self._pipes.longest_stall_s
+
+    def forget_stalls(self) -> None:
+        """Count the longest stall from here on."""
+        self._pipes.longest_stall_s = 0.0
 
     def listen(self, listener: Callable[[Frame], None]) -> None:
         """Send what comes unasked to another listener from now on."""
         self._listener = listener
 
-    def send(self, message: Message, payload: Buffer = b"") -> int:
-        """Send a request and return its id; LinkLost when the agent is gone."""
-        if self._closed:
-            # The descriptor's number may be somebody else's by now.
-            raise LinkLost("the connection is closed", self.tail())
+    def send(self, message: Message, payload: Buffer = b"", stall_s: float = math.inf) -> int:
+        """Send a request and return its id.
+
+        NoAnswer when the agent takes in nothing for `stall_s`, or for the connection's own limit; LinkLost
+        when it is gone. A frame that was cut short, by Ctrl-C too, is the last one of the connection.
+        """
+        self._require_open()
+        pieces = encode({**message, "id": self._id + 1}, payload)
         self._id += 1
+        self._asked.add(self._id)
+        self._broken = "a request was cut short"  # whatever ends the writing, and until it has ended
         try:
-            for piece in encode({**message, "id": self._id}, payload):
-                write_all(self._stdin, piece)
-        except (BrokenPipeError, ValueError) as error:
-            self._collect()
-            raise LinkLost("the agent has ended", self.tail()) from error
+            self._pipes.write(pieces, min(stall_s, self._stall_s))
+        except Stalled as error:
+            raise NoAnswer(str(error), self.tail()) from error
+        except BrokenPipeError as error:
+            raise self._ended() from error
+        self._broken = ""
         return self._id
 
     def wait(
-        self, request: int, timeout_s: float, progressed: Callable[[Frame], None] | None = None
+        self, request: int, timeout_s: float, progressed: Progress | None = None, longest_s: float = math.inf
     ) -> Frame:
         """The reply to a request; frames that answer nothing go to the listener, who may raise.
 
-        `progressed` is given those that say how far the request is.
+        Args:
+            request: what `send` returned.
+            timeout_s: without the reply, or progress towards it.
+            progressed: given every note of how far the request is; whether it is further than before.
+            longest_s: for all of it, whatever progress there is.
 
-        NoAnswer after `timeout_s` without a sign of life, LinkLost when the agent has ended,
-        ProtocolError when what it sends is no frame.
+        NoAnswer when the time is over, LinkLost when the agent has ended, ProtocolError when what it sends is
+        no frame.
         """
-        deadline = time.monotonic() + timeout_s
+        latest_s = time.monotonic() + longest_s
+        deadline_s = time.monotonic() + timeout_s
         while True:
-            while self._arrived:
-                frame = self._arrived.pop(0)
-                answers = frame.message.get("re")
-                if answers is None:
-                    self._listener(frame)
-                elif answers == request and "progress" in frame.message:
-                    deadline = time.monotonic() + timeout_s
-                    if progressed is not None:
-                        progressed(frame)
-                elif answers == request:
-                    return frame
-                # Anything else answers a request that was given up; nobody waits for it any more.
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise NoAnswer(f"no answer within {timeout_s:g} s", self.tail())
-            self._receive(left)
+            frame = self._next(request, min(deadline_s, latest_s))
+            if frame is None:
+                limit_s = timeout_s if deadline_s <= latest_s else longest_s
+                raise NoAnswer(f"no answer within {limit_s:g} s", self.tail())
+            if "progress" not in frame.message:
+                return frame
+            if progressed is not None and progressed(frame):
+                deadline_s = time.monotonic() + timeout_s
+
+    def follow(self, request: int, timeout_s: float) -> Frame:
+        """The next frame of a request that is answered in several: the last alone is without `progress`.
+
+        One request at a time is followed: from the first call on, its frames are kept while others are
+        waited for, until the last has come or it is left.
+        """
+        self._followed = request
+        frame = self._taken(self._aside) if self._aside else self._next(request, time.monotonic() + timeout_s)
+        if frame is None:
+            raise NoAnswer(f"no answer within {timeout_s:g} s", self.tail())
+        if "progress" not in frame.message:
+            self.leave()
+        return frame
+
+    def leave(self) -> None:
+        """Follow no request any more: what is still to come of it is nobody's."""
+        self._followed = None
+        while self._aside:
+            self._taken(self._aside)
 
     def request(self, message: Message, timeout_s: float, payload: Buffer = b"") -> Frame:
         """Send a request and wait for its reply."""
-        return self.wait(self.send(message, payload), timeout_s)
+        return self.wait(self.send(message, payload, timeout_s), timeout_s)
 
     def poll(self) -> None:
-        """Hand what has already arrived to the listener, without waiting; replies stay for who waits."""
+        """Hand what has already arrived to the listener, without waiting; replies stay for who waits.
+
+        Of an agent that sends faster than it is heard, POLL_BYTES and no more.
+        """
         if self._closed:
             return
-        while self._receive(0.0):
-            pass
-        for frame in [frame for frame in self._arrived if frame.message.get("re") is None]:
-            self._arrived.remove(frame)
-            self._listener(frame)
+        left = POLL_BYTES
+        self._tell_unasked()
+        while min(left, POLL_BYTES - self._unread_bytes) > 0 and (taken := self._receive(0.0)):
+            left -= taken
+            self._tell_unasked()
 
     def listen_until(self, settled: Callable[[], bool], timeout_s: float) -> bool:
         """Hand what arrives to the listener until `settled()`; False when the time is over first."""
@@ -154,14 +203,13 @@ class Connection:
 
     def tail(self) -> str:
         """The end of what the agent itself wrote to stderr."""
-        return self._tail.decode("utf-8", "backslashreplace")
+        return self._pipes.tail_text()
 
     def close(self) -> None:
         """Close the agent's stdin, which ends it and its children; kill it when it stays."""
         if self._closed:
             return
         self._closed = True
-        self._selector.close()
         process = self._process
         assert process.stdin and process.stdout and process.stderr
         try:
@@ -186,33 +234,88 @@ class Connection:
     ) -> None:
         self.close()
 
-    def _receive(self, timeout_s: float) -> bool:
-        """Take in what is there, waiting for it at most that long; whether there was anything."""
+    def _require_open(self) -> None:
+        if self._closed:
+            # The descriptor's number may be somebody else's by now.
+            raise LinkLost("the connection is closed", self.tail())
+        if self._broken:
+            raise LinkLost(f"the connection is of no more use: {self._broken}", self.tail())
+
+    def _next(self, request: int, deadline_s: float) -> Frame | None:
+        """The next frame that says something of a request; None when the time is over."""
+        while True:
+            while self._arrived:
+                answers = self._arrived[0][0].message.get("re")
+                if answers is not None and answers == self._followed and answers != request:
+                    self._aside.append(self._arrived.popleft())
+                    continue
+                frame = self._taken(self._arrived)
+                if answers is None:
+                    self._listener(frame)
+                elif answers == request:
+                    return frame
+                # Anything else answers a request that was given up; nobody waits for it any more.
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0:
+                return None
+            self._receive(left_s)
+
+    def _tell_unasked(self) -> None:
+        """Hand what answers nothing to the listener; the rest stays, in its order."""
+        for _ in range(len(self._arrived)):
+            if self._arrived[0][0].message.get("re") is None:
+                self._listener(self._taken(self._arrived))
+            else:
+                self._arrived.rotate(-1)
+
+    def _taken(self, frames: deque[tuple[Frame, int]]) -> Frame:
+        frame, size = frames.popleft()
+        self._unread_bytes -= size
+        return frame
+
+    def _receive(self, timeout_s: float) -> int:
+        """Take in what is there, waiting for it at most that long; how many bytes that were."""
         if self._closed:
             raise LinkLost("the connection is closed", self.tail())
-        ready = [key.fd for key, _ in self._selector.select(timeout_s)]
-        if self._interrupts is not None:
-            self._interrupts.check()
-        if self._stderr in ready:
-            data = os.read(self._stderr, READ_BYTES)
-            if not data:
-                self._selector.unregister(self._stderr)
-            self._tail += data
-            del self._tail[:-TAIL_BYTES]
-        if self._stdout in ready:
-            data = os.read(self._stdout, READ_BYTES)
-            if not data:
-                self._collect()
-                raise LinkLost("the agent has ended", self.tail())
-            self._arrived += self._decoder.feed(data)
-        return bool(ready)
+        return self._pipes.receive(timeout_s)
 
-    def _collect(self) -> None:
-        """Read what is left on stderr, so that the reason for an end is told."""
-        with contextlib.suppress(OSError, ValueError):
-            while data := os.read(self._stderr, READ_BYTES):
-                self._tail += data
-                del self._tail[:-TAIL_BYTES]
+    def _hear(self, data: bytes) -> None:
+        if not data:
+            raise self._ended()
+        self._decoding_bytes += len(data)
+        try:
+            frames = self._decoder.feed(data)
+            for frame in frames:
+                self._admit(frame)
+        except ProtocolError as error:
+            self._broken = str(error)
+            raise
+        if not frames:
+            return
+        if self._unread_bytes > MAX_UNREAD_BYTES:
+            self._broken = f"more than {MAX_UNREAD_BYTES >> 20} MiB of frames that nobody waits for"
+            raise ProtocolError(self._broken)
+        # What was read at once is counted with the first of it.
+        sizes = itertools.chain([self._decoding_bytes], itertools.repeat(0))
+        self._arrived.extend(zip(frames, sizes, strict=False))
+        self._unread_bytes += self._decoding_bytes
+        self._decoding_bytes = 0
+
+    def _admit(self, frame: Frame) -> None:
+        """ProtocolError for an answer to nothing, and for a flood of frames that answer nothing."""
+        answers = frame.message.get("re")
+        if answers is not None and (not isinstance(answers, int) or answers not in self._asked):
+            raise ProtocolError(f"an answer to a request that is not open: {str(answers)[:80]}")
+        if answers is not None and "progress" not in frame.message:
+            self._asked.discard(answers)
+            return
+        self._unasked += 1
+        if self._unasked > UNASKED + UNASKED_A_SECOND * (time.monotonic() - self._opened_s):
+            raise ProtocolError(f"a flood of frames: {self._unasked} that answer nothing")
+
+    def _ended(self) -> LinkLost:
+        self._pipes.collect()
+        return LinkLost("the agent has ended", self.tail())
 
 
 def unavailable(name: str, error: Exception) -> UnavailableError:

@@ -91,9 +91,10 @@ class Warmed(Reply):
 
 
 class Progressed(Reply):
-    """How many of its images a worker has predicted."""
+    """How many of its images a worker has predicted, and the device's clock as its agent passed that on."""
 
     progress: Count
+    now_ns: Count
 
 
 class Idle(Reply):
@@ -156,7 +157,7 @@ class ProbeReport(Reply):
     reason: str = ""
     fix: str = ""
     n: Count = 0
-    channels: tuple[str, ...] = ()
+    channels: tuple[_Name, ...] = Field(default=(), max_length=256)
     stderr_tail: str = ""
 
     def probe_info(self) -> ProbeInfo:

@@ -1,4 +1,7 @@
-"""The steady part of one session as the host follows it: when the next pass is due, when the last is done."""
+"""The steady part of one session as the host follows it: when the next pass is due, when the last is done.
+
+Paced passes are the device's own to start (agent/worker.py): the host only checks that it kept the schedule.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,12 @@ class Schedule:
         self._seen = 0
 
     @property
+    def request(self) -> dict[str, int | None]:
+        """What the device has to know to keep the period by itself."""
+        sustained_ns = None if self._sustained_s is None else round(self._sustained_s * 1e9)
+        return {"period_ns": self.period_ns, "passes": self._passes, "sustained_ns": sustained_ns}
+
+    @property
     def over(self) -> bool:
         """Whether there are passes enough, or they went on for long enough; at least one is measured."""
         if self._sustained_s is None:
@@ -62,10 +71,6 @@ class Schedule:
     def wait_s(self, now_ns: int) -> float:
         """For how long a device whose clock says `now_ns` waits for the next pass; 0 where it is due."""
         return 0.0 if self.next_due_ns is None else max(0, self.next_due_ns - now_ns) / 1e9
-
-    def late(self, now_ns: int) -> bool:
-        """Whether the next pass is due when the device says `now_ns`: nothing may delay it then."""
-        return self.next_due_ns is not None and now_ns >= self.next_due_ns
 
     def _require_moving_clock(self) -> None:
         if self._sustained_s is None or self._began_ns is None:

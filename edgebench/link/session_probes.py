@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from edgebench import registry
-from edgebench.agent.frames import Frame
+from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.contract import Json, ProbeChunk, ProbeInfo
 from edgebench.link.connection import Connection
 from edgebench.link.placing import Placer
 from edgebench.link.replies import ProbeReport, checked
 
 NOT_ASKED = "no meter was asked for"
+
+MAX_UNREAD_BYTES = 256 << 20
+"""Of samples that nobody has taken yet: half an hour, the longest pass, of a thousand a second has 58 MiB."""
+
+CHUNK_BYTES = 1000
+"""What a chunk takes beside its samples, for each of its channels."""
 
 
 class SessionProbes:
@@ -30,7 +37,8 @@ class SessionProbes:
         self._all = (*self._meters, *self._monitors)
         self._infos: dict[str, ProbeInfo] = {}
         self._reasons: dict[str, str] = {} if self._meters else {"": NOT_ASKED}
-        self._chunks: list[ProbeChunk] = []
+        self._chunks: deque[ProbeChunk] = deque()
+        self._unread_bytes = 0
         self._started: set[str] = set()
         self._running = False
 
@@ -74,7 +82,7 @@ class SessionProbes:
         if report.kind == "info":
             self._infos[meter] = report.probe_info()
         elif report.kind == "chunk":
-            self._chunks.append(report.chunk(frame.payload))
+            self._keep(report.chunk(frame.payload))
         elif report.kind in {"missing", "failed"}:
             fix = f" ({report.fix})" if report.fix else ""
             self._reasons[meter] = f"{meter.partition(':')[0]}: {report.reason}{fix}"
@@ -85,7 +93,9 @@ class SessionProbes:
     def drain(self) -> Iterator[ProbeChunk]:
         """The chunks that nobody has taken yet."""
         while self._chunks:
-            yield self._chunks.pop(0)
+            chunk = self._chunks.popleft()
+            self._unread_bytes -= _size_bytes(chunk)
+            yield chunk
 
     def facts(self) -> tuple[list[dict[str, Json]], dict[str, str], dict[str, str]]:
         """The open probes, by meter why another gave nothing, and the same by monitor."""
@@ -93,8 +103,21 @@ class SessionProbes:
         monitors = {name: why for name, why in self._reasons.items() if name in self._monitors}
         return [asdict(info) for info in self._infos.values()], meters, monitors
 
+    def _keep(self, chunk: ProbeChunk) -> None:
+        if not len(chunk.stamps_ns):
+            return
+        self._unread_bytes += _size_bytes(chunk)
+        if self._unread_bytes > MAX_UNREAD_BYTES:
+            raise ProtocolError(f"probes that sample more than {MAX_UNREAD_BYTES >> 20} MiB in one pass")
+        self._chunks.append(chunk)
+
     def _silent(self) -> list[str]:
         return [meter for meter in self._started if meter not in self._infos and meter not in self._reasons]
 
     def _all_reported(self) -> bool:
         return not self._silent()
+
+
+def _size_bytes(chunk: ProbeChunk) -> int:
+    columns = 1 + len(chunk.values)
+    return chunk.stamps_ns.nbytes * columns + CHUNK_BYTES * columns

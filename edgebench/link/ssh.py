@@ -17,7 +17,6 @@ import tempfile
 from pathlib import Path
 
 from edgebench.agent import bootstrap
-from edgebench.agent.frames import write_all
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link.address import check_address
 from edgebench.link.opening import Opening, OpeningFailed
@@ -162,23 +161,28 @@ class SshLink:
             ) from error
 
     def _open_agent(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin
-        into = process.stdin.fileno()
         opening = self._opening(process, f"the agent on {self.name} to start")
         data = self._agent.read_bytes()
         source = (
             Path(str(bootstrap.__file__)).read_text() + f"\n\nbecome_agent({self._digest!r}, {len(data)})\n"
         )
-        with contextlib.suppress(BrokenPipeError):  # what it says tells more
-            write_all(into, ascii(source).encode() + b"\n")
-        while (said := self._heard(opening))["state"] != "ready":
-            if said["state"] != "send":
-                what = str(said.get("what", ""))[:500]
-                if said.get("unsafe"):
-                    raise unsafe_folder(what, self.name)
-                raise not_placed(what, said.get("errno"), self.name, NO_ROOM_FOR_THE_AGENT)
-            with contextlib.suppress(BrokenPipeError):
-                write_all(into, data)
+        opening.send(ascii(source).encode() + b"\n")
+        said = self._heard(opening)
+        if said["state"] == "send":
+            opening.send(data)
+            said = self._heard(opening)
+        if said["state"] == "ready":
+            return
+        if said["state"] == "send":
+            raise UnavailableError(
+                f"{self.name} asks for the agent again and again",
+                why="it was sent once, and all of it",
+                fix=f"see what '{self._login} {self._python}' runs there",
+            )
+        what = str(said.get("what", ""))[:500]
+        if said.get("unsafe"):
+            raise unsafe_folder(what, self.name)
+        raise not_placed(what, said.get("errno"), self.name, NO_ROOM_FOR_THE_AGENT)
 
     def _opening(self, process: subprocess.Popen[bytes], awaited: str) -> Opening:
         # A board that was there before is waited for by whoever lost it, who says so once.

@@ -145,6 +145,8 @@ def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> E
     why = last if words or not said else said[-1]
     if failed.code is None and not words:
         why = "it said nothing in time" if not said else said[-1]
+    if failed.stuck:
+        why = "it read nothing in time"
     return UnavailableError(
         f"{python} on {address} takes no program",
         why=why,

@@ -168,10 +168,10 @@ def interrupting(monkeypatch, session, times):
     left = [times]
     in_hand = []
 
-    def sending(message, payload=b""):
+    def sending(message, *payload_and_limit):
         if message["op"] == "pass":
             in_hand.append(True)
-        return send(message, payload)
+        return send(message, *payload_and_limit)
 
     def interrupted(timeout_s):
         if left[0] and in_hand:

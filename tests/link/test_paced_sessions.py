@@ -53,6 +53,19 @@ def test_a_sustained_session_goes_on_for_its_time(rig):
     assert [one.index for one in passes] == sorted({one.index for one in passes})
 
 
+def test_a_paced_measurement_that_is_left_early_leaves_the_worker_to_the_next_request(rig):
+    device = rig.device()
+    try:
+        with device.session(rig.artifact(), rig.settings()) as session:
+            passes = session.measure(rig.plan(passes=100_000, period_s=0.05))
+            while next(passes).phase != "steady":
+                pass
+            passes.close()
+            assert len(session.predict(rig.images)) == rig.images.n
+    finally:
+        device.close()
+
+
 def test_an_interrupt_in_the_pause_before_a_pass_ends_it_there(rig):
     device = rig.device()
     try:

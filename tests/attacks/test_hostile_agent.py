@@ -1,0 +1,284 @@
+"""An agent with ill intent: it reads nothing, floods, never ends, answers what nobody asked."""
+
+import os
+import stat
+import sys
+import threading
+
+import pytest
+
+from edgebench import stopping
+from edgebench.agent.frames import Frame, ProtocolError
+from edgebench.errors import SessionError, UnavailableError
+from edgebench.link import connection as connections
+from edgebench.link import pipes, session_probes, ssh
+from edgebench.link.agent_session import AgentSession
+from edgebench.link.connection import Connection, LinkLost, NoAnswer
+from edgebench.link.local import LocalLink
+from edgebench.link.session_probes import SessionProbes
+from edgebench.link.ssh import SshLink
+from edgebench.link.timeouts import Timeouts
+
+LONG_S = 60.0
+"""A limit that none of these may reach."""
+
+SPEAKING = """
+import os, sys, time
+from edgebench.agent.frames import FrameStream
+stream = FrameStream(0, os.dup(1))
+def asked():
+    frame = stream.read()
+    if frame is None: sys.exit()
+    return frame.message
+"""
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """Connections to agents that are this code."""
+    opened: list[Connection] = []
+
+    def connect(code, listener=lambda frame: None, stall_s=LONG_S):
+        script = tmp_path / f"agent{len(opened)}.py"
+        script.write_text(SPEAKING + code)
+        connection = Connection(LocalLink(script, sys.executable).start(), listener, stall_s)
+        opened.append(connection)
+        return connection
+
+    yield connect
+    for one in opened:
+        one._process.kill()
+        one.close()
+
+
+@pytest.fixture
+def small_pipes(monkeypatch):
+    monkeypatch.setattr(pipes, "PIPE_BYTES", 4096)
+
+
+# --- what is never read ---
+
+
+@pytest.mark.attack("an agent reads nothing amid a file: the transfer ends with its reason at the limit")
+def test_a_write_that_nobody_takes_in_has_a_limit(hostile, small_pipes):
+    stuck = hostile("time.sleep(600)", stall_s=0.3)
+    with pytest.raises(NoAnswer, match=r"took in nothing for 0\.3 s"):
+        stuck.send({"op": "put"}, bytes(1 << 20))
+    assert not stuck.alive  # half a frame is on its way
+    with pytest.raises(LinkLost, match="cut short"):
+        stuck.send({"op": "tail"})
+
+
+@pytest.mark.attack("an agent reads a file slowly and says a great deal meanwhile: the file arrives")
+def test_a_slow_reader_that_speaks_is_not_stuck(hostile, small_pipes, monkeypatch):
+    code = """
+left = 600_000
+while left > 0:
+    left -= len(os.read(0, 60_000))
+    stream.write({"event": "news"}, bytes(30_000))
+stream.write({"re": 1})
+time.sleep(600)
+"""
+    heard: list[Frame] = []
+    slow = hostile(code, heard.append, stall_s=20.0)
+    assert slow.request({"op": "put"}, LONG_S, bytes(600_000)).message == {"re": 1}
+    assert sum(len(frame.payload) for frame in heard) >= 300_000
+    assert slow.longest_stall_s > 0
+
+
+@pytest.mark.attack("Ctrl-C while an agent reads nothing: the thread that writes ends at once")
+def test_an_interrupt_wakes_a_write(hostile, small_pipes):
+    caught = []
+    with stopping.Interrupts() as interrupts:
+
+        def write():
+            with stopping.heard_here(interrupts):
+                stuck = hostile("time.sleep(600)")
+                try:
+                    stuck.send({"op": "put"}, bytes(1 << 20))
+                except KeyboardInterrupt:
+                    caught.append(stuck.alive)
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        interrupts.pass_on()
+        thread.join(LONG_S)
+        assert not thread.is_alive()
+    assert caught == [False]
+
+
+@pytest.fixture
+def fake_ssh(tmp_path, monkeypatch):
+    """An `ssh` whose connection stands, and whose board is this code."""
+
+    def make(code):
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        program = folder / "ssh"
+        program.write_text(
+            f"#!{sys.executable}\nimport json, os, sys, time\n"
+            "if 'exec cat' in sys.argv[-1]:\n"
+            f"    print({ssh.READY!r}, flush=True)\n    sys.stdin.read()\n    sys.exit()\n"
+            "def say(**words): print('edgebench-board:' + json.dumps(words), flush=True)\n"
+            f"{code}"
+        )
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+        agent = tmp_path / "agent.pyz"
+        agent.write_bytes(bytes(3 << 20))
+        return SshLink("board", agent, "0" * 64, timeout_s=0.7)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        pytest.param(
+            "sys.stdin.buffer.readline()\nfor _ in range(1000): say(state='send')\ntime.sleep(600)",
+            "read nothing in time",
+            marks=pytest.mark.attack(
+                "a board asks for the agent again and again and never reads: it is unavailable, with why"
+            ),
+        ),
+        pytest.param(
+            "sys.stdin.buffer.readline()\nsay(state='send')\nsys.stdin.buffer.read(3 << 20)\n"
+            "for _ in range(1000): say(state='send')\ntime.sleep(600)",
+            "again and again",
+            marks=pytest.mark.attack(
+                "a board takes the agent and asks for it again: it is unavailable, with why"
+            ),
+        ),
+    ],
+)
+def test_a_board_that_asks_for_the_agent_for_ever(fake_ssh, code, words):
+    link = fake_ssh(code)
+    try:
+        with pytest.raises(UnavailableError) as caught:
+            link.start()
+        assert words in str(caught.value)
+    finally:
+        link.close()
+
+
+# --- what never ends ---
+
+FLOODS = [
+    pytest.param(
+        "while True: stream.write({'event': 'noise'})",
+        "flood",
+        marks=pytest.mark.attack("an agent floods the host with events: the session ends, protocol_error"),
+    ),
+    pytest.param(
+        "n = asked()['id']\nwhile True: stream.write({'re': n, 'progress': 1})",
+        "flood",
+        marks=pytest.mark.attack("an agent floods the host with progress: the session ends, protocol_error"),
+    ),
+    pytest.param(
+        "while True: stream.write({'re': 4711})",
+        "not open",
+        marks=pytest.mark.attack("an agent answers what nobody asked: the session ends, protocol_error"),
+    ),
+    pytest.param(
+        "n = asked()['id']\nwhile True: stream.write({'re': n + 1}); stream.write({'re': [n]})",
+        "not open",
+        marks=pytest.mark.attack("an agent answers with no number: the session ends, protocol_error"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "words"), FLOODS)
+def test_a_flood_ends_a_wait(hostile, monkeypatch, code, words):
+    monkeypatch.setattr(connections, "UNASKED", 500)
+    monkeypatch.setattr(connections, "UNASKED_A_SECOND", 0)
+    flooding = hostile(code)
+    with pytest.raises(ProtocolError, match=words):
+        flooding.request({"op": "tail"}, LONG_S)
+    assert not flooding.alive
+
+
+@pytest.mark.attack("an agent sends faster than the host listens: a look at what has come ends all the same")
+def test_a_poll_of_a_flood_ends(hostile, monkeypatch):
+    monkeypatch.setattr(connections, "UNASKED", 1 << 40)
+    monkeypatch.setattr(connections, "POLL_BYTES", 1 << 20)
+    heard: list[Frame] = []
+    flooding = hostile("while True: stream.write({'event': 'noise'}, bytes(200_000))", heard.append)
+    for _ in range(3):
+        assert flooding.listen_until(lambda: bool(heard), LONG_S)
+        heard.clear()
+        flooding.poll()
+        assert sum(len(frame.payload) for frame in heard) < 2 << 20
+        heard.clear()
+
+
+@pytest.mark.attack("an agent talks while it is sent a file: what the host holds is bounded, protocol_error")
+def test_what_comes_while_the_host_writes_is_bounded(hostile, small_pipes, monkeypatch):
+    monkeypatch.setattr(connections, "MAX_UNREAD_BYTES", 2 << 20)
+    talking = hostile("while True: stream.write({'event': 'noise'}, bytes(200_000))")
+    with pytest.raises(ProtocolError, match="2 MiB of frames that nobody waits for"):
+        talking.send({"op": "put"}, bytes(1 << 20))
+    assert not talking.alive
+
+
+@pytest.mark.attack("a probe sends samples without an end in one pass: the session ends, protocol_error")
+def test_samples_that_nobody_takes_are_bounded(monkeypatch):
+    monkeypatch.setattr(session_probes, "MAX_UNREAD_BYTES", 100_000)
+    probes = SessionProbes(["fake:"])
+    message = {"probe": "fake:", "kind": "chunk", "n": 100, "channels": ["power"]}
+    for _ in range(3):  # what is taken is not counted
+        for _ in range(20):
+            probes.hear(Frame(message, bytes(1600)))
+        assert len(list(probes.drain())) == 20
+    with pytest.raises(ProtocolError, match="probes that sample more"):
+        for _ in range(100):
+            probes.hear(Frame(message, bytes(1600)))
+    empty = SessionProbes(["fake:"])
+    empty.hear(Frame({**message, "n": 0}, b""))
+    assert list(empty.drain()) == []
+
+
+# --- progress ---
+
+PREDICTING = "n = asked()['id']\nend = time.monotonic() + 600\n"
+"""What follows has to end the session long before that."""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(
+            "while True: stream.write({'re': n, 'progress': 7, 'now_ns': 1}); time.sleep(0.02)",
+            marks=pytest.mark.attack("an agent says the same progress for ever: the stage ends at its limit"),
+        ),
+        pytest.param(
+            "k = 100\nwhile True: k += 1; stream.write({'re': n, 'progress': k, 'now_ns': 1}); "
+            "time.sleep(0.02)",
+            marks=pytest.mark.attack(
+                "an agent predicts more images than there are: the stage ends at its limit"
+            ),
+        ),
+        pytest.param(
+            "k = 0\nwhile True: k = min(k + 1, 99); stream.write({'re': n, 'progress': k, 'now_ns': 1}); "
+            "time.sleep(0.02)",
+            marks=pytest.mark.attack("an agent crawls from image to image: the stage has a longest time"),
+        ),
+    ],
+)
+def test_progress_that_is_none_renews_no_deadline(hostile, code):
+    agent = hostile(PREDICTING + code)
+    session = bare_session(agent)
+    session._predicting = 100
+    with pytest.raises(SessionError) as caught:
+        session._wait(session._send("predict", 0.4, {}), "predict", 0.4, grace_s=0.2)
+    assert caught.value.status == "timeout"
+    assert session._predicted <= 100
+
+
+def bare_session(connection, **timeouts):
+    """A session without a device, for what it says to an agent."""
+    settings = type(
+        "Settings", (), {"meters": (), "monitors": (), "report": staticmethod(lambda *words: None)}
+    )
+    session = AgentSession(connection, None, None, settings, (), Timeouts(stop=0.2))  # type: ignore[arg-type]
+    session._clock.note_reply = lambda sent_ns: None  # type: ignore[method-assign]
+    return session
