@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,7 +50,8 @@ def complete_results(ctx: typer.Context, incomplete: str) -> list[str]:
     try:
         # A shell would carry out what control characters in a name tell the terminal.
         entries = [entry for entry in sorted(folder.iterdir()) if entry.name.isprintable()]
-        results = [entry for entry in entries if (entry / "experiment.json").is_file()]
+        # A folder that may not be read, such as a disk's lost+found, is none of them.
+        results = [entry for entry in entries if os.path.isfile(entry / "experiment.json")]  # noqa: PTH113
         results.sort(key=lambda entry: (entry / "experiment.json").stat().st_mtime, reverse=True)
         # On the way to another folder, the folders there; they come after the results.
         ways = [entry for entry in entries if entry.is_dir() and entry not in results]

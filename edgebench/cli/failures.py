@@ -9,15 +9,20 @@ from typing import Any
 from typer.core import TyperGroup
 
 from edgebench.errors import EdgeBenchError, InterruptedByUser
+from edgebench.measure.interrupt import terminate_as_interrupt
 
 
 class InterruptibleGroup(TyperGroup):
-    """Commands whose Ctrl-C is an error like others, where typer would end without a word."""
+    """Commands whose Ctrl-C is an error like others, where typer would end without a word.
+
+    SIGTERM and SIGHUP are as a Ctrl-C is: helper processes are ended and scratch folders removed.
+    """
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; InterruptedByUser for a Ctrl-C that it does not take itself."""
+        """Run the command; InterruptedByUser for a Ctrl-C, or its kin, that it does not take itself."""
         try:
-            return super().invoke(ctx)
+            with terminate_as_interrupt():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             raise InterruptedByUser("interrupted") from None
 

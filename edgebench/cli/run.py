@@ -228,7 +228,6 @@ def run(
     """
     from edgebench.cli.outcome import conclude, print_plan, say_forecast
     from edgebench.measure.campaign import Campaign
-    from edgebench.measure.interrupt import terminate_as_interrupt
     from edgebench.measure.progress import SilentObserver, StderrObserver, warnings_noted
     from edgebench.models.cache import Cache
     from edgebench.models.cache_use import using
@@ -303,7 +302,7 @@ def run(
             cache=cache,
             observer=observer,
         )
-        with terminate_as_interrupt(), warnings_noted(observer):
+        with warnings_noted(observer):
             try:
                 folder, outcome = campaign.carry_out()
             finally:

@@ -68,6 +68,7 @@ def check(
 
     from edgebench.link.inspection import inspect_target
     from edgebench.report.boards import print_checks
+    from edgebench.store.apart import Apart
 
     backends, targets = _chosen(name, device, host, python, power_mode, targets_file, every=True)
     checks: list[dict[str, Any]] = []
@@ -76,7 +77,8 @@ def check(
         seen = inspect_target(target, backends[target.device])
         facts = None if seen.facts is None else {k: v for k, v in seen.facts.items() if k != "private"}
         failed = failed or any(finding.level == "error" for finding in seen.findings)
-        findings = [asdict(finding) for finding in seen.findings]
+        apart = Apart.of(launches=[asdict(target.launch)])
+        findings = [apart.texts(asdict(finding)) for finding in seen.findings]
         checks.append({"target": target.name, "device": target.device, "facts": facts, "findings": findings})
     print_checks(stdout(), checks, as_json=json_)
     if failed:

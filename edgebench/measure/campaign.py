@@ -26,6 +26,7 @@ from edgebench.measure.preparation import (
     require_any,
 )
 from edgebench.measure.progress import Observer
+from edgebench.measure.revisions import TargetRevisions
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.plan.amounts import share_text
@@ -100,6 +101,7 @@ class Campaign:
                 costs=noted_costs(self.cache, plan.trials),
                 note_cost=lambda trial, cost: note_cost(self.cache, trial.inputs, cost),
                 settled=settled_on_disk(store) if plan.adaptive else never,
+                revise=TargetRevisions(store, self.observer.note),
                 clock=self.clock,
             )
             begun = RunRecord(started_utc=_now_utc(), max_time_s=plan.max_time_s)
@@ -122,7 +124,9 @@ class Campaign:
         summaries = summarise(load(store.path))
         for summary in summaries:
             store.write_trial(summary.key, trial_json(summary))
-            if (seen := spread_of(summary.image_s_values)) is not None:
+            seen = spread_of(summary.image_s_values)
+            # A revision is of another device than the plan's: what it shows is no estimate of that one.
+            if seen is not None and summary.key in inputs:
                 note_spread(self.cache, inputs[summary.key], seen)
         return tuple(one.key for one in summaries if one.ended is not None and one.ended.by == "rule")
 
@@ -176,7 +180,11 @@ class Campaign:
             preflight=tuple(preflight(self.built.targets, self.built.backends)),
             warnings=plan.notes,
         )
-        return written(record, Apart.here(target.host for target in self.built.targets))
+        targets = self.built.targets
+        apart = Apart.here(
+            (target.host for target in targets), launches=[asdict(target.launch) for target in targets]
+        )
+        return written(record, apart)
 
 
 def _as_begun(plan: Plan, record: ExperimentRecord) -> Plan:
@@ -286,10 +294,10 @@ def _trial_record(trial: PlannedTrial, made: Prepared, plan: Plan, *, requested:
 
 
 def _changed(record: ExperimentRecord, prepared: PreparedTrials) -> str:
-    """Which recorded fact of an unfinished experiment no longer holds, or "" when all do.
+    """Which artifact of an unfinished experiment is another one now, or "" when none is.
 
-    What came out of preparation is recorded, not hashed into the key; sessions on another artifact or
-    another machine must not join those that are there.
+    What came out of preparation is recorded, not hashed into the key; sessions on another artifact must not
+    join those that are there. What a device is, its own sessions recorded: see `TargetRevisions`.
     """
     for trial in record.trials:
         made = prepared.get(trial.key)
@@ -297,8 +305,4 @@ def _changed(record: ExperimentRecord, prepared: PreparedTrials) -> str:
             return f"{trial.variant} could not be prepared for it, and now it can"
         if isinstance(made, Artifact) and made.sha256 != trial.artifact_sha256:
             return f"the artifact of {trial.variant} is not the one that it measured"
-    now = host_facts()
-    for name in ("cpu_model", "kernel", "python", "packages"):
-        if record.host.get(name) != now.get(name):
-            return f"{name.replace('_', ' ')} is not what it was measured with"
     return ""

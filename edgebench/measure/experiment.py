@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from types import FrameType
 
 from edgebench import stopping
 from edgebench.contract import Device
 from edgebench.measure.adaptive import Settled, TimeBudget, never
+from edgebench.measure.interrupt import handling
 from edgebench.measure.lane import IDLE_WINDOW_S, Lane, Standing, Store, label
 from edgebench.measure.progress import Observer
+from edgebench.measure.revisions import Revise, unrevised
 from edgebench.measure.run_progress import RunProgress
 from edgebench.models.artifact import Artifact
 from edgebench.plan.estimate import Cost
@@ -51,6 +51,7 @@ class Experiment:
     costs: Mapping[str, Cost]
     note_cost: Callable[[PlannedTrial, Cost], None] = lambda trial, cost: None
     settled: Settled = never
+    revise: Revise = unrevised
     clock: Callable[[], float] = time.monotonic
 
     def run(self) -> Outcome:
@@ -85,6 +86,7 @@ class Experiment:
             self.observer.note(
                 "this machine is measured while it drives other boards: for its best figures measure it alone"
             )
+        artifacts = {key: self.artifacts[key] for key in trials}
         progress = RunProgress(
             self.observer,
             [host or "" for host in hosts],
@@ -101,8 +103,9 @@ class Experiment:
                 host=host or "",
                 plan=self.plan,
                 trials=by_host[host],
-                artifacts=self.artifacts,
+                artifacts=artifacts,
                 standing=standing,
+                standing_of=self._from_store,
                 open_device=self.open_device,
                 store=self.store,
                 progress=progress,
@@ -113,6 +116,7 @@ class Experiment:
                 contained=len({trial.target.name for trial in self.plan.trials}) > 1,
                 lock=lock,
                 settled=self.settled,
+                revise=self.revise,
                 budget=budget,
             )
             for host in hosts
@@ -163,17 +167,6 @@ def _side_by_side(lanes: Sequence[Lane]) -> None:
 
 @contextmanager
 def _passing_on(interrupts: Sequence[stopping.Interrupts]) -> Iterator[None]:
-    """Ctrl-C and SIGTERM reach every one of these threads instead of the main thread."""
-    if threading.current_thread() is not threading.main_thread():
+    """Ctrl-C and its kin reach every one of these threads instead of the main thread."""
+    with handling(lambda number, frame: stopping.pass_on_to_all(interrupts)):
         yield
-        return
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        stopping.pass_on_to_all(interrupts)
-
-    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, was in before.items():
-            signal.signal(number, was)

@@ -1,47 +1,51 @@
-"""Ctrl-C and its kin: held back while a session is written, and SIGTERM treated alike."""
+"""Ctrl-C and its kin: held back while a session is written, and SIGTERM and SIGHUP treated alike."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""What asks a run to end: the user, a polite kill or a shutdown, and a terminal that goes away."""
+
+
+@contextmanager
+def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Let `handler` take each of `ENDING` in the block, but none that is ignored, as SIGHUP under nohup.
+
+    The main thread alone is interrupted by the system: in another one this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    taken = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in taken}
+    try:
+        yield
+    finally:
+        for number, was in before.items():
+            signal.signal(number, was)
 
 
 @contextmanager
 def held_interrupt() -> Iterator[None]:
-    """Let the block finish before a Ctrl-C (or SIGTERM) that comes during it takes effect."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    """Let the block finish before a Ctrl-C, or one of its kin, that comes during it takes effect."""
     came: list[int] = []
-
-    def remember(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-
-    before = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with handling(lambda number, frame: came.append(number)):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if came:
         raise KeyboardInterrupt
 
 
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt in the block, so that a polite kill loses nothing either."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    """SIGTERM and SIGHUP raise KeyboardInterrupt in the block, so that a polite kill loses nothing either."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
+    with handling(interrupt):
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol
 
 from edgebench import stopping
@@ -15,6 +15,7 @@ from edgebench.errors import EdgeBenchError, NoPermissionError, StoredResultErro
 from edgebench.measure.adaptive import Settled, TimeBudget, never
 from edgebench.measure.interrupt import held_interrupt
 from edgebench.measure.progress import SessionState
+from edgebench.measure.revisions import Revise, unrevised
 from edgebench.measure.run_progress import RunProgress
 from edgebench.measure.session import Job, Measured, measure_session, unreached_session
 from edgebench.measure.session_watch import SessionWatch
@@ -27,7 +28,8 @@ from edgebench.plan.rounds import Turn, turns
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.apart import Apart
 from edgebench.store.exported import session_written
-from edgebench.store.records import SessionRecord, SessionTables
+from edgebench.store.identity import Identity, identity_of
+from edgebench.store.records import Failure, SessionRecord, SessionTables
 
 IDLE_WINDOW_S = 2.0
 """How long a meter watches the idle device beside each session."""
@@ -69,21 +71,25 @@ class Lane:
 
     Args:
         host: whose trials these are; "" for this machine.
-        trials: of this host, by key; each has an artifact and a standing.
+        trials: of this host, by key; each has an artifact and a standing. Where a device turns out to be
+            another one than its sessions recorded, those of the target's revision take their place.
+        standing_of: how far the trial of a key is, by what the store holds.
         contained: whether a target that cannot be opened fails its own trials alone; else it is an error.
         progress: of all lanes.
         costs: what is known of the trials' sessions.
         note_cost: called with what each good session took.
         lock: held wherever lanes meet: at the store, the notes and the progress.
         settled: asked after a good session of an adaptive plan whether its trial has been measured enough.
+        revise: asked which trials the sessions of a device belong to.
         budget: how long the run may go on.
     """
 
     host: str
     plan: Plan
-    trials: Mapping[str, PlannedTrial]
-    artifacts: Mapping[str, Artifact]
-    standing: Mapping[str, Standing]
+    trials: dict[str, PlannedTrial]
+    artifacts: dict[str, Artifact]
+    standing: dict[str, Standing]
+    standing_of: Callable[[str], Standing]
     open_device: Callable[[PlannedTrial], Device]
     store: Store
     progress: RunProgress
@@ -92,11 +98,13 @@ class Lane:
     contained: bool = False
     lock: AbstractContextManager[object] = field(default_factory=nullcontext)
     settled: Settled = never
+    revise: Revise = unrevised
     budget: TimeBudget = field(default_factory=TimeBudget)
     measured: int = field(default=0, init=False)
     interrupted: bool = field(default=False, init=False)
     out_of_time: bool = field(default=False, init=False)
     _open: tuple[str, Device] | None = field(default=None, init=False)
+    _placement: dict[str, str] = field(default_factory=dict, init=False)  # by target, what placing costs
     _tries: Counter[Turn] = field(default_factory=Counter, init=False)
 
     def run(self) -> None:
@@ -105,6 +113,7 @@ class Lane:
         A trial that has been measured enough, or is given up, drops out of the rounds to come.
         """
         try:
+            self._open_each()
             queue = deque(self._order())
             while queue:
                 stopping.check()
@@ -117,19 +126,21 @@ class Lane:
                     self.host, label(self.trials[turn.key]), self._left(watch, turn.key, queue)
                 )
                 result = self._measure(turn, watch)
-                self._keep(turn, result, watch)
+                kept = self._keep(turn, result, watch)
                 if result.interrupted:
                     self.interrupted = True
                     return
-                if result.record.status != "ok" and self._tries[turn] <= self.plan.retries:
+                self._settle(kept.trial)
+                if kept.trial != turn.key:
+                    # The device had become another one: what is due now is another plan.
+                    queue = deque(self._order())
+                    continue
+                if kept.status != "ok" and self._tries[turn] <= self.plan.retries:
                     queue.append(turn)  # once more, after all others
                     self.progress.add(1)
-                self._settle(turn.key)
-                if not self.standing[turn.key].due(self.plan.sessions):
-                    dropped = [one for one in queue if one.key == turn.key]
-                    for one in dropped:
-                        queue.remove(one)
-                    self.progress.add(-len(dropped))
+                due = [one for one in queue if self.standing[one.key].due(self.plan.sessions)]
+                self.progress.add(len(due) - len(queue))
+                queue = deque(due)
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
@@ -138,25 +149,31 @@ class Lane:
 
     # --- devices ---
 
-    def _order(self) -> list[Turn]:
-        """The turns still to come, after every target that they need was opened once."""
-        costs: dict[str, str] = {}
-        for key, trial in self.trials.items():
+    def _open_each(self) -> None:
+        """Open every target that is needed once, and find the trials that its device's sessions belong to."""
+        for trial in list(self.trials.values()):
             name = trial.target.name
-            if not self.standing[key].due(self.plan.sessions) or name in costs:
+            # Of a target that was revised meanwhile the trials so far are none of this lane's any more.
+            if trial.key not in self.trials or name in self._placement:
+                continue
+            if not self.standing[trial.key].due(self.plan.sessions):
                 continue
             try:
-                costs[name] = self._device(trial).placement_cost
+                device = self._device(trial)
+                name = self._revise(name, identity_of(device.describe(), {}))
+                self._placement[name] = device.placement_cost
             except StoredResultError:
                 raise
             except EdgeBenchError as error:
                 if not self.contained:
                     raise
-                costs[name] = "cheap"
+                self._placement[name] = "cheap"
                 self._fail_target(name, error)
-        together = frozenset(
-            key for key, trial in self.trials.items() if costs.get(trial.target.name, "cheap") != "cheap"
-        )
+
+    def _order(self) -> list[Turn]:
+        """The turns still to come."""
+        slow = {name for name, cost in self._placement.items() if cost != "cheap"}
+        together = frozenset(key for key, trial in self.trials.items() if trial.target.name in slow)
         finished = {key: self.standing[key].ok for key in self.trials}
         order = turns(
             list(self.trials), self.plan.sessions, self.plan.seed, finished=finished, together=together
@@ -184,6 +201,38 @@ class Lane:
         if self._open is not None:
             device, self._open = self._open[1], None
             device.close()
+
+    # --- what a device is ---
+
+    def _revise(self, name: str, identity: Identity) -> str:
+        """Go on with the trials that sessions on such a device belong to; the name of their target."""
+        trials = [trial for trial in self.trials.values() if trial.target.name == name]
+        with self.lock:
+            revised = self.revise(trials, identity)
+            if [trial.key for trial in revised] == [trial.key for trial in trials]:
+                return name
+            owed = self._owed(trials)
+            for trial, other in zip(trials, revised, strict=True):
+                self.artifacts[other.key] = self.artifacts[trial.key]
+                self.standing[other.key] = self.standing_of(other.key)
+                if (cost := self.costs.of(trial.key)) is not None:
+                    self.costs.learn(other.key, replace(cost, measured=False))
+            of = {trial.key: other for trial, other in zip(trials, revised, strict=True)}
+            order = [of.get(key, trial) for key, trial in self.trials.items()]
+            self.trials.clear()
+            self.trials.update((trial.key, trial) for trial in order)
+            self.progress.add(self._owed(revised) - owed)
+        new = revised[0].target.name
+        self._placement[new] = self._placement.get(name, "cheap")
+        if self._open is not None and self._open[0] == name:
+            self._open = new, self._open[1]
+        return new
+
+    def _owed(self, trials: Collection[PlannedTrial]) -> int:
+        """The sessions that are still to be measured of these trials, at most."""
+        most = self.plan.sessions
+        standing = [self.standing[trial.key] for trial in trials]
+        return sum(most - one.ok for one in standing if one.due(most))
 
     # --- sessions ---
 
@@ -226,16 +275,42 @@ class Lane:
             self._close()
             return unreached_session(job, error)
 
-    def _keep(self, turn: Turn, result: Measured, watch: SessionWatch | None = None) -> None:
-        trial = self.trials[turn.key]
-        # Whatever went wrong may be told with the board's address, which no record but the plan's keeps.
-        record = session_written(result.record, Apart.of([trial.target.host]))
-        result = replace(result, record=record)
+    def _keep(self, turn: Turn, result: Measured, watch: SessionWatch | None = None) -> SessionRecord:
+        """Store a session in the trial that it belongs to; returns its record."""
         with held_interrupt(), self.lock:
+            result = self._assigned(turn.key, result)
+            trial = self.trials[result.record.trial]
+            # What went wrong may be told with the board's address, or with what the launch keeps apart.
+            apart = Apart.of([trial.target.host], launches=[asdict(trial.target.launch)])
+            record = session_written(result.record, apart)
+            result = replace(result, record=record)
             self.store.write_session(result.record, result.tables)
             self.measured += 1
             self._tries[turn] += 1
             self._take_in(trial, result, watch)
+        return result.record
+
+    def _assigned(self, key: str, result: Measured) -> Measured:
+        """The session, moved to the target's revision where its device is not what other sessions recorded.
+
+        One whose device is another one again and again counts as failed, and its target is given up.
+        """
+        record, trial = result.record, self.trials[key]
+        at = list(self.trials).index(key)
+        try:
+            self._revise(trial.target.name, identity_of(record.device, record.runtime))
+        except UnavailableError as error:
+            for other in self.trials.values():
+                if other.target.name == trial.target.name:
+                    self.standing[other.key].given_up = True
+            failure = Failure(what=error.what, why=error.why, fix=error.fix, stage="start")
+            record = record.model_copy(update={"status": "error", "failure": failure})
+            return replace(result, record=record)
+        revised = list(self.trials)[at]
+        if revised == key:
+            return result
+        moved = {"trial": revised, "n": self.store.next_n(revised)}
+        return replace(result, record=record.model_copy(update=moved))
 
     def _take_in(self, trial: PlannedTrial, result: Measured, watch: SessionWatch | None) -> None:
         standing = self.standing[trial.key]

@@ -9,6 +9,7 @@ from typing import Any
 from edgebench.contract import Backend, Finding, Target
 from edgebench.link.board_findings import OF_THE_MACHINE
 from edgebench.link.inspection import check_target
+from edgebench.store.apart import Apart
 
 THIS_MACHINE = "this machine"
 
@@ -40,7 +41,7 @@ def once_a_machine(findings: Iterable[tuple[Target, Finding]]) -> list[dict[str,
         {
             "target": _who(finding, sharing),
             "targets": [target.name for target in sharing],
-            **asdict(finding),
+            **Apart.of(launches=[asdict(target.launch) for target in sharing]).texts(asdict(finding)),
         }
         for finding, sharing in merged.values()
     ]

@@ -1,15 +1,21 @@
-"""The content-addressed cache: files by their hash, and recipes that say which file they made."""
+"""The content-addressed cache: files by their hash, and recipes that say which file they made.
+
+A file is taken for what its name says once its bytes were hashed in this process: disks and copies damage
+files under their size and time. What is damaged is removed, with a note, and made again.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 import stat
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +24,24 @@ import platformdirs
 from edgebench.atomic import write_atomically
 from edgebench.errors import UnavailableError
 
+SCRATCH = "scratch"
+"""The folder in which files are made before they are kept."""
+
 _RECIPE_LIMIT_BYTES = 64 << 20  # far above the largest, the golden scores of a model with large outputs
 _HEX = re.compile(r"[0-9a-f]{64}")
+_log = logging.getLogger(__name__)
 
 
 def sha256_file(path: Path) -> str:
     """The hex SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def _sha256_of_state(path: Path, state: tuple[int, ...]) -> str:
+    """The hash of a file in one state: read once a process, and again where that has changed."""
+    return sha256_file(path)
 
 
 def canonical_hash(value: Mapping[str, Any]) -> str:
@@ -73,11 +89,28 @@ class Cache:
         digest = hashlib.sha256(data).hexdigest()
         path = self.object_path(digest, suffix)
         try:
-            if not path.exists():
+            if not self.has_sound(path, digest):
                 write_atomically(path, data)
         except OSError as error:
             raise unwritable(self.root, error) from error
         return path, digest
+
+    def has_sound(self, path: Path, digest: str) -> bool:
+        """Whether the file is there and its bytes have that hash; one that is damaged is removed.
+
+        Bytes are hashed once a process, and again where the file's size, times or place have changed.
+        OSError where the system refuses to read it.
+        """
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            return False
+        state = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        if _sha256_of_state(path, state) == digest:
+            return True
+        _log.warning("%s in the cache is damaged: it is removed, and made again when it is needed", path.name)
+        path.unlink(missing_ok=True)
+        return False
 
     def add_file(self, source: Path, suffix: str = "") -> tuple[Path, str]:
         """Move a file that lies in `scratch()` into the store; returns path and hash."""
@@ -89,7 +122,7 @@ class Cache:
 
     def scratch(self) -> Path:
         """A new empty folder on the cache's own file system, for the caller to remove."""
-        parent = self.root / "scratch"
+        parent = self.root / SCRATCH
         parent.mkdir(parents=True, exist_ok=True)
         return Path(tempfile.mkdtemp(dir=parent))
 

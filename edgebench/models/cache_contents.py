@@ -13,8 +13,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from edgebench.errors import UnavailableError
-from edgebench.models.cache import Cache
-from edgebench.models.cache_use import GATE, LOCKS, is_lock, lock_folder
+from edgebench.models.cache import SCRATCH, Cache
+from edgebench.models.cache_use import GATE, LOCKS, OF_A_SCRATCH, is_lock, lock_folder
 from edgebench.models.keep import as_recipe
 
 KINDS: Mapping[str, str] = {
@@ -39,7 +39,6 @@ _OBJECT = re.compile(r"(?P<digest>[0-9a-f]{64})(\.[a-z0-9]+)?")
 _RECIPE = re.compile(r"[0-9a-f]{64}\.json")
 _KIND = re.compile(r"[a-z0-9_-]+")
 _SHARD = re.compile(r"[0-9a-f]{2}")
-_SCRATCH = re.compile(r"tmp[a-z0-9_]+")
 _TO_COMPILE = re.compile(r"[A-Za-z0-9_.-]+\.(tflite|log)")
 _GONE = (FileNotFoundError, NotADirectoryError)
 _HALF_WRITTEN = re.compile(r"\.writing-[0-9a-f]{16}")
@@ -100,7 +99,7 @@ def foreign(cache: Cache) -> list[str]:
 
     UnavailableError where it cannot be listed.
     """
-    own = {"objects", "recipes", "scratch", "edgetpu"}
+    own = {"objects", "recipes", SCRATCH, "edgetpu"}
     locks = cache.root / LOCKS
     with _as_unavailable(cache, "listed", "list it as the user who owns it"):
         names = {entry.name for entry in _entries(cache.root)} - own
@@ -162,7 +161,7 @@ def _objects(root: Path, makers: Mapping[str, tuple[float, str]]) -> Iterator[Ca
 
 def _loose(root: Path) -> Iterator[CacheFile]:
     """What killed processes left, and what waits to be compiled."""
-    for folder in _folders(root / "scratch", _SCRATCH):
+    for folder in _folders(root / SCRATCH, OF_A_SCRATCH):
         for parent, folders, names in os.walk(folder, onerror=_raise_unless_gone):
             for path in [Path(parent, name) for name in (*names, *folders)]:
                 status = _status(path)
@@ -252,7 +251,9 @@ def _hold_all(cache: Cache, held: ExitStack) -> list[Path]:
 
 def _remove_empty_folders(cache: Cache) -> None:
     scratch = [
-        Path(parent) for root in _folders(cache.root / "scratch", _SCRATCH) for parent, _, _ in os.walk(root)
+        Path(parent)
+        for root in _folders(cache.root / SCRATCH, OF_A_SCRATCH)
+        for parent, _, _ in os.walk(root)
     ]
     shards, kinds = _folders(cache.root / "objects", _SHARD), _folders(cache.root / "recipes", _KIND)
     for folder in [*reversed(scratch), *shards, *kinds]:

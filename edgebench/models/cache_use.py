@@ -1,4 +1,8 @@
-"""Who uses the cache: a lock for every process that does, so that nothing is removed beneath it."""
+"""Who uses the cache: a lock for every process that does, so that nothing is removed beneath it.
+
+Whoever begins to use it sweeps what killed processes left, where nobody else uses it: scratch folders, and
+the locks of uses.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import logging
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -13,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from edgebench.errors import UnavailableError
-from edgebench.models.cache import Cache
+from edgebench.models.cache import SCRATCH, Cache
 
 LOCKS = "locks"
 """The folder of the cache's locks."""
@@ -29,20 +34,38 @@ OF_A_MAKER = re.compile(
 )
 """The name of a lock of what is made: by its tool, or by the beginning of its recipe's key."""
 
+OF_A_SCRATCH = re.compile(r"tmp[a-z0-9_]+")
+"""The name of a folder that `Cache.scratch` makes."""
+
 SAY_AFTER_S = 2.0
 """How long nobody is told that another process is waited for."""
+
+MOST_WAIT_S = 3600.0
+"""How long another process is waited for: far above the longest preparation of a model."""
 
 _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def waiting(lock: FileLock, what: str) -> Iterator[None]:
-    """Hold a lock, waited for as long as it takes; after a moment it is said until `what`."""
+def waiting(lock: FileLock, does: str) -> Iterator[None]:
+    """Hold a lock; after a moment of waiting it is said what another process `does`, and how long at most.
+
+    UnavailableError where the other one has not ended after `MOST_WAIT_S`.
+    """
     try:
         lock.acquire(timeout=SAY_AFTER_S)
     except Timeout:
-        _log.warning("waiting until %s", what)
-        lock.acquire()
+        most = f"{MOST_WAIT_S / 60:.0f} min"
+        _log.warning("waiting for another EdgeBench, which %s, %s at most", does, most)
+        try:
+            lock.acquire(timeout=MOST_WAIT_S)
+        except Timeout:
+            raise UnavailableError(
+                f"another EdgeBench, which {does}, has not ended within {most}",
+                why=f"it holds {lock.lock_file}",
+                fix="wait until it has ended or end it, then run again; or set EDGEBENCH_CACHE_DIR to "
+                "another folder",
+            ) from None
     try:
         yield
     finally:
@@ -94,8 +117,27 @@ def using(cache: Cache) -> Iterator[None]:
     with ExitStack() as held:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            with waiting(FileLock(folder / GATE), f"another EdgeBench has cleaned the cache ({cache.root})"):
+            with waiting(FileLock(folder / GATE), f"cleans the cache ({cache.root})"):
+                _sweep(cache, folder)
                 held.callback(path.unlink, missing_ok=True)
                 # Not thread-local: a run may end it in another thread than the one that began it.
                 held.enter_context(FileLock(path, thread_local=False))
         yield
+
+
+def _sweep(cache: Cache, locks: Path) -> None:
+    """Remove what processes left that were killed, where nobody uses the cache; the gate is held."""
+    used = False
+    for path in sorted(locks.iterdir()):
+        if OF_A_USE.fullmatch(path.stem) and is_lock(path.name):
+            try:
+                with FileLock(path, timeout=0):
+                    path.unlink(missing_ok=True)
+            except Timeout:
+                used = True
+    scratch = cache.root / SCRATCH
+    if used or scratch.is_symlink() or not scratch.is_dir():
+        return
+    for folder in scratch.iterdir():
+        if OF_A_SCRATCH.fullmatch(folder.name) and not folder.is_symlink():
+            shutil.rmtree(folder, ignore_errors=True)

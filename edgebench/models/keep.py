@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgebench.models.cache import Cache, sha256_file, unwritable
+from edgebench.models.cache import Cache, unwritable
 from edgebench.models.cache_use import maker_lock, using, waiting
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -33,7 +33,6 @@ class Recipe(NamedTuple):
     sha256: str
     suffix: str
     size_bytes: int
-    mtime_ns: int
     note: Mapping[str, Any]
 
 
@@ -49,7 +48,6 @@ def as_recipe(noted: Mapping[str, Any] | None) -> Recipe | None:
         and isinstance(recipe.suffix, str)
         and _SUFFIX.fullmatch(recipe.suffix)
         and isinstance(recipe.size_bytes, int)
-        and isinstance(recipe.mtime_ns, int)
         and isinstance(recipe.note, Mapping)
     )
     return recipe if sound else None
@@ -58,27 +56,17 @@ def as_recipe(noted: Mapping[str, Any] | None) -> Recipe | None:
 def find(cache: Cache, kind: str, key: str) -> Kept | None:
     """What that recipe made, or None where it must be made (again).
 
-    A file of another size, or one touched since it was noted and with other content, does not count:
-    hashing hundreds of megabytes at every start would take longer than what they are needed for.
+    A file whose bytes are not those that were kept does not count, and is removed (`Cache.has_sound`).
     """
     recipe = as_recipe(cache.recipe(kind, key))
     if recipe is None:
         return None
     path = cache.object_path(recipe.sha256, recipe.suffix)
     try:
-        status = path.stat()
-    except OSError:
-        return None
-    if status.st_size != recipe.size_bytes:
-        return None
-    if status.st_mtime_ns != recipe.mtime_ns:
-        try:
-            digest = sha256_file(path)
-        except OSError:
+        if not cache.has_sound(path, recipe.sha256) or path.stat().st_size != recipe.size_bytes:
             return None
-        if digest != recipe.sha256:
-            return None
-        cache.remember(kind, key, recipe._replace(mtime_ns=status.st_mtime_ns)._asdict())
+    except OSError:  # of somebody else, or on a disk that fails: it is made again
+        return None
     return Kept(path, recipe.sha256, recipe.size_bytes, recipe.note)
 
 
@@ -87,8 +75,7 @@ def keep(
 ) -> Kept:
     """Move a file that lies in `cache.scratch()` into the cache, under that recipe."""
     path, digest = cache.add_file(made, suffix)
-    status = path.stat()
-    recipe = Recipe(digest, suffix, status.st_size, status.st_mtime_ns, dict(note or {}))
+    recipe = Recipe(digest, suffix, path.stat().st_size, dict(note or {}))
     cache.note_recipe(kind, key, recipe._asdict())
     return Kept(path, digest, recipe.size_bytes, recipe.note)
 
@@ -98,14 +85,14 @@ def making(cache: Cache, name: str) -> Iterator[Path]:
     """One maker at a time of what is called `name`; gives a scratch folder, removed at the end.
 
     `name` is one that `cache_use.OF_A_MAKER` takes: cleaning removes the locks of such names alone.
-    Waits for another maker for as long as that one takes, and says so after a moment.
-    UnavailableError when the cache folder cannot be written, or is full.
+    Waits for another maker, and says so after a moment.
+    UnavailableError when the cache folder cannot be written, or is full, or the other maker does not end.
     """
     try:
         with using(cache):
             lock = maker_lock(cache, name)
             Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
-            with waiting(lock, f"another EdgeBench has made the same files ({name})"):
+            with waiting(lock, f"makes such files ({name})"):
                 scratch = cache.scratch()
                 try:
                     yield scratch

@@ -15,6 +15,7 @@ from edgebench.link.address import check_address
 from edgebench.plan.bodies import assemble
 from edgebench.plan.targets_file import DeclaredTarget
 from edgebench.refusals import refusal
+from edgebench.store.secrets import masked_launch
 from edgebench.suggest import choose
 
 
@@ -109,9 +110,13 @@ def _from_file(
 def listed(target: DeclaredTarget) -> dict[str, Any]:
     """A declared target as plain data, with the mass and size that a run takes and where they are from.
 
+    Its launch is masked, as in every report.
+
     `body_error` says why a run would take neither: a device or a board that there is not; else it is "".
     """
-    row = {**target.model_dump(mode="json"), "body": "", "from_boards": (), "body_error": ""}
+    declared = target.model_dump(mode="json")
+    launch = masked_launch(declared["launch"])
+    row = {**declared, "launch": launch, "body": "", "from_boards": (), "body_error": ""}
     if not target.board:
         return row
     try:

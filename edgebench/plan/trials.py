@@ -145,9 +145,13 @@ def make_trials(
                 request = PrepareRequest(variant, batch, target.options, source=source)
                 timed, tested = (scene, images) if own is None else (own.scene, own.images)
                 inputs = _inputs(target, request, backend, timed, tested, pace)
-                key = canonical_hash(inputs)[:KEY_LENGTH]
-                trials.append(PlannedTrial(key, target, variant, batch, request, inputs, own))
+                trials.append(PlannedTrial(key_of(inputs), target, variant, batch, request, inputs, own))
     return tuple(trials)
+
+
+def key_of(inputs: Mapping[str, Any]) -> str:
+    """The key of the trial that these inputs decide."""
+    return canonical_hash(inputs)[:KEY_LENGTH]
 
 
 def _inputs(

@@ -1,4 +1,4 @@
-"""Names of hosts and users, kept apart: they stay in the targets of experiment.json and go nowhere else."""
+"""Names of hosts and users, and values of a launch: they stay in the targets of experiment.json alone."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 
 from edgebench.errors import UsageError
 from edgebench.link.address import check_address
+from edgebench.store.secrets import MASK, values_apart
 
-HOST, USER, HOME, MASK = "(host)", "(user)", "~", "..."
+HOST, USER, HOME = "(host)", "(user)", "~"
 
 # These identify nobody, and many messages need them ("sudo", "needs root").
 _NOBODY = frozenset({"root", "localhost", "127.0.0.1", "::1"})
@@ -24,6 +25,9 @@ _OF_HARDWARE = frozenset(
     {"board", "soc", "cpu", "os", "kernel", "machine", "l4t", "governor", "power_mode", "power_modes"}
     | {"packages", "usb_accelerators", "pcie_accelerators", "temperatures_c", "platform", "python"}
 )
+
+# What its sessions are pooled by (edgebench.store.identity): a board called `litert` must not change that.
+_OF_RUNTIME = frozenset({"name", "version", "numpy"})
 
 _ANY_HOME = re.compile(r"/(?:home|Users)/[^/\s'\":,;]+")
 # What OpenSSH says of a host under a name that only its own configuration knows.
@@ -43,14 +47,21 @@ class Apart:
     hosts: frozenset[str] = frozenset()
     users: frozenset[str] = frozenset()
     homes: frozenset[str] = frozenset()
+    values: tuple[tuple[str, str], ...] = ()  # of launches, each with what is written in its place
 
     @classmethod
-    def of(cls, addresses: Iterable[str | None] = (), private: Mapping[str, Any] | None = None) -> Apart:
-        """The names in addresses (`user@board:22`) and in a board's private facts.
+    def of(
+        cls,
+        addresses: Iterable[str | None] = (),
+        private: Mapping[str, Any] | None = None,
+        launches: Iterable[Mapping[str, Any]] = (),
+    ) -> Apart:
+        """The names in addresses (`user@board:22`) and in a board's private facts, and launches' values.
 
         Args:
             addresses: of targets; None and what is no address are passed over.
             private: `user`, `node`, `home` and `link` as the agent and the link say them; not trusted.
+            launches: of targets, as plain data.
         """
         told = {name: value for name, value in (private or {}).items() if isinstance(value, str)}
         hosts, users = {told.get("node", "")}, {told.get("user", "")}
@@ -62,23 +73,28 @@ class Apart:
             hosts.add(address.host)
             users.add(address.user or "")
         homes = {told.get("home", "").rstrip("/")}
+        values = {value: name for launch in launches for value, name in values_apart(launch).items()}
         return cls(
             frozenset(name for name in hosts | {name.lower() for name in hosts} if _tells(name)),
             frozenset(name for name in users if _tells(name)),
             frozenset(home for home in homes if home.startswith("/") and _tells(home) and home != "/root"),
+            # The longest first: a value may hold another one.
+            tuple(sorted(values.items(), key=lambda item: (-len(item[0]), item))),
         )
 
     @classmethod
-    def here(cls, addresses: Iterable[str | None] = ()) -> Apart:
-        """Those of this machine, and of the addresses."""
+    def here(cls, addresses: Iterable[str | None] = (), launches: Iterable[Mapping[str, Any]] = ()) -> Apart:
+        """Those of this machine, of the addresses, and of the launches."""
         try:
             user, home = getpass.getuser(), str(Path.home())
         except (OSError, KeyError, RuntimeError):
             user = home = ""
-        return cls.of(addresses, {"user": user, "node": platform.node(), "home": home})
+        return cls.of(addresses, {"user": user, "node": platform.node(), "home": home}, launches)
 
     def path(self, text: str) -> str:
-        """A path, an argument or an address without the names in it; other words stay as they are."""
+        """A path, an argument or an address without the names and values; other words stay as they are."""
+        for value, name in self.values:
+            text = text.replace(value, name)
         for home in sorted(self.homes, key=len, reverse=True):
             text = re.sub(rf"{re.escape(home)}(?![\w.-])", HOME, text)
         text = _ANY_HOME.sub(HOME, text)
@@ -111,6 +127,10 @@ class Apart:
     def facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """A board's description: what tells of hardware stays as it is."""
         return {name: value if name in _OF_HARDWARE else self.texts(value) for name, value in facts.items()}
+
+    def runtime(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """A runtime's description: its name and version, and numpy's, stay as they are."""
+        return {name: value if name in _OF_RUNTIME else self.texts(value) for name, value in facts.items()}
 
     def command(self, command: Sequence[str]) -> tuple[str, ...]:
         """A command line with its paths treated and the values of --host masked."""

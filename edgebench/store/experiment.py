@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -105,6 +105,24 @@ class ExperimentStore:
     def next_n(self, key: str) -> int:
         """The number that the trial's next session gets; that of a damaged session is not used again."""
         return max(layout.session_numbers(self.path, self._known(key)), default=-1) + 1
+
+    def has(self, keys: Iterable[str]) -> bool:
+        """Whether all of these are keys of the experiment's trials."""
+        return self._keys.issuperset(keys)
+
+    def extend(self, record: ExperimentRecord) -> None:
+        """Put a record with more targets and trials in the place of experiment.json.
+
+        ValueError where it has lost or changed a target or a trial that was there.
+        """
+        for name in ("targets", "trials"):
+            before, after = getattr(self.record, name), getattr(record, name)
+            if after[: len(before)] != before:
+                raise ValueError(f"{name} of an experiment are only added to")
+        with told_in_words(self.path):
+            replace_file(self.path / layout.EXPERIMENT_FILE, record.model_dump_json(indent=1).encode())
+        self.record = record
+        self._keys = {trial.key for trial in record.trials}
 
     def write_session(self, record: SessionRecord, tables: SessionTables) -> Path:
         """Put a session on disk, whole or not at all; returns its folder.

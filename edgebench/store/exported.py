@@ -1,27 +1,30 @@
-"""An experiment's record without names of hosts and users: as it is written, and as exports show it."""
+"""An experiment's record without names and values of launches: as it is written, and as exports show it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from edgebench.store.apart import MASK, Apart
+from edgebench.store.apart import Apart
 from edgebench.store.records import ExperimentRecord, SessionRecord, TargetRecord
+from edgebench.store.secrets import MASK, masked_inputs, masked_launch
 
 
 def written(record: ExperimentRecord, apart: Apart) -> ExperimentRecord:
-    """What goes into experiment.json: names stand in its targets only."""
+    """What goes into experiment.json: names, and values of launches, stand in its targets only."""
     return record.model_copy(update=_told(record, apart))
 
 
 def exported(record: ExperimentRecord) -> ExperimentRecord:
-    """What a report or an export may show: the targets without their hosts, too."""
-    apart = Apart.of(target.host for target in record.targets)
+    """What a report or an export may show: the targets without their hosts and launches' values, too."""
+    apart = Apart.of(
+        (target.host for target in record.targets), launches=[target.launch for target in record.targets]
+    )
     targets = tuple(_target(target, apart) for target in record.targets)
     return record.model_copy(update={**_told(record, apart), "targets": targets})
 
 
 def session_written(record: SessionRecord, apart: Apart) -> SessionRecord:
-    """A session's record whose messages, facts and reasons name no host and no user."""
+    """A session's record whose messages, facts and reasons name no host, no user and no launch's value."""
     failure = record.failure
     if failure is not None:
         update = {name: apart.text(getattr(failure, name)) for name in ("what", "why", "fix", "stderr_tail")}
@@ -30,7 +33,7 @@ def session_written(record: SessionRecord, apart: Apart) -> SessionRecord:
         update={
             "failure": failure,
             "device": apart.facts(record.device),
-            "runtime": apart.texts(record.runtime),
+            "runtime": apart.runtime(record.runtime),
             "probe_reasons": apart.texts(record.probe_reasons),
             "monitor_reasons": apart.texts(record.monitor_reasons),
             "warnings": apart.texts(record.warnings),
@@ -50,7 +53,7 @@ def _told(record: ExperimentRecord, apart: Apart) -> dict[str, Any]:
             trial.model_copy(
                 update={
                     "reason": apart.text(trial.reason),
-                    "inputs": apart.paths(dict(trial.inputs)),
+                    "inputs": apart.paths(masked_inputs(trial.inputs)),
                     "provenance": apart.paths(dict(trial.provenance)),
                 }
             )
@@ -70,7 +73,7 @@ def _target(target: TargetRecord, apart: Apart) -> TargetRecord:
         update={
             "host": None,
             "options": apart.paths(target.options),
-            "launch": apart.paths(target.launch),
+            "launch": apart.paths(masked_launch(target.launch)),
             "meters": apart.paths(target.meters),
         }
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from edgebench.store.done import is_done
 from edgebench.store.layout import EXPERIMENT_FILE, TRIAL_FILE, WRITING_PREFIX, check_name, trial_folder
 from edgebench.store.reading import read_experiment, read_run, read_sessions
 from edgebench.store.records import ExperimentRecord
+from edgebench.store.revisions import planned_keys, planned_name
 
 LATEST = "latest"
 
@@ -55,14 +57,14 @@ def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -
         found = [(path, read_experiment(path))] if path.exists() else []
     else:
         found = _experiments(output_dir)
-    same = [(path, record) for path, record in found if {trial.key for trial in record.trials} == wanted]
+    same = [(path, record) for path, record in found if planned_keys(record) == wanted]
     if same:
         return next((path for path, record in same if not is_finished(path, record)), same[0][0])
     if not found:
         place = output_dir if name is None else output_dir / name
         raise StoredResultError(f"there is no experiment in {place} to go on with", fix=fix)
     path, record = found[0]
-    held = {trial.key for trial in record.trials}
+    held = planned_keys(record)
     raise StoredResultError(
         "there is no experiment of these trials to go on with",
         why=(
@@ -76,6 +78,7 @@ def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -
 def is_finished(path: Path, record: ExperimentRecord) -> bool:
     """Whether the experiment was measured to its end: no trial of it has a session left to measure.
 
+    Of a target with revisions, the trials of one of them are enough.
     One that could not be prepared is tried again, as one whose sessions failed. A run that was killed
     before its trials were summed up, or while it wrote, has that still to do.
     """
@@ -92,24 +95,32 @@ def is_finished(path: Path, record: ExperimentRecord) -> bool:
     # Results of earlier versions have no run.json.
     if run is not None and run.ended != "complete":
         return False
-    return all(
-        is_done(
+    unfinished = {
+        trial.target
+        for trial in record.trials
+        if trial.status == "planned"
+        and not is_done(
             trial.key,
             [session.status for session in read_sessions(path, trial.key)[0]],
             run,
             least=record.least_sessions,
             most=record.sessions,
         )
-        for trial in record.trials
-        if trial.status == "planned"
-    )
+    }
+    # A target whose device became another one is measured to its end as one of its revisions.
+    finished = {planned_name(target) for target in record.targets if target.name not in unfinished}
+    return unfinished.issubset(target.name for target in record.targets if planned_name(target) in finished)
 
 
 def _experiments(output_dir: Path) -> list[tuple[Path, ExperimentRecord]]:
-    """The sound experiments directly under a folder, newest first; what is none is passed over."""
+    """The sound experiments directly under a folder, newest first.
+
+    What is none is passed over, and so is what may not be read, such as a disk's lost+found.
+    """
     found = []
+    now_s = time.time()
     try:
-        folders = [entry for entry in output_dir.iterdir() if (entry / EXPERIMENT_FILE).is_file()]
+        entries = list(output_dir.iterdir())
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -118,14 +129,26 @@ def _experiments(output_dir: Path) -> list[tuple[Path, ExperimentRecord]]:
             why=error.strerror or str(error),
             fix="choose another folder with --output-dir",
         ) from error
-    for folder in folders:
+    for folder in entries:
         try:
+            if not (folder / EXPERIMENT_FILE).is_file():
+                continue
             record = read_experiment(folder)
             written_ns = (folder / EXPERIMENT_FILE).stat().st_mtime_ns
         except (StoredResultError, OSError):
             continue
-        found.append((_created(record), written_ns, folder.name, folder, record))
+        begun_s = begun_at(_created(record), written_ns / 1e9, now_s)
+        found.append((begun_s, written_ns, folder.name, folder, record))
     return [(folder, record) for *_, folder, record in sorted(found, key=lambda one: one[:3], reverse=True)]
+
+
+def begun_at(created_s: float, written_s: float, now_s: float) -> float:
+    """When an experiment began, for the order of results; seconds since 1970.
+
+    A date in the future is that of a clock that was wrong: the file's counts then, and where that lies in
+    the future too, nothing is known, and every other result is newer.
+    """
+    return next((moment_s for moment_s in (created_s, written_s) if moment_s <= now_s), 0.0)
 
 
 def _created(record: ExperimentRecord) -> float:

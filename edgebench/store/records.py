@@ -2,7 +2,7 @@
 
 Layout of an experiment's folder::
 
-    experiment.json                       the plan, the command, the host; written once
+    experiment.json                       the plan, the command, the host; later only revisions are added
     run.json                              how the last run of it ended; absent in older results
     scene.jpg                             the scene, small, for reports
     trials/<key>/trial.json               derived from the sessions, can be made again
@@ -113,6 +113,8 @@ class TargetRecord(_Record):
     boards: tuple[BoardRecord, ...] = ()  # the machines among what it is made of
     from_boards: tuple[Literal["mass_g", "size_mm"], ...] = ()  # which figures are the boards', not its own
     host: str | None = None  # kept here alone: no report and no export shows it
+    revision_of: str | None = None  # the planned target, where its device has become another one since
+    identity: dict[str, str] = {}  # of a revision: what its device was found to be
 
 
 class TrialRecord(_Record):
@@ -141,7 +143,7 @@ class TrialRecord(_Record):
 
 
 class ExperimentRecord(_Record):
-    """experiment.json: written once, when the plan stands."""
+    """experiment.json: written when the plan stands; revisions of its targets are added at its end."""
 
     schema_version: Literal[1] = 1
     name: str

@@ -132,9 +132,9 @@ class Taking(FakeDevice):
         super().__init__()
         self.clock = clock
 
-    def describe(self):
+    def session(self, artifact, settings):
         self.clock.now_s += 10.0
-        return super().describe()
+        return super().session(artifact, settings)
 
 
 def timed(store, **more):

@@ -1,0 +1,116 @@
+"""Which revision of a target a session belongs to: one for each device identity, so that none are pooled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from edgebench.errors import UnavailableError
+from edgebench.plan.trials import PlannedTrial, key_of
+from edgebench.store.experiment import ExperimentStore
+from edgebench.store.identity import Identity, differences, identity_of
+from edgebench.store.records import TargetRecord
+from edgebench.store.revisions import (
+    new_revision,
+    planned_name,
+    revised_inputs,
+    revisions_of,
+    with_revision,
+)
+
+MOST_NEW = 3
+"""New revisions of one target in one run: a device that is another one at every session has no figures."""
+
+Revise = Callable[[Sequence[PlannedTrial], Identity], Sequence[PlannedTrial]]
+"""For all trials of a target and the identity that its device shows now: the trials to measure, in that
+order, which are the same where the identity is the one that their sessions recorded."""
+
+
+def unrevised(trials: Sequence[PlannedTrial], identity: Identity) -> Sequence[PlannedTrial]:
+    """Where nothing was recorded, nothing can differ."""
+    return trials
+
+
+@dataclass
+class TargetRevisions:
+    """A `Revise` that goes by what the sessions of an experiment recorded.
+
+    Args:
+        store: of the experiment; a new revision is added to its record.
+        note: told what differs.
+    """
+
+    store: ExperimentStore
+    note: Callable[[str], None]
+    _recorded: dict[str, list[Identity]] = field(default_factory=dict, init=False)
+    _new: Counter[str] = field(default_factory=Counter, init=False)
+
+    def __call__(self, trials: Sequence[PlannedTrial], identity: Identity) -> Sequence[PlannedTrial]:
+        """The trials of the revision whose sessions recorded this identity, or of a new one.
+
+        UnavailableError for a device that has become another one more than `MOST_NEW` times in this run.
+        """
+        name = trials[0].target.name
+        differs = self._differences(name, identity)
+        if not differs:
+            if identity not in self._recorded[name]:
+                self._recorded[name].append(identity)
+            return trials
+        listed = ", ".join(differs)
+        for target in reversed(revisions_of(self.store.record, name)):
+            revised = [_revised(trial, target) for trial in trials]
+            if self.store.has(trial.key for trial in revised) and not self._differences(
+                target.name, identity
+            ):
+                self.note(f"{name}: {listed}: goes on as {target.name}, which was measured so")
+                return revised
+        return self._begin(trials, identity, listed)
+
+    def _begin(self, trials: Sequence[PlannedTrial], identity: Identity, listed: str) -> list[PlannedTrial]:
+        record, name = self.store.record, trials[0].target.name
+        target = new_revision(record, name, identity)
+        of = planned_name(target)
+        self._new[of] += 1
+        if self._new[of] > MOST_NEW:
+            raise UnavailableError(
+                f"{of} is another device again and again",
+                why=listed,
+                fix="give each board an address of its own, and keep it as it is while it is measured",
+            )
+        revised = [_revised(trial, target) for trial in trials]
+        note = f"{name}: {listed}: measured anew as a new trial, {target.name}"
+        keys = [(trial.key, new.key) for trial, new in zip(trials, revised, strict=True)]
+        self.store.extend(with_revision(record, target, keys, note))
+        self._recorded[target.name] = [identity]
+        self.note(note)
+        return revised
+
+    def _differences(self, name: str, identity: Identity) -> tuple[str, ...]:
+        """How the identity differs from the first of those recorded that it differs from."""
+        if name not in self._recorded:
+            self._recorded[name] = self._on_disk(name)
+        for recorded in self._recorded[name]:
+            if differs := differences(recorded, identity):
+                return differs
+        return ()
+
+    def _on_disk(self, name: str) -> list[Identity]:
+        """The identities that a target's sessions recorded, each once."""
+        record = self.store.record
+        recorded: list[Identity] = [
+            target.identity for target in record.targets if target.name == name and target.identity
+        ]
+        for trial in record.trials:
+            if trial.target == name:
+                for session in self.store.finished(trial.key):
+                    identity = identity_of(session.device, session.runtime)
+                    if identity not in recorded:
+                        recorded.append(identity)
+        return recorded
+
+
+def _revised(trial: PlannedTrial, target: TargetRecord) -> PlannedTrial:
+    """The trial as one of that revision of its target."""
+    inputs = revised_inputs(trial.inputs, target)
+    return replace(trial, key=key_of(inputs), inputs=inputs, target=replace(trial.target, name=target.name))
