@@ -65,8 +65,11 @@ class BoardLock:
         """
         if self._descriptor is not None:
             return None
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        require_private(self._folder)
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            require_private(self._folder)
+        except OSError:
+            pass  # without that folder there is no note; the machine's lock needs none
         descriptor = os.open(self._place or lock_place(), os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -134,8 +134,10 @@ class AgentSession:
             self._load()
             with self._told("start"):
                 self._probes.start(self._connection, self._placer, self._timeouts.probe)
-        except BaseException:
+        except BaseException as error:
             self._stop(gently=False)
+            if isinstance(error, SessionError):  # there is no session whose facts could have it
+                error.stderr_tail += "".join(f"\nedgebench: {left.words()}" for left in self._left_running)
             raise
         return self
 

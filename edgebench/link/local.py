@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from edgebench.errors import UnavailableError
+from edgebench.link.zipapp import whole_agent
 
 
 class LocalLink:
@@ -23,6 +24,7 @@ class LocalLink:
     comes_back = False
 
     def __init__(self, agent: Path, python: str | None = None, folder: Path | None = None) -> None:
+        self._agent = agent
         self._command = [python or sys.executable, str(agent), "serve"]
         self.shares_files = folder is None
         if folder is not None:
@@ -30,6 +32,7 @@ class LocalLink:
 
     def start(self) -> subprocess.Popen[bytes]:
         """The agent, in a session of its own: a terminal's Ctrl-C is the harness's to handle."""
+        whole_agent(self._agent)
         try:
             return subprocess.Popen(
                 self._command,

@@ -27,6 +27,7 @@ from edgebench.link.ssh_failures import (
     not_placed,
     unsafe_folder,
 )
+from edgebench.link.zipapp import whole_agent
 
 ENVIRONMENT = "EDGEBENCH_SSH_CONFIG"
 CONNECT_S = 15
@@ -162,7 +163,7 @@ class SshLink:
 
     def _open_agent(self, process: subprocess.Popen[bytes]) -> None:
         opening = self._opening(process, f"the agent on {self.name} to start")
-        data = self._agent.read_bytes()
+        data = whole_agent(self._agent)
         source = (
             Path(str(bootstrap.__file__)).read_text() + f"\n\nbecome_agent({self._digest!r}, {len(data)})\n"
         )

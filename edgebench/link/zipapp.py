@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import re
 import zipfile
 from pathlib import Path
 
 import edgebench.agent
-from edgebench.models.cache import Cache
+from edgebench.atomic import write_atomically
+from edgebench.errors import UnavailableError
+from edgebench.models.cache import Cache, unwritable
 
 PACKAGE = "edgebench_agent"
 _MAIN = f"import sys\n\nfrom {PACKAGE}.main import main\n\nsys.exit(main(sys.argv[1:]))\n"
@@ -23,6 +27,34 @@ def agent_bytes() -> bytes:
         for source in sorted(folder.glob("*.py")):
             archive.writestr(zipfile.ZipInfo(f"{PACKAGE}/{source.name}", _EPOCH), source.read_bytes())
     return held.getvalue()
+
+
+def whole_agent(path: Path) -> bytes:
+    """The bytes of the zipapp that lies there under its hash; where the file is damaged, it is made again.
+
+    A file that no hash names is taken as it is.
+
+    Raises:
+        UnavailableError: the file cannot be made again.
+    """
+    try:
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() == path.stem or not re.fullmatch("[0-9a-f]{64}", path.stem):
+            return data
+    except OSError:
+        pass  # it is gone
+    data = agent_bytes()
+    if hashlib.sha256(data).hexdigest() != path.stem:
+        raise UnavailableError(
+            f"the agent {path.name} is damaged",
+            why="EdgeBench has changed since it was made",
+            fix="run again",
+        )
+    try:
+        write_atomically(path, data)
+    except OSError as error:
+        raise unwritable(path.parent, error) from error
+    return data
 
 
 def agent_file(cache: Cache) -> tuple[Path, str]:

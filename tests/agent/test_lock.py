@@ -54,6 +54,17 @@ def test_it_ends_with_its_holder_however_that_ends(tmp_path):
     lock.release()
 
 
+def test_a_folder_that_cannot_be_made_costs_the_note_and_not_the_lock(tmp_path, place):
+    (tmp_path / "file").write_bytes(b"")
+    first, second = (
+        BoardLock(str(tmp_path / "file" / "folder"), place),
+        BoardLock(str(tmp_path / "new"), place),
+    )
+    assert first.take({"host": "desk"}) is None
+    assert second.take({}) == {"pid": os.getpid(), "user": getpass.getuser()}
+    first.release()
+
+
 def test_a_note_that_a_killed_holder_left_is_not_the_next_ones(tmp_path, place):
     first, second = BoardLock(str(tmp_path / "a"), place), BoardLock(str(tmp_path / "b"), place)
     first.take({})

@@ -17,7 +17,8 @@ from edgebench.agent import bootstrap, content
 from edgebench.agent.bootstrap import UnsafeFolder, require_private
 from edgebench.agent.content import WrongContent
 from edgebench.agent.files import FileStore, _stamp
-from edgebench.errors import NoPermissionError, SessionError
+from edgebench.errors import NoPermissionError, SessionError, UnavailableError
+from edgebench.link.zipapp import agent_file, whole_agent
 from tests.attacks.other_user import NOBODY, require_root
 from tests.link.rig import make_rig
 
@@ -140,6 +141,32 @@ def test_an_agent_that_others_can_write_is_sent_again(tmp_path):
     assert bootstrap.digest_of(str(tmp_path / "agent.pyz")) == hashlib.sha256(EVIL).hexdigest()
     (tmp_path / "agent.pyz").chmod(0o666)
     assert bootstrap.digest_of(str(tmp_path / "agent.pyz")) == ""
+
+
+@pytest.mark.attack("the agent's file is damaged amid a run: the session fails, and the next has a whole one")
+def test_a_damaged_agent_is_made_again(tmp_path):
+    rig = make_rig(tmp_path)
+    device = rig.device()
+    agent, _ = agent_file(rig.cache)
+    whole = agent.read_bytes()
+    try:
+        agent.write_bytes(whole[:-1] + b"#")
+        with pytest.raises(SessionError) as caught, device.session(rig.artifact(), rig.settings()):
+            pass
+        assert caught.value.status == "lost_connection"
+        assert "file was damaged" in caught.value.stderr_tail
+        with device.session(rig.artifact(), rig.settings()) as session:
+            session.golden()
+        assert agent.read_bytes() == whole
+    finally:
+        device.close()
+
+
+def test_an_agent_that_cannot_be_made_again_is_an_error_with_its_reason(tmp_path):
+    with pytest.raises(UnavailableError, match="is damaged"):
+        whole_agent(tmp_path / f"{'0' * 64}.pyz")
+    (tmp_path / "agent.py").write_bytes(b"pass")
+    assert whole_agent(tmp_path / "agent.py") == b"pass"
 
 
 @pytest.mark.attack("this machine's EDGEBENCH_BOARD_DIR can be written by others: no session starts there")

@@ -369,6 +369,17 @@ def test_a_folder_that_cannot_be_written(rig, own_board, tmp_path):
     assert "Permission denied" in error.why
 
 
+@pytest.mark.attack(
+    "the board's cache folder can be written by other users: the board is refused with the fix"
+)
+def test_a_folder_that_other_users_can_write(rig, own_board):
+    own_board.placed.mkdir()
+    own_board.placed.chmod(0o777)
+    error = refused(rig, own_board, NoPermissionError, "not safe from other users")
+    assert str(own_board.placed) in error.why
+    assert "chmod go-w" in error.fix
+
+
 # --- targets ---
 
 

@@ -133,6 +133,29 @@ def test_what_the_device_reports_is_told_once_and_only_goes_forward():
     assert shares == sorted(shares) and shares[0] < shares[-1]
 
 
+@pytest.mark.attack(
+    "a process that a session started cannot be ended with it: the session's warnings name it, failed or not"
+)
+@pytest.mark.parametrize(("fate", "status"), [("ok", "ok"), ("crash", "crash")])
+def test_what_a_session_leaves_running_is_in_its_record(monkeypatch, fate, status):
+    ended = []
+
+    class Leaving(FakeDevice):
+        @contextmanager
+        def session(self, artifact, settings):
+            with super().session(artifact, settings) as session:
+                try:
+                    yield session
+                finally:
+                    ended.append(True)
+
+    facts = FakeSession.facts
+    told = "process 4711 goes on"
+    monkeypatch.setattr(FakeSession, "facts", lambda self: {**facts(self), "warnings": [told] * len(ended)})
+    record = measure_session(Leaving([fate]), made_job(), {}).record
+    assert (record.status, record.warnings) == (status, (told,))
+
+
 def test_passes_that_nothing_can_close_are_measured_like_any():
     class Listed(FakeSession):
         def measure(self, plan):
