@@ -429,7 +429,8 @@ class Session(Protocol):
 
         Keys: `cold` (ColdFigures as a dict), `warmup` {batches, steady}, `memory`
         {after_load_bytes, peak_bytes}, `runtime` (the runner's describe()), `clock` {start, end} with
-        {offset_ns, bound_ns} and {fit} (edgebench.stats.clock.ClockFit as a dict), `probes` (list of
+        {offset_ns, bound_ns}, {fit} (edgebench.stats.clock.ClockFit as a dict) and, where a test has moved
+        the device's clock, {test_clock} {offset_ns, drift_ppm}, `probes` (list of
         ProbeInfo as dicts), `probe_reasons` {meter: why there is none}, `monitor_reasons` {monitor: why
         there is none}, `windows_ns` {idle: [start, end] or None, steady: [start, end] or None},
         `stderr_tail`, `warnings` (what the runtime has to say to a reader), `own_time` (whether the stamps

@@ -6,7 +6,7 @@ shifts and drifts it: the clock then says `now + OFFSET_NS + DRIFT_PPM * 1e-6 * 
 
 import os
 import time
-from typing import Callable, Optional
+from typing import Callable, Optional, Tuple
 
 Clock = Callable[[], int]
 OnClock = Callable[[int], int]
@@ -31,13 +31,21 @@ def monotonic_clock() -> Clock:
 
 def injected() -> Optional[OnClock]:
     """From the system's clock to the one that a test asked for, in ns; None where none was asked for."""
+    asked = asked_for()
+    if asked is None:
+        return None
+    offset_ns, drift_ppm = asked
+    drift_ppb = round(drift_ppm * 1000)
+    return lambda now_ns: now_ns + offset_ns + now_ns * drift_ppb // 1000000000
+
+
+def asked_for() -> Optional[Tuple[int, float]]:
+    """Offset in ns and drift in ppm that a test asked for; None where none was asked for."""
     asked = os.environ.get(ENVIRONMENT)
     if not asked:
         return None
     offset_text, _, drift_text = asked.partition(",")
-    offset_ns = int(offset_text)
-    drift_ppb = round(float(drift_text or "0") * 1000)
-    return lambda now_ns: now_ns + offset_ns + now_ns * drift_ppb // 1000000000
+    return int(offset_text), float(drift_text or "0")
 
 
 def resolution_ns() -> float:

@@ -299,12 +299,22 @@ class Supervisor:
         self._send(dict(frame.message, event="probe", probe=name), frame.payload)
 
     def _probe_ended(self, name: str, probe: Child) -> None:
+        end = probe.ended()
+        assert end is not None
         for frame in probe.drain():
             self._probe_frame(name, frame)
         self._forget(probe)
         del self._probes[name]
         self._send(
-            {"event": "probe", "probe": name, "kind": "ended", "stderr_tail": probe.tail.text()[-2000:]}
+            {
+                "event": "probe",
+                "probe": name,
+                "kind": "ended",
+                "code": end.code,
+                "signal": end.signal,
+                "asked": self._probes_stopping is not None,
+                "stderr_tail": probe.tail.text()[-2000:],
+            }
         )
         if not self._probes:
             self._probes_deadline = None

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from . import memory
-from .clock import monotonic_clock
+from .clock import asked_for, monotonic_clock
 from .content import module_from, require_content
 from .descriptors import take_over_descriptors
 from .frames import FrameStream, Message
@@ -104,10 +104,12 @@ class Worker:
         self._sides = (spec["height"], spec["width"])
         self._tensors = request.get("tensors") or []
         self._loop = TimedLoop(model, spec, request["batch"], request["classes"], clock, self._tensors)
+        moved = asked_for()
         return {
-            "import_s": None if own_time else (imported - began) / 1e9,
+            "import_s": (imported - began) / 1e9 if imported > began and not own_time else None,
             "load_s": (loaded - loading) / 1e9 if loaded > loading else None,
             "own_time": own_time,
+            "test_clock": {"offset_ns": moved[0], "drift_ppm": moved[1]} if moved else None,
             "after_load_bytes": self._memory.current_bytes(),
             "runtime": model.describe(),
             "numpy": numpy.__version__,

@@ -49,6 +49,7 @@ def cautions(
     found += _shaped(steady)
     found += _thermal(steady)
     found += _observed(observed)
+    found += _lost_probes(ok)
     found += _missed(steady)
     found += _guessing(accuracy)
     if count := sum(record.status == "golden_mismatch" for record in records):
@@ -114,6 +115,20 @@ def _worst(interfered: Sequence[Observed]) -> Interference:
         involuntary_per_s=rate if put_off else 0.0,
         waiting_share=waited if put_off else 0.0,
     )
+
+
+def _lost_probes(records: Sequence[SessionRecord]) -> list[Caution]:
+    """Which meters and monitors announced themselves and then failed or ended, and in how many sessions."""
+    lost = Counter(
+        reason
+        for record in records
+        for reason in dict.fromkeys(
+            reason
+            for probe, reason in (record.probe_reasons | record.monitor_reasons).items()
+            if probe in {f"{info.get('kind')}:{info.get('address')}" for info in record.probes}
+        )
+    )
+    return [Caution(Flag.PROBE_LOST, count, len(records), what=what) for what, count in lost.items()]
 
 
 def _shaped(steady: SteadyPasses) -> list[Caution]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -25,9 +26,17 @@ def _latency(summary: TrialSummary, requirement: Requirement, certainty: Certain
     if not values:
         what = "steady pass" if requirement.quantity == "image_s" else "time of a stage called infer"
         return Figure(reason=f"no finished session holds a {what}")
+    if impossible := _impossible(values, requirement.quantity):
+        return impossible
     sure = replace(certainty, interval=max(certainty.interval, summary.interval_confidence))
     figure = _of_passes(values, requirement.statistic, sure)
     return replace(figure, note="; ".join(note for note in (figure.note, summary.reason) if note))
+
+
+def _impossible(values: Sequence[Sequence[float]], quantity: str) -> Figure | None:
+    """No figure where one of these cannot have been measured: nothing takes no time and no memory."""
+    least = min((value for session in values for value in session), default=math.inf)
+    return Figure(reason=f"a session says {quantity} {least:g}: it is above 0") if least <= 0 else None
 
 
 def _of_passes(values: Sequence[Sequence[float]], statistic: str, certainty: Certainty) -> Figure:
@@ -44,24 +53,26 @@ def _of_passes(values: Sequence[Sequence[float]], statistic: str, certainty: Cer
     return Figure(found.value, found.low, found.high)
 
 
-def _by_session(values: Sequence[float], statistic: str, what: str, certainty: Certainty) -> Figure:
+def _by_session(values: Sequence[float], requirement: Requirement, what: str, certainty: Certainty) -> Figure:
     if not values:
         return Figure(reason=f"no finished session says {what}")
     by_session = [[value] for value in values]
+    if impossible := _impossible(by_session, requirement.quantity):
+        return impossible
     return (
         largest(by_session, "sessions", certainty)
-        if statistic == "max"
+        if requirement.statistic == "max"
         else over_sessions(by_session, certainty)
     )
 
 
 def _load(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
-    return _by_session(summary.load_s_values, requirement.statistic, "how long loading took", certainty)
+    return _by_session(summary.load_s_values, requirement, "how long loading took", certainty)
 
 
 def _memory(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
     values = [float(value) for value in summary.memory_bytes_values]
-    return _by_session(values, requirement.statistic, "how much memory it took", certainty)
+    return _by_session(values, requirement, "how much memory it took", certainty)
 
 
 def _accuracy(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
@@ -86,6 +97,8 @@ def _deadline_misses(summary: TrialSummary, requirement: Requirement, certainty:
         timed = bool(summary.image_s_values)
         why = "the passes were not paced (--period)" if timed else "no finished session holds a paced pass"
         return Figure(reason=why)
+    if impossible := _impossible(summary.image_s_values, "image_s"):
+        return impossible  # the passes that were late or in time
     confidence = max(certainty.interval, summary.interval_confidence)
     bounds = share_over_sessions(paced.by_session, confidence)
     low, high = bounds or (None, None)

@@ -116,6 +116,8 @@ def _session(rail: _Rail, record: SessionRecord, rows: pd.DataFrame | None, imag
         return _OneSession(WindowPower(None, None, 0.0, 0, 0.0, reason), None, None, None, reason)
     t_ns, watts = _watts(rail, rows, scale)
     window = window_power(t_ns, watts, *steady, rate_hz=rail.rate_hz)
+    if window.reason and (why := record.probe_reasons.get(rail.meter)):
+        window = replace(window, reason=f"{window.reason} ({why})")
     idle = record.windows_ns.get("idle")
     idle_w = window_power(t_ns, watts, *idle, rate_hz=rail.rate_hz).mean_w if idle else None
     gross_j, net_j, reason = energy_per_image(window, images, idle_w)
@@ -143,6 +145,7 @@ def _figure(rail: _Rail, sessions: Sequence[_OneSession]) -> PowerFigure:
     peaks = _present([one.window.peak_w for one in sessions])
     energies = _present([one.energy_j for one in sessions])
     reasons = dict.fromkeys(one.reason for one in sessions if one.reason)
+    uncovered = [one.window.reason for one in sessions if one.window.mean_w is None]
     return PowerFigure(
         meter=rail.meter,
         channel=rail.channel,
@@ -159,6 +162,9 @@ def _figure(rail: _Rail, sessions: Sequence[_OneSession]) -> PowerFigure:
         window_s=min((one.window.window_s for one in sessions if one.window.window_s > 0), default=None),
         mean_w_sessions=tuple(means),
         energy_j_sessions=tuple(energies),
+        uncovered=f"{len(uncovered)} of {len(sessions)} sessions: {'; '.join(dict.fromkeys(uncovered))}"
+        if uncovered
+        else "",
     )
 
 

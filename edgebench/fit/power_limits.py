@@ -2,7 +2,9 @@
 
 A meter that covers less than the board (chip, module) sees part of what is drawn, and one of 100 Hz or
 less misses short peaks: what it sees can fail a limit and never pass it. A requirement that states its
-averaging time asks for less, and a slow meter can meet it; a narrow one still cannot.
+averaging time asks for less, and a slow meter can meet it; a narrow one still cannot. Nor can one whose
+samples do not cover the steady window of every session: what it missed may be what broke the limit, and the
+meter with it.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ def _judged(summary: TrialSummary, found: Sequence[tuple[PowerFigure, Figure]], 
 
 def _bounded(one: PowerFigure, figure: Figure, *objections: str, few: str = "") -> Figure:
     """The figure without its upper bound where something speaks against it; `few` is mended by sessions."""
-    lasting = [objection for objection in (_scope_objection(one), *objections) if objection]
+    every = (_scope_objection(one), _cover_objection(one), *objections)
+    lasting = [objection for objection in every if objection]
     said = [*lasting, few] if few else lasting
     high = None if said else figure.high
     reason = "; ".join([*said, *([figure.reason] if figure.reason else [])])
@@ -119,6 +122,10 @@ def _scope_objection(one: PowerFigure) -> str:
     return (
         f"{_name(one)} covers the {one.scope or 'unknown part'} only: it can fail this limit, never pass it"
     )
+
+
+def _cover_objection(one: PowerFigure) -> str:
+    return f"{_name(one)} did not see the whole steady window of {one.uncovered}" if one.uncovered else ""
 
 
 def _rate_objection(one: PowerFigure) -> str:

@@ -178,7 +178,7 @@ class _Part:
             interval_confidence=self.confidence,
             cautions=cautions(self.records, steady, observed, accuracy, doubts),
             timed=timed_with(scene),
-            mark=trial.mark,
+            mark=_mark(trial, ok),
             assumed=trial.assumed,
             scene_covered=scene.covered,
             failures=tuple(
@@ -230,6 +230,12 @@ def timed_with(scene: SceneRecord) -> str:
         f"{scene.name}, {scene.width} x {scene.height} pixels, "
         f"{many} of {across} x {scene.patch}{apart}{share}"
     )
+
+
+def _mark(trial: TrialRecord, ok: Sequence[SessionRecord]) -> str:
+    """What stands beside every figure of a trial; that its clock was moved for a test among it."""
+    moved = any("test_clock" in record.clock for record in ok)
+    return " ".join([*([trial.mark] if trial.mark else []), *(["on a test clock"] if moved else [])])
 
 
 def _status(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) -> tuple[TrialStatus, str]:

@@ -31,7 +31,9 @@ class AgentBackend(Backend):
                 another power mode than the target asks for.
             UsageError: the target asks for a power mode that the board does not have.
         """
-        device = AgentDevice(open_link(target), self.runner_files(), explain=self.explain)
+        device = AgentDevice(
+            open_link(target), self.runner_files(), explain=self.explain, own_clock=self.own_clock
+        )
         if target.power_mode is not None:
             try:
                 require_power_mode(device.describe(), target)

@@ -36,6 +36,7 @@ class AgentDevice:
         runner_files: what travels to the board; the first is the runner.
         timeouts: for each stage; from the environment when not given.
         explain: what the backend knows of a session's failure.
+        own_clock: whether its runner brings a time of its own.
         locks: whether the board is kept from other harnesses until `close`; only looking needs no lock.
 
     Raises:
@@ -53,8 +54,10 @@ class AgentDevice:
         *,
         locks: bool = True,
         explain: Explain = unexplained,
+        own_clock: bool = False,
     ) -> None:
         self._explain = explain
+        self._own_clock = own_clock
         self._link = link
         self._locks = locks
         self._runner_files = runner_files
@@ -109,7 +112,14 @@ class AgentDevice:
         except EdgeBenchError as error:
             raise lost_before(": ".join(part for part in (error.what, error.why) if part)) from error
         return AgentSession(
-            connection, self._placer, artifact, settings, self._runner_files, self._timeouts, self._explain
+            connection,
+            self._placer,
+            artifact,
+            settings,
+            self._runner_files,
+            self._timeouts,
+            self._explain,
+            self._own_clock,
         )
 
     def clean(self) -> Cleaned:

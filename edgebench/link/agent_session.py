@@ -45,6 +45,14 @@ from edgebench.link.replies import (
 )
 from edgebench.link.schedule import Schedule
 from edgebench.link.session_probes import SessionProbes
+from edgebench.link.stamp_checks import (
+    Span,
+    batch_ns,
+    require_batches,
+    require_fits,
+    require_idle,
+    require_warm_up,
+)
 from edgebench.link.timeouts import Timeouts
 from edgebench.models.artifact import Artifact
 from edgebench.stages import SENDING, SessionStage
@@ -89,6 +97,7 @@ class AgentSession:
         runner_files: the runner's file, and those that it takes in.
         timeouts: for each stage.
         explain: what the backend knows of a failure.
+        own_clock: whether the backend's runner brings a time of its own.
     """
 
     def __init__(
@@ -100,8 +109,10 @@ class AgentSession:
         runner_files: tuple[Path, ...],
         timeouts: Timeouts,
         explain: Explain = unexplained,
+        own_clock: bool = False,
     ) -> None:
         self._explain = explain
+        self._own_clock = own_clock
         self._connection = connection
         self._placer = placer
         self._artifact = artifact
@@ -120,6 +131,8 @@ class AgentSession:
         self._left_running: tuple[LeftRunning, ...] = ()
         self._running = False
         self._own_time = False
+        self._reached_ns = 0  # of the stamps so far
+        self._batch_ns: list[int] = []  # of the first pass
         self._predicting = 0  # images, while a worker predicts them
         self._predicted = 0  # of them, so far
 
@@ -182,8 +195,13 @@ class AgentSession:
         )
         with self._told("load"):
             loaded = checked(Loaded, frame.message)
+            if loaded.own_time and not self._own_clock:
+                raise ProtocolError("a time of its own, which this backend's runner does not have")
+            self._own_time = loaded.own_time
+            cold_s = (loaded.import_s or 0.0) + (loaded.load_s or 0.0)
+            require_fits("an import and a load", cold_s * 1e9, self._span())
         self._stages = loaded.stages
-        self._own_time = loaded.own_time
+        self._clock.injected = loaded.test_clock
         self._cold.update(import_s=loaded.import_s, load_s=loaded.load_s)
         self._memory["after_load_bytes"] = loaded.after_load_bytes
         self._runtime = {"numpy": loaded.numpy, **loaded.runtime}
@@ -224,9 +242,10 @@ class AgentSession:
         limit_s = self._timeouts.golden
         frame = self._call_with(golden.patches_sha256, "golden", "golden", limit_s, path=path)
         with self._told("golden"):
-            batch_ns = checked(Checked, frame.message).batch_ns
-        if batch_ns:
-            self._settings.patch_took(batch_ns / 1e9 / self._artifact.batch)
+            taken_ns = checked(Checked, frame.message).batch_ns
+            require_fits("a golden batch", taken_ns or 0, self._span())
+        if taken_ns:
+            self._settings.patch_took(taken_ns / 1e9 / self._artifact.batch)
         return self._scores(frame, "golden", len(golden.scores))
 
     def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
@@ -252,6 +271,8 @@ class AgentSession:
             with self._at_the_end():
                 self._probes.stop(self._connection, self._timeouts.probe)
                 self._clock.edge("end", self._timeouts.stop)
+        with self._told("measure"):
+            self._clock.require_agreement()  # which the end alone may have broken
 
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [n, classes] of every image, on the runtime that was timed."""
@@ -285,7 +306,7 @@ class AgentSession:
             "own_time": self._own_time,
             "warnings": [
                 *_warnings_in(self._runtime),
-                *self._clock.warnings(),
+                *self._clock.warnings(timed=not self._own_time),
                 *(process.words() for process in self._left_running[:MAX_WARNINGS]),
             ],
             "probes": probes,
@@ -302,6 +323,10 @@ class AgentSession:
         frame = self._call("idle", "measure", self._timeouts.measure + idle_s, idle_s=idle_s)
         with self._told("measure"):
             window = checked(Idle, frame.message)
+            if self._own_time and window.end_ns == window.start_ns:
+                return  # a duration of 0 is one that is not known
+            require_idle(window.start_ns, window.end_ns, 0.0 if self._own_time else idle_s, self._span())
+        self._reached_ns = window.end_ns
         self._windows["idle"] = (window.start_ns, window.end_ns)
 
     def _passes(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
@@ -387,12 +412,17 @@ class AgentSession:
             reply = checked(Passed, frame.message)
             if schedule is not None:
                 due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
-            stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self._stages))
+            batch = self._artifact.batch
+            batches = -(-plan.scene.patches // batch)
+            stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self._stages), batches)
+            require_batches("a pass", reply.start_ns, reply.end_ns, stamps, self._span())
             rest = frame.payload[reply.stamps_bytes :]
             scores = scores_in(rest, reply, plan.scene.patches, self._artifact.scores)
-        self._note_first_inference(reply)
+            self._note_first_inference(reply)
+        self._reached_ns = reply.end_ns
+        if phase == "first":
+            self._batch_ns = batch_ns(stamps)
         self._memory["peak_bytes"] = reply.peak_bytes
-        batch = self._artifact.batch
         stamped = (reply.start_ns, reply.end_ns, self._stages, stamps, scores, batch)
         return Pass(index, phase, *stamped, due_ns=due_ns, deadline_ns=deadline_ns)
 
@@ -401,6 +431,11 @@ class AgentSession:
         with self._told("measure"):
             reply = checked(Warmed, frame.message)
             stamps = stamps_in(frame.payload, len(self._stages))
+            taken_ns = self._batch_ns + batch_ns(stamps)
+            if len(stamps):
+                require_batches("a warm-up", reply.start_ns, reply.end_ns, stamps, self._span())
+            require_warm_up(reply.batches, reply.steady, taken_ns, plan.warmup_floor, plan.warmup_cap)
+        self._reached_ns = max(self._reached_ns, reply.end_ns)
         self._warmup = {"batches": reply.batches, "steady": reply.steady}
         if not len(stamps):
             return None, interrupt
@@ -431,12 +466,18 @@ class AgentSession:
         with self._told(stage):
             reply = checked(Scored, frame.message)
             scores = scores_in(frame.payload, reply, patches, self._artifact.scores)
-        self._note_first_inference(reply)
+            self._note_first_inference(reply)
         return scores
 
     def _note_first_inference(self, reply: Scored) -> None:
-        if reply.first_inference_ns is not None:
-            self._cold["first_inference_s"] = reply.first_inference_ns / 1e9
+        if reply.first_inference_ns is None or self._cold["first_inference_s"] is not None:
+            return
+        require_fits("a first inference", reply.first_inference_ns, self._span())
+        self._cold["first_inference_s"] = reply.first_inference_ns / 1e9
+
+    def _span(self) -> Span:
+        """When what has just been answered can have been done, on the clock of its stamps."""
+        return Span(self._reached_ns) if self._own_time else self._clock.span
 
     # --- talking to the worker ---
 
@@ -453,6 +494,7 @@ class AgentSession:
         return frame
 
     def _send(self, operation: str, timeout_s: float, fields: Message) -> int:
+        self._clock.asked()
         return self._connection.send({"to": "worker", "op": operation, "limit_s": timeout_s, **fields})
 
     def _wait(self, request: int, stage: str, timeout_s: float, grace_s: float = AGENT_GRACE_S) -> Frame:

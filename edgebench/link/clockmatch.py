@@ -6,10 +6,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from edgebench.agent.clock import ENVIRONMENT
+from edgebench.agent.frames import ProtocolError
 from edgebench.contract import ClockMatch, Json
 from edgebench.link.connection import Connection
-from edgebench.link.replies import Clock, checked
-from edgebench.stats.clock import MAX_DRIFT, RoundTrip, fit_clocks
+from edgebench.link.replies import Clock, InjectedClock, checked
+from edgebench.link.stamp_checks import Span
+from edgebench.stats.clock import MAX_DRIFT, ClockFit, RoundTrip, fit_clocks
+from edgebench.stats.clock_rate import MAX_SLEW, ClockRate, Disagreement, strayed
 
 ROUND_TRIPS = 8
 """At an edge."""
@@ -22,15 +26,30 @@ STALL_S = 5.0
 
 
 class SessionClock:
-    """All round trips of one session, and what they say of the device's clock."""
+    """All round trips of one session, and what they say of the device's clock.
+
+    A request to the worker and its reply are a round trip too, by what the agent's clock said when it passed
+    the reply on; its work lies within. ProtocolError, from whatever takes in a trip, where the two clocks
+    cannot both be right (see edgebench.stats.clock_rate).
+
+    Attributes:
+        injected: by how much a test has the device's clock moved.
+        span: the latest reading of the device's clock before the worker was asked, and that of its reply.
+    """
 
     def __init__(self, connection: Connection) -> None:
+        self.injected: InjectedClock | None = None
+        self.span = Span(0)
+        self._rate = ClockRate()
+        self._disagreement: Disagreement | None = None
+        self._asked = (time.monotonic_ns(), 0)  # host and device
+        self._latest_ns = 0
         self._connection = connection
         connection.forget_stalls()
         self._trips: list[RoundTrip] = []
         self._edges: dict[str, ClockMatch] = {}
         self._stall_ns = 0
-        self._fitted: tuple[int, dict[str, int | float | None]] | None = None
+        self._fitted: tuple[int, ClockFit | None] | None = None
 
     def edge(self, name: str, timeout_s: float) -> None:
         """Round trips at the `start` or `end` of the session."""
@@ -44,27 +63,60 @@ class SessionClock:
         """What the device's clock says now: by the latest round trips and the drift since the first."""
         return device_at(time.monotonic_ns(), self._trips[:ROUND_TRIPS], self._trips[-BETWEEN_TRIPS:])
 
+    def asked(self) -> None:
+        """The worker is about to be asked for something, which `note_reply` ends."""
+        self._asked = (time.monotonic_ns(), self._latest_ns)
+
     def note_reply(self, sent_ns: int) -> None:
         """What the device sent at `sent_ns` of its clock has just arrived."""
         self._stall_ns = max(self._stall_ns, self.device_ns() - sent_ns)
+        asked_ns, before_ns = self._asked
+        self._judge(RoundTrip(asked_ns, sent_ns, time.monotonic_ns()))
+        self.span = Span(before_ns, sent_ns)
 
-    def warnings(self) -> list[str]:
-        """That the session outlived a cut of its connection, where it did."""
+    def require_agreement(self) -> None:
+        """ProtocolError where the clocks have disagreed, if only after the last pass."""
+        if self._disagreement is not None:
+            raise ProtocolError(str(self._disagreement))
+
+    def warnings(self, timed: bool = True) -> list[str]:
+        """That the session outlived a cut of its connection, and that its clock is none to measure with.
+
+        `timed` is whether the stamps are of that clock.
+        """
+        said = []
         stall_s = max(self._stall_ns / 1e9, self._connection.longest_stall_s)
-        if stall_s < STALL_S:
-            return []
-        return [
-            f"the connection to the device stood still for {stall_s:.0f} s and came back: the "
-            "session went on, and its times, which are the device's, have nothing of it"
-        ]
+        if stall_s >= STALL_S:
+            said.append(
+                f"the connection to the device stood still for {stall_s:.0f} s and came back: "
+                "the session went on, and its times, which are the device's, have nothing of it"
+            )
+        if self.injected is not None:
+            said.append(
+                f"the device's clock was moved for a test ({ENVIRONMENT}), by "
+                f"{self.injected.offset_ns / 1e9:g} s and {self.injected.drift_ppm:g} ppm: "
+                "no figure was measured here"
+            )
+        if timed and (fit := self._fit()) is not None and (share := strayed(fit)) > MAX_SLEW:
+            said.append(
+                f"the device's clock and this machine's differ by {share:.2%} of the time: one of the two is "
+                "being set, and the times may be wrong by as much"
+            )
+        return said
 
     def facts(self) -> dict[str, Json]:
-        """`start` and `end` where they were reached, and `fit`, the line through all trips."""
+        """`start` and `end` where they were reached, `fit`, the line through all trips, and `test_clock`."""
+        known: dict[str, Json] = {name: asdict(edge) for name, edge in self._edges.items()}
+        if self.injected is not None:
+            known["test_clock"] = self.injected.model_dump()
+        if (fit := self._fit()) is not None:
+            known["fit"] = asdict(fit)
+        return known
+
+    def _fit(self) -> ClockFit | None:
         if self._fitted is None or self._fitted[0] != len(self._trips):
-            fit = fit_clocks(self._trips)
-            self._fitted = (len(self._trips), {} if fit is None else asdict(fit))
-        edges = {name: asdict(edge) for name, edge in self._edges.items()}
-        return {**edges, "fit": dict(self._fitted[1])} if self._fitted[1] else edges
+            self._fitted = (len(self._trips), fit_clocks(self._trips))
+        return self._fitted[1]
 
     def _ask(self, round_trips: int, timeout_s: float) -> list[RoundTrip]:
         made = []
@@ -74,8 +126,16 @@ class SessionClock:
             received = time.monotonic_ns()
             made.append(RoundTrip(sent, checked(Clock, frame.message).now_ns, received))
             self._stall_ns = max(self._stall_ns, received - sent)
+            self._judge(made[-1])
         self._trips += made
         return made
+
+    def _judge(self, trip: RoundTrip) -> None:
+        if trip.device_ns < self._latest_ns:
+            raise ProtocolError(f"its clock fell from {self._latest_ns} to {trip.device_ns} ns")
+        self._latest_ns = trip.device_ns
+        self._disagreement = self._disagreement or self._rate.take_in(trip)
+        self.require_agreement()
 
 
 def match(trips: Sequence[RoundTrip]) -> ClockMatch:

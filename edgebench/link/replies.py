@@ -12,6 +12,8 @@ from edgebench.agent.frames import Frame, Message, ProtocolError
 from edgebench.contract import Channel, ProbeChunk, ProbeInfo
 
 Count = Annotated[int, Field(ge=0, lt=1 << 62)]
+AboveZero = Annotated[int, Field(gt=0, lt=1 << 62)]
+Seconds = Annotated[FiniteFloat, Field(gt=0)]
 
 
 class Reply(BaseModel):
@@ -46,23 +48,31 @@ class Relayed(Reply):
     now_ns: Count
 
 
+class InjectedClock(Reply):
+    """By how much a test has the device's clock moved (see edgebench.agent.clock)."""
+
+    offset_ns: int = Field(gt=-(1 << 62), lt=1 << 62)
+    drift_ppm: FiniteFloat
+
+
 class Loaded(Reply):
     """The runner is imported and the artifact loaded."""
 
-    import_s: float | None
-    load_s: float | None
+    import_s: Seconds | None
+    load_s: Seconds | None
     own_time: bool = False  # the runner's, which is not the device's clock
-    after_load_bytes: Count | None
+    after_load_bytes: AboveZero | None
     runtime: dict[str, Any]
     numpy: str
     stages: tuple[str, ...] = Field(min_length=3, max_length=16)
+    test_clock: InjectedClock | None = None  # where its clock was moved on purpose
 
 
 class Scored(Reply):
     """Scores [patches, classes] follow as float32."""
 
     shape: tuple[Count, Count]
-    first_inference_ns: Count | None = None
+    first_inference_ns: AboveZero | None = None
 
 
 class Checked(Scored):
@@ -77,7 +87,7 @@ class Passed(Scored):
     start_ns: Count
     end_ns: Count
     stamps_bytes: Count
-    peak_bytes: Count | None
+    peak_bytes: AboveZero | None
     due_ns: Count | None = None  # of a paced pass
 
 
@@ -159,6 +169,9 @@ class ProbeReport(Reply):
     n: Count = 0
     channels: tuple[_Name, ...] = Field(default=(), max_length=256)
     stderr_tail: str = ""
+    code: int | None = None  # of a process that ended
+    signal: str | None = None
+    asked: bool = False  # whether it ended because it was asked to
 
     def probe_info(self) -> ProbeInfo:
         """The probe as the record has it, under the name that it was asked for by."""
@@ -198,10 +211,15 @@ def checked(kind: type[AnyReply], message: Message) -> AnyReply:
         raise ProtocolError(f"an answer that is no {kind.__name__}: {where}: {first['msg']}") from None
 
 
-def stamps_in(data: bytes, stages: int) -> NDArray[np.int64]:
-    """Stamps int64 [batches, stages, 2]; ProtocolError when the bytes do not divide so."""
+def stamps_in(data: bytes, stages: int, batches: int | None = None) -> NDArray[np.int64]:
+    """Stamps int64 [batches, stages, 2], of however many batches there are where that is not known.
+
+    ProtocolError when the bytes do not divide so.
+    """
     if len(data) % (16 * stages):
         raise ProtocolError(f"{len(data)} bytes are no stamps of {stages} stages")
+    if batches is not None and len(data) != 16 * stages * batches:
+        raise ProtocolError(f"stamps of {len(data) // (16 * stages)} batches, {batches} were due")
     return np.frombuffer(data, "<i8").astype(np.int64).reshape(-1, stages, 2)
 
 

@@ -24,7 +24,7 @@ CHUNK_BYTES = 1000
 
 
 class SessionProbes:
-    """What the probes of one session say; one that cannot be opened leaves its reason, not a failure.
+    """What the probes of one session say; one that is not opened, or ends, leaves its reason, not a failure.
 
     Args:
         meters: each `kind:address`.
@@ -86,9 +86,11 @@ class SessionProbes:
         elif report.kind in {"missing", "failed"}:
             fix = f" ({report.fix})" if report.fix else ""
             self._reasons[meter] = f"{meter.partition(':')[0]}: {report.reason}{fix}"
-        elif meter not in self._infos and meter not in self._reasons:
+        elif meter not in self._reasons and not (report.asked and meter in self._infos):
             last = report.stderr_tail.strip().splitlines()
-            self._reasons[meter] = f"{meter}: its process ended: {last[-1] if last else 'without a word'}"
+            how = last[-1] if last else report.signal or f"exit code {report.code}"
+            when = " amid the session" if meter in self._infos else ""
+            self._reasons[meter] = f"{meter}: its process ended{when}: {how}"
 
     def drain(self) -> Iterator[ProbeChunk]:
         """The chunks that nobody has taken yet."""
@@ -98,7 +100,7 @@ class SessionProbes:
             yield chunk
 
     def facts(self) -> tuple[list[dict[str, Json]], dict[str, str], dict[str, str]]:
-        """The open probes, by meter why another gave nothing, and the same by monitor."""
+        """The probes that were opened, by meter why it gave nothing or no more, and the same by monitor."""
         meters = {name: why for name, why in self._reasons.items() if name not in self._monitors}
         monitors = {name: why for name, why in self._reasons.items() if name in self._monitors}
         return [asdict(info) for info in self._infos.values()], meters, monitors

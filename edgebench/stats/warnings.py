@@ -44,11 +44,16 @@ class Flag(Enum):
     MULTIMODAL = (
         "the medians of the {of} sessions fall into groups, {what}: the interval covers less than it claims"
     )
+    PROBE_LOST = "{what} (in {share} sessions): what it samples is missing from then on"
     BOARD_UNCONFIRMED = "not confirmed: {what}"
     SAID = "{what} (in {share} sessions)"  # by the device or its runtime
 
 
-_TEXTS = (Flag.BOARD_UNCONFIRMED, Flag.SAID)  # sentences of their own, not one with other figures
+_TEXTS = (
+    Flag.PROBE_LOST,
+    Flag.BOARD_UNCONFIRMED,
+    Flag.SAID,
+)  # sentences of their own, not one with other figures
 
 
 @dataclass(frozen=True)

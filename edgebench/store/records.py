@@ -235,10 +235,10 @@ class SessionRecord(_Record):
     memory: dict[str, int | None] = {}  # after_load_bytes, peak_bytes
     runtime: dict[str, Any] = {}
     device: dict[str, Any] = {}
-    clock: dict[str, dict[str, int | float | None]] = {}  # start, end -> offset_ns, bound_ns; fit -> ClockFit
+    clock: dict[str, dict[str, int | float | None]] = {}  # start, end, fit (ClockFit), test_clock
     probes: tuple[dict[str, Any], ...] = ()
-    probe_reasons: dict[str, str] = {}  # meter -> why it gave nothing; "" -> why no meter at all
-    monitor_reasons: dict[str, str] = {}  # monitor, such as telemetry -> why it gave nothing
+    probe_reasons: dict[str, str] = {}  # meter -> why it gave nothing (more); "" -> why none at all
+    monitor_reasons: dict[str, str] = {}  # monitor, such as telemetry -> why it gave nothing (more)
     windows_ns: dict[str, tuple[Ns, Ns] | None] = {}  # idle, steady
     predicted: dict[str, int] = {}  # how many predictions of `scene` and `images` lie beside it
     tables: dict[str, str] = {}  # table -> SHA-256 of its Parquet file; the store fills it in

@@ -9,8 +9,9 @@ from edgebench.fit.judgement import judge_folder
 from edgebench.fit.profile import load_profile
 from edgebench.fit.summary import summarise, trial_json
 from edgebench.fit.types import TrialSummary
+from edgebench.report.words import labels
 from edgebench.store.records import SceneRecord
-from tests.made import CLASSES, NINE, QUARTER, made_experiment
+from tests.made import CLASSES, NINE, QUARTER, key_of, made_experiment
 
 FP32, FP16, INT8 = QUARTER
 
@@ -266,3 +267,14 @@ def test_a_trial_may_have_images_of_its_own_or_none(tmp_path):
     images = json.loads((path / "experiment.json").read_text())["images"]
     found = with_trial(path, images={**images, "class_names": ["cat", "dog"]}, images_reason="")
     assert found.accuracy is None and "cat, dog" in found.accuracy_reason
+
+
+def test_a_clock_that_was_moved_for_a_test_marks_every_figure(tmp_path):
+    folder = made_experiment(tmp_path, variants=NINE[:2], sessions=1)
+    [path] = folder.glob(f"trials/{key_of(NINE[1])}/sessions/*/session.json")
+    record = json.loads(path.read_text())
+    record["clock"]["test_clock"] = {"offset_ns": 5, "drift_ppm": 0.5}
+    path.write_text(json.dumps(record))
+    summaries = summarise(edgebench.load(folder))
+    assert [one.mark for one in summaries] == ["", "on a test clock"]
+    assert [name.endswith("on a test clock") for name in labels(summaries).values()] == [False, True]

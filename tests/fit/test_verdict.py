@@ -68,6 +68,16 @@ def test_a_missing_figure_is_unknown_with_the_reason():
     assert "called infer" in verdict(summary(infer_s_values=()), quantity="infer_s", limit=1.0).reason
 
 
+@pytest.mark.parametrize("quantity", ["image_s", "infer_s", "load_s", "memory_bytes"])
+@pytest.mark.parametrize("wrong", [0.0, -1.0])
+def test_what_nothing_takes_passes_no_limit(quantity, wrong):
+    values = (1.0, wrong, 1.0)
+    trial = summary((values,) * 3, load_s_values=values, memory_bytes_values=values)
+    found = verdict(trial, quantity=quantity, limit=5, unit={"memory_bytes": "MB"}.get(quantity, "s"))
+    assert (found.verdict, found.value) == ("unknown", None)
+    assert found.reason == f"a session says {quantity} {wrong:g}: it is above 0"
+
+
 def test_units_are_converted():
     found = verdict(summary(), unit="ms", limit=1500)
     assert (found.verdict, found.unit) == ("pass", "ms")

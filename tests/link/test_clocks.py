@@ -3,6 +3,7 @@
 import time
 from dataclasses import asdict, replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -71,9 +72,15 @@ def test_a_drift_within_the_round_trips_own_uncertainty_is_none():
 def test_a_reply_that_a_cut_link_held_up_is_a_stall(device, monkeypatch):
     session = SessionClock(device._connection)
     session.edge("start", 30.0)
+    session.asked()
     session.note_reply(session.device_ns())
     assert session.warnings() == []
-    session.note_reply(session.device_ns() - 42_000_000_000)
+    session.asked()
+    sent_ns = session.device_ns()
+    later = SimpleNamespace(monotonic_ns=lambda: time.monotonic_ns() + 42_000_000_000)
+    with monkeypatch.context() as patched:
+        patched.setattr(clockmatch, "time", later)
+        session.note_reply(sent_ns)
     [warning] = session.warnings()
     assert "stood still for 42 s" in warning
     session = SessionClock(device._connection)
@@ -143,6 +150,9 @@ def test_a_moved_clock_is_found_and_all_stamps_are_on_it(rig, drifting, old):
         assert abs(facts["clock"][edge]["offset_ns"] - true) <= slack
     assert fit.drift_ppm is not None and fit.drift_bound_ppm is not None
     assert abs(fit.drift_ppm - DRIFT_PPM) <= fit.drift_bound_ppm
+
+    assert facts["clock"]["test_clock"] == {"offset_ns": OFFSET_NS, "drift_ppm": DRIFT_PPM}
+    assert any("no figure was measured here" in warning for warning in facts["warnings"])
 
     start_ns, end_ns = moved(before_ns), moved(after_ns)
     for one in passes:

@@ -21,6 +21,7 @@ from edgebench.store.records import ExperimentRecord, SessionRecord
 from edgebench.store.schemas import NAMES, schema
 from tests.made import NINE, QUARTER, key_of, made_experiment
 
+ADDED = {"uncovered"}  # to the figures of the first results, which still fit without it
 DOCUMENTS = ("experiment", "session", "trial", "result")
 
 
@@ -93,7 +94,7 @@ def test_figures_and_schemas_have_the_same_fields(definition, type_):
     for name in ("trial", "result"):
         described = schema(name)["$defs"][definition]
         assert set(described["properties"]) == {field.name for field in fields(type_)}
-        assert set(described["required"]) == set(described["properties"])
+        assert set(described["required"]) == set(described["properties"]) - ADDED
 
 
 def test_summaries_and_verdicts_have_the_same_fields():

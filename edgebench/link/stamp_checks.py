@@ -1,0 +1,112 @@
+"""What a device says of its times, held against itself and against when it was asked and had answered.
+
+All of it holds by construction for a worker that stamps with its monotonic clock, so that no healthy session
+fails here; a device that breaks it has stamped something else, and none of its figures can be believed. The
+agent reads the same clock as its worker, before a request and as it passes the reply on: the work lies
+between. How those readings fit the host's clock is `edgebench.stats.clock_rate`'s to say.
+
+Raises ProtocolError, here everywhere, with what was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench.agent.frames import ProtocolError
+from edgebench.agent.steady import steady_after
+from edgebench.stats.clock import MAX_DRIFT
+
+ROUNDING_NS = 1_000
+"""A Python 3.6 has its clock as a float, off by less after years; agent and worker may be of two Pythons."""
+
+LAST_NS = 1 << 62
+
+TIMED = 3
+"""Stages that the worker stamps one after the other: patchify, preprocess, infer."""
+
+
+class Span(NamedTuple):
+    """From when to when a request can have been worked on, on the clock of its stamps."""
+
+    from_ns: int
+    to_ns: int = LAST_NS
+
+
+def require_within(what: str, start_ns: int, end_ns: int, span: Span) -> None:
+    """It ends after it begins, and lies where it was asked for."""
+    if end_ns <= start_ns:
+        raise ProtocolError(f"{what} that began at {start_ns} ns and ended at {end_ns} ns of its clock")
+    if start_ns < span.from_ns - ROUNDING_NS or end_ns > span.to_ns + ROUNDING_NS:
+        raise ProtocolError(
+            f"{what} from {start_ns} to {end_ns} ns of its clock, where it was asked for after "
+            f"{span.from_ns} and was over before {span.to_ns}"
+        )
+
+
+def require_fits(what: str, taken_ns: float, span: Span) -> None:
+    """What has no stamps of its own took no longer than the request that it was part of."""
+    whole_ns = span.to_ns - span.from_ns
+    if taken_ns > whole_ns + ROUNDING_NS:
+        raise ProtocolError(f"{what} of {taken_ns / 1e9:.6g} s in a request of {whole_ns / 1e9:.6g} s")
+
+
+def require_idle(start_ns: int, end_ns: int, idle_s: float, span: Span) -> None:
+    """An idle window as long as it was asked for."""
+    require_within("an idle window", start_ns, end_ns, span)
+    if end_ns - start_ns < idle_s * 1e9 * (1 - MAX_DRIFT):
+        raise ProtocolError(f"an idle window of {(end_ns - start_ns) / 1e9:.6g} s, {idle_s:g} s were due")
+
+
+def require_batches(what: str, start_ns: int, end_ns: int, stamps: NDArray[np.int64], span: Span) -> None:
+    """Stamps int64 [n, stages, 2] of n batches, at least one, within their run, and the run within its span.
+
+    A runner with a queue has several batches in hand, so that they overlap; the worker fills one after the
+    other all the same. A stage may take no time where the clock is coarse, a batch and all inference may not.
+    """
+    require_within(what, start_ns, end_ns, span)
+    if not len(stamps):
+        raise ProtocolError(f"{what} without a batch")
+    starts, ends = stamps[:, :, 0], stamps[:, :, 1]
+    began, filled, done = starts[:, 0], starts[:, TIMED - 1], ends[:, TIMED - 1]
+    for wrong, words in (
+        ((ends < starts).any(axis=1), "has a stage that ends before it begins"),
+        ((starts[:, 1:TIMED] < ends[:, : TIMED - 1]).any(axis=1), "has a stage that begins within another"),
+        (done <= began, "takes no time"),
+        ((starts.min(axis=1) < began) | (ends.max(axis=1) > done), "has a stage outside itself"),
+        ((began < start_ns) | (done > end_ns), "lies outside of it"),
+        (np.append(False, began[1:] < filled[:-1]), "was filled while the one before it was"),
+    ):
+        if wrong.any():
+            raise ProtocolError(f"{what} of which batch {int(wrong.argmax())} {words}")
+    if not (done > filled).any():
+        raise ProtocolError(f"{what} without any time of inference")
+
+
+def batch_ns(stamps: NDArray[np.int64]) -> list[int]:
+    """What each batch took, from patchify to the end of infer."""
+    return [int(taken) for taken in stamps[:, TIMED - 1, 1] - stamps[:, 0, 0]]
+
+
+def require_warm_up(batches: int, steady: bool, taken_ns: Sequence[int], floor: int, cap: int) -> None:
+    """The warm-up is what its stamps, and those of the first pass, come to by the rule that ends it.
+
+    Args:
+        batches: after how many batches it was over, as the device says.
+        steady: whether the session was steady then.
+        taken_ns: what each batch took, from the session's first on.
+        floor: the least that the rule asks for.
+        cap: the most.
+    """
+    least = steady_after(taken_ns, floor, cap)
+    counted = min(len(taken_ns), cap) if least is None else least
+    if (batches, steady) != (counted, least is not None):
+        raise ProtocolError(
+            f"a warm-up of {batches} batches, {'steady' if steady else 'not steady'}, where its stamps are "
+            f"of {len(taken_ns)} batches, {'not steady' if least is None else f'steady after {least}'}"
+        )
+    if least is None and len(taken_ns) < cap:
+        raise ProtocolError(f"a warm-up that ended after {len(taken_ns)} batches, {cap} were due")

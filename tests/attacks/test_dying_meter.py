@@ -1,0 +1,162 @@
+"""Meters and monitors that die, before the window that they were to see or amid it."""
+
+import dataclasses
+import io
+import json
+
+import pandas as pd
+import psutil
+import pytest
+
+from edgebench.agent.frames import Frame
+from edgebench.fit.judgement import judge_folder
+from edgebench.fit.power import power_figures
+from edgebench.fit.profile import Profile
+from edgebench.fit.verdict import judge
+from edgebench.link.session_probes import SessionProbes
+from edgebench.report.export import export
+from edgebench.report.terminal import make_console, print_result
+from tests.fit.summaries import summary
+from tests.fit.test_power_figures import S, _probe, _record, _samples, _steps
+from tests.link.rig import make_rig
+from tests.made import METER, made_experiment
+
+DIED = "ina: OSError: the bus is gone"
+WATTS = {"statistic": "max", "unit": "W"}
+LIMITS = (
+    {"quantity": "power_peak_w", "limit": 5.0, **WATTS},
+    {"quantity": "power_peak_w", "limit": 5.0, "averaging_s": 1.0, **WATTS},
+    {"quantity": "power_mean_w", "limit": 5.0, "unit": "W"},
+    {"quantity": "energy_j", "limit": 50.0, "unit": "J"},
+)
+
+
+def figures(lasts_s, watts=_steps):
+    """Of a board's meter of 1 kHz whose samples end that late in each session; the windows end after 12 s."""
+    sessions = [_samples(watts, n=n, rate_hz=1000.0) for n in range(len(lasts_s))]
+    kept = [rows[rows["t_ns"] < last_s * S] for rows, last_s in zip(sessions, lasts_s, strict=True)]
+    records = [
+        _record(n, [_probe(rate_hz=1000.0)], probe_reasons={} if last_s >= 12 else {"ina:0": DIED})
+        for n, last_s in enumerate(lasts_s)
+    ]
+    return power_figures(records, pd.concat(kept), dict.fromkeys(range(len(lasts_s)), 5.0))
+
+
+def verdicts(power, limits=LIMITS):
+    made = [{"name": "made", "requirements": [{"name": "power", **limit}]} for limit in limits]
+    return [verdict for one in made for verdict in judge(summary(power=power), Profile.from_record(one))]
+
+
+def test_a_meter_that_lasts_passes():
+    assert [one.verdict for one in verdicts(figures([13, 13, 13]))] == ["pass"] * 4
+
+
+@pytest.mark.parametrize(
+    ("lasts_s", "seen"),
+    [
+        pytest.param(
+            [1.5, 1.5, 1.5],
+            "0 samples lie in the window",
+            marks=pytest.mark.attack(
+                "a meter that dies before every window: no verdict on power, with the meter's last words"
+            ),
+        ),
+    ],
+)
+def test_without_a_sample_in_a_window_nothing_is_known(lasts_s, seen):
+    for verdict in verdicts(figures(lasts_s)):
+        assert (verdict.verdict, verdict.value) == ("unknown", None)
+        assert seen in verdict.reason and DIED in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("lasts_s", "seen"),
+    [
+        pytest.param(
+            [13, 1.5, 13, 13],
+            "1 of 4 sessions: 0 samples lie in the window",
+            marks=pytest.mark.attack("a meter that dies before one session's window: it passes no limit"),
+        ),
+        pytest.param(
+            [13, 6, 13, 13],
+            "1 of 4 sessions: the samples stop 6 s short of the window's edge",
+            marks=pytest.mark.attack("a meter that dies amid one session's window: it passes no limit"),
+        ),
+    ],
+)
+def test_a_meter_that_missed_a_part_passes_nothing_and_still_fails(lasts_s, seen):
+    power = figures(lasts_s)
+    for verdict in verdicts(power):
+        assert verdict.verdict == "inconclusive"
+        assert seen in verdict.reason and DIED in verdict.reason
+    low = [{**limit, "limit": 2.0} for limit in LIMITS]
+    assert {one.verdict for one in verdicts(power, low)} == {"fail"}
+
+
+@pytest.fixture(scope="module")
+def dying(tmp_path_factory):
+    """A result of which one session's meter and another's telemetry died, as their records say."""
+    folder = made_experiment(tmp_path_factory.mktemp("made"), power=True, variants=["mobilenet_v1-0.25-int8"])
+    reasons = {0: ("probe_reasons", METER), 1: ("monitor_reasons", "telemetry:1")}
+    for n, (where, probe) in reasons.items():
+        [path] = folder.glob(f"trials/*/sessions/{n:03}/session.json")
+        record = json.loads(path.read_text())
+        record[where] = {probe: f"{probe}: its process ended amid the session: SIGKILL"}
+        record["probes"] += [record["probes"][0] | {"kind": "telemetry", "address": "1", "channels": []}]
+        path.write_text(json.dumps(record))
+    return judge_folder(folder)
+
+
+@pytest.mark.attack("a meter or telemetry that dies amid a session: terminal and report say so")
+@pytest.mark.parametrize("probe", [METER, "telemetry:1"])
+def test_its_end_stands_in_terminal_and_report(dying, tmp_path, probe, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    words = f"{probe}: its process ended amid the session: SIGKILL (in 1 of 3 sessions)"
+    assert any(words in warning for warning in dying.summaries[0].warnings)
+    assert words in export(dying, tmp_path / "report.html").read_text()
+    assert "amid the session: SIGKILL" in export(dying, tmp_path / "report.md").read_text()
+    printed = io.StringIO()
+    print_result(make_console(printed), dying.summaries, [])
+    assert words in " ".join(printed.getvalue().split())
+
+
+@pytest.mark.attack("a probe that is killed amid a session: its reason is kept, and the session goes on")
+def test_a_probe_that_is_killed_leaves_its_reason(tmp_path):
+    rig = make_rig(tmp_path)
+    device = rig.device()
+    try:
+        settings = dataclasses.replace(rig.settings(delay_us=5_000), monitors=("telemetry:10",))
+        with device.session(rig.artifact(), settings) as session:
+            passes = session.measure(rig.plan(passes=2, warmup_cap=0))
+            next(passes)
+            agent = psutil.Process(device._connection._process.pid)
+            [probe] = [one for one in agent.children() if "probe" in one.cmdline()]
+            probe.kill()
+            psutil.wait_procs([probe], timeout=20)
+            assert len(list(passes)) == 2
+            facts = session.facts()
+    finally:
+        device.close()
+    reason = "telemetry:10: its process ended amid the session: SIGKILL"
+    assert facts["monitor_reasons"] == {"telemetry:10": reason}
+
+
+IN = {"name": "in", "quantity": "power", "unit": "W"}
+INFO = {"rate_hz": 1.0, "resolution": "", "scope": "board", "channels": [IN]}
+AMID = "ina:0: its process ended amid the session"
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"asked": True, "code": 0}, None),
+        ({"code": 0}, f"{AMID}: exit code 0"),
+        ({"signal": "SIGSEGV"}, f"{AMID}: SIGSEGV"),
+        ({"code": 1, "stderr_tail": "Traceback\nOSError: gone\n"}, f"{AMID}: OSError: gone"),
+    ],
+)
+def test_the_words_of_each_end(fields, reason):
+    probes = SessionProbes(("ina:0",))
+    for message in ({"kind": "info", "info": INFO}, {"kind": "ended", **fields}):
+        probes.hear(Frame({"event": "probe", "probe": "ina:0", **message}, b""))
+    assert probes.facts()[1] == ({} if reason is None else {"ina:0": reason})

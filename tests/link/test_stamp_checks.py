@@ -1,0 +1,94 @@
+"""Whatever the worker's own loop stamps is believed; the attacks on it are in tests/attacks."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgebench.agent.frames import ProtocolError
+from edgebench.agent.steady import steady_after
+from edgebench.agent.timed import TimedLoop
+from edgebench.link.stamp_checks import (
+    ROUNDING_NS,
+    Span,
+    batch_ns,
+    require_batches,
+    require_fits,
+    require_idle,
+    require_warm_up,
+    require_within,
+)
+from tests.agent.test_timed import CLASSES, SPEC, Queue, Ticks, made, patches
+
+SPAN = Span(0, 10_000)
+
+
+def stamps_of(timed, stages):
+    return np.array(timed.stamps).reshape(-1, stages, 2)
+
+
+def test_a_loop_and_a_queue_of_the_worker_are_believed():
+    _, loop = made(2)
+    timed = loop.run(patches(7))
+    require_batches("a pass", timed.start_ns, timed.end_ns, stamps_of(timed, 3), Span(0))
+    clock = Ticks()
+    timed = TimedLoop(Queue(2, clock, slots=3), SPEC, 2, CLASSES, clock).run(patches(11))
+    require_batches("a pass", timed.start_ns, timed.end_ns, stamps_of(timed, 4), Span(0))
+
+
+def test_a_stage_may_take_no_time_where_the_clock_is_coarse():
+    stamps = np.array([[[10, 10], [10, 10], [10, 20]], [[20, 20], [20, 20], [20, 30]]])
+    require_batches("a pass", 10, 30, stamps, SPAN)
+    with pytest.raises(ProtocolError, match="batch 1 takes no time"):
+        require_batches("a pass", 10, 30, np.where(stamps > 20, 20, stamps), SPAN)
+
+
+def test_a_stage_of_the_devices_own_lies_within_its_batch():
+    stamps = np.array([[[10, 11], [11, 12], [12, 20], [14, 20]]])
+    require_batches("a pass", 10, 20, stamps, SPAN)
+    for outside in ([9, 20], [14, 21]):
+        stamps[0, 3] = outside
+        with pytest.raises(ProtocolError, match="batch 0 has a stage outside itself"):
+            require_batches("a pass", 5, 30, stamps, SPAN)
+
+
+def test_a_run_lies_within_what_was_asked_but_for_a_floats_rounding():
+    require_within("a pass", 5_000 - ROUNDING_NS, 6_000, Span(5_000, 5_500))
+    for span in (Span(5_000 + ROUNDING_NS + 1, 9_000), Span(0, 5_900 - ROUNDING_NS)):
+        with pytest.raises(ProtocolError, match="it was asked for after"):
+            require_within("a pass", 5_000, 6_000, span)
+    require_fits("a load", 10_000 + ROUNDING_NS, SPAN)
+    with pytest.raises(ProtocolError, match=r"a load of .* s in a request of 1e-05 s"):
+        require_fits("a load", 10_001 + ROUNDING_NS, SPAN)
+
+
+def test_an_idle_window_is_as_long_as_it_was_to_be():
+    require_idle(0, 9_950, 1e-5, SPAN)
+    for end in (0, 9_000):
+        with pytest.raises(ProtocolError, match="an idle window"):
+            require_idle(0, end, 1e-5, SPAN)
+
+
+def test_a_run_without_batches_is_none():
+    with pytest.raises(ProtocolError, match="without a batch"):
+        require_batches("a warm-up", 1, 2, np.empty((0, 3, 2), np.int64), SPAN)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(1, 10**7), min_size=1, max_size=120), st.integers(0, 60), st.integers(0, 120))
+def test_the_warm_up_of_the_worker_is_believed_and_no_other(taken_ns, floor, cap):
+    steady = steady_after(taken_ns, floor, cap)
+    batches = min(len(taken_ns), cap) if steady is None else steady
+    if steady is None and len(taken_ns) < cap:
+        with pytest.raises(ProtocolError, match=f"ended after {len(taken_ns)} batches"):
+            require_warm_up(batches, False, taken_ns, floor, cap)
+    else:
+        require_warm_up(batches, steady is not None, taken_ns, floor, cap)
+    for wrong in ((batches + 1, steady is not None), (batches, steady is None)):
+        with pytest.raises(ProtocolError, match="where its stamps are of"):
+            require_warm_up(*wrong, taken_ns, floor, cap)
+
+
+def test_a_batch_takes_from_patchify_to_the_end_of_infer():
+    stamps = np.array([[[10, 11], [11, 12], [12, 20], [14, 19]]])
+    assert batch_ns(stamps) == [10]
