@@ -477,7 +477,10 @@ class AgentSession:
 
     def _span(self) -> Span:
         """When what has just been answered can have been done, on the clock of its stamps."""
-        return Span(self._reached_ns) if self._own_time else self._clock.span
+        if self._own_time:
+            return Span(self._reached_ns)
+        asked = self._clock.span
+        return asked._replace(from_ns=max(asked.from_ns, self._reached_ns))
 
     # --- talking to the worker ---
 

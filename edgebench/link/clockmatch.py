@@ -64,15 +64,17 @@ class SessionClock:
         return device_at(time.monotonic_ns(), self._trips[:ROUND_TRIPS], self._trips[-BETWEEN_TRIPS:])
 
     def asked(self) -> None:
-        """The worker is about to be asked for something, which `note_reply` ends."""
+        """The worker is about to be asked for something, which one `note_reply` or several answer."""
         self._asked = (time.monotonic_ns(), self._latest_ns)
 
     def note_reply(self, sent_ns: int) -> None:
         """What the device sent at `sent_ns` of its clock has just arrived."""
         self._stall_ns = max(self._stall_ns, self.device_ns() - sent_ns)
         asked_ns, before_ns = self._asked
-        self._judge(RoundTrip(asked_ns, sent_ns, time.monotonic_ns()))
         self.span = Span(before_ns, sent_ns)
+        # One of several replies to a request may wait here while the clock is read: later readings are judged.
+        if not before_ns <= sent_ns < self._latest_ns:
+            self._judge(RoundTrip(asked_ns, sent_ns, time.monotonic_ns()))
 
     def require_agreement(self) -> None:
         """ProtocolError where the clocks have disagreed, if only after the last pass."""

@@ -84,6 +84,11 @@ class Device:
 
     # --- as a connection ---
 
+    longest_stall_s = 0.0
+
+    def forget_stalls(self):
+        """There was none."""
+
     def listen(self, listener):
         """Nothing comes unasked."""
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from edgebench.agent import clock
+from edgebench.agent.frames import ProtocolError
 from edgebench.link import clockmatch
 from edgebench.link.clockmatch import BETWEEN_TRIPS, ROUND_TRIPS, SessionClock, device_at, match
 from edgebench.stats.clock import ClockFit, RoundTrip
@@ -87,6 +88,18 @@ def test_a_reply_that_a_cut_link_held_up_is_a_stall(device, monkeypatch):
     monkeypatch.setattr(clockmatch, "STALL_S", 0.0)
     session.between(30.0)  # any round trip is longer
     assert session.warnings()
+
+
+def test_a_reply_that_waits_while_the_clock_is_read_is_no_clock_that_runs_back(device):
+    session = SessionClock(device._connection)
+    session.edge("start", 30.0)
+    session.asked()
+    early_ns = device._connection.request({"op": "clock"}, 30.0).message["now_ns"]
+    session.between(30.0)
+    session.note_reply(early_ns)
+    assert session.span.to_ns == early_ns
+    with pytest.raises(ProtocolError, match="its clock fell"):
+        session.note_reply(session.span.from_ns - 1)
 
 
 def test_a_session_that_outlived_a_cut_says_so(rig, device, monkeypatch):
