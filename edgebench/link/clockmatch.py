@@ -72,7 +72,7 @@ class SessionClock:
         self._stall_ns = max(self._stall_ns, self.device_ns() - sent_ns)
         asked_ns, before_ns = self._asked
         self.span = Span(before_ns, sent_ns)
-        # One of several replies to a request may wait here while the clock is read: later readings are judged.
+        # One of several replies may wait here while the clock is read: the later readings are judged.
         if not before_ns <= sent_ns < self._latest_ns:
             self._judge(RoundTrip(asked_ns, sent_ns, time.monotonic_ns()))
 
