@@ -20,6 +20,7 @@ from edgebench.fit.settled import rule_of
 from edgebench.fit.telemetry import observe
 from edgebench.fit.types import WHOLE, Interval, TrialStatus, TrialSummary
 from edgebench.stats.intervals import session_interval, trial_median
+from edgebench.store.apart import Apart
 from edgebench.store.load import Results
 from edgebench.store.records import (
     SCHEMA_VERSION,
@@ -132,6 +133,8 @@ class _Part:
         observed = observe(ok, self.probes)
         status, reason = _status(trial, self.records, self.experiment.sessions)
         target = next((one for one in self.experiment.targets if one.name == trial.target), None)
+        # Earlier versions kept what a launch holds out of no message.
+        apart = Apart() if target is None else Apart.of([target.host], launches=[target.launch])
         doubts = board_doubts(target, ok)
         power = power_figures(ok, self.probes, steady.images)
         images = self.predictions("images")
@@ -182,7 +185,9 @@ class _Part:
             assumed=trial.assumed,
             scene_covered=scene.covered,
             failures=tuple(
-                _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
+                apart.text(_failure(record))
+                for record in self.records
+                if record.status not in ("ok", "interrupted")
             ),
         )
 

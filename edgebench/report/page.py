@@ -188,10 +188,11 @@ def _ended(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
 
 
 def _warnings(results: Results, summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
-    general = [words.plain(warning) for warning in (*results.experiment.warnings, *results.warnings)]
+    record = exported(results.experiment)
+    general = [words.plain(warning) for warning in (*record.warnings, *results.warnings)]
     general += [
         words.plain(words.finding(finding))
-        for finding in results.experiment.preflight
+        for finding in record.preflight
         if finding.get("level") not in ("ok", None)
     ]
     return [*map(Note, dict.fromkeys(general)), *notes.cautions(summaries, trials)]
