@@ -1,7 +1,6 @@
 """Secrets in a target's launch: names of variables and options are shown, their values nowhere."""
 
 import json
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -71,7 +70,6 @@ def test_they_are_written_into_the_targets_alone(result):
 class Telling(FakeDevice):
     """Its runtime dies with its secrets on stderr."""
 
-    @contextmanager
     def session(self, artifact, settings):
         raise SessionError(
             f"401 for {SECRETS[0]}",
@@ -79,7 +77,6 @@ class Telling(FakeDevice):
             stage="load",
             stderr_tail=f"key {SECRETS[1]} {SECRETS[2]}",
         )
-        yield
 
 
 @pytest.mark.attack("a runtime that fails repeats a secret of its launch: the record has the variable's name")
