@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 EXIT_OK = 0
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -22,7 +20,7 @@ class EdgeBenchError(Exception):
         fix: what to do about it.
     """
 
-    exit_code: ClassVar[int] = EXIT_ERROR
+    exit_code: int = EXIT_ERROR
 
     def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
         super().__init__(what)
@@ -37,13 +35,13 @@ class EdgeBenchError(Exception):
 class UsageError(EdgeBenchError):
     """The command line, an option, a profile or a name that does not exist (exit code 2)."""
 
-    exit_code: ClassVar[int] = EXIT_USAGE
+    exit_code: int = EXIT_USAGE
 
 
 class InterruptedByUser(EdgeBenchError):
-    """Ctrl-C where there is nothing yet to keep (exit code 130)."""
+    """Ctrl-C or its kin where there is nothing yet to keep (exit code 130, or 128 and the signal's number)."""
 
-    exit_code: ClassVar[int] = EXIT_INTERRUPTED
+    exit_code: int = EXIT_INTERRUPTED
 
 
 class InputError(EdgeBenchError):

@@ -16,6 +16,7 @@ from edgebench.models import prepare as tflite
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache, canonical_hash, sha256_file
 from edgebench.models.keep import find, keep, making
+from edgebench.regular_files import reason, require_regular
 
 from . import compiled, compiler
 
@@ -126,12 +127,14 @@ def _given(request: PrepareRequest) -> Path | None:
     path = Path(said).expanduser()
     if path.is_dir():
         path = path / f"{request.variant.name}{SUFFIX}"
-    if not path.is_file():
+    try:
+        require_regular(path)
+    except OSError as error:
         raise UsageError(
             f"there is no compiled model {path}",
-            why=f"it was asked for as the artifact of {request.variant.name}",
+            why=f"{reason(error)}; it was asked for as the artifact of {request.variant.name}",
             fix=f"name a file, or a folder that has {request.variant.name}{SUFFIX}",
-        )
+        ) from error
     return path
 
 

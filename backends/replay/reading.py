@@ -14,31 +14,15 @@ from edgebench.errors import UsageError
 from edgebench.models.variant import Variant
 from edgebench.refusals import names_at, refusal
 from edgebench.suggest import choose
+from edgebench.toml_files import read_toml
 
 from .scenario import Scenario
-
-MAX_BYTES = 1 << 20
 
 
 def read_scenario(path: Path) -> tuple[Scenario, str]:
     """A scenario and the SHA-256 of its file; UsageError, with the line where one is known."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise UsageError(
-            f"the scenario {path} cannot be read", why=error.strerror or str(error), fix="name a .toml file"
-        ) from error
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"the scenario {path} has more than {MAX_BYTES} bytes", fix="make it shorter")
-    try:
-        text = data.decode()
-        tables = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"the scenario {path} is not TOML", why=_first_line(error), fix="mend that line"
-        ) from error
-    return parse(tables, text, str(path)), hashlib.sha256(data).hexdigest()
+    read = read_toml(path, "the scenario", fix="mend that line, or name another .toml file")
+    return parse(read.tables, read.text, str(path)), hashlib.sha256(read.data).hexdigest()
 
 
 def parse(tables: dict[str, Any], text: str, where: str) -> Scenario:
@@ -133,7 +117,3 @@ def _path(tables: Any) -> tuple[str, ...]:
         key, tables = next(iter(tables.items()))
         path.append(key)
     return tuple(path)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0][:300]

@@ -20,6 +20,7 @@ from edgebench.models.cache import Cache
 from edgebench.models.variant import Variant
 from edgebench.store.layout import SCENE_FILE, regular_file
 from edgebench.store.load import Results, load
+from edgebench.store.reading import MAX_JSON_BYTES
 from edgebench.store.records import TargetRecord, TrialRecord
 
 from .pictures import stand_in_images, stand_in_scene
@@ -158,7 +159,7 @@ class RecordedSource:
                 why=f"more than {MAX_PIXELS // 1_000_000} million pixels are not made up",
             )
         preview = self.results.path / SCENE_FILE
-        there = self._is_file(preview)
+        there = self._is_picture(preview)
         made = stand_in_scene(
             cache,
             name=scene.name,
@@ -171,11 +172,12 @@ class RecordedSource:
         )
         return Pictures(made, self._images(cache))
 
-    def _is_file(self, path: Path) -> bool:
+    def _is_picture(self, path: Path) -> bool:
         try:
-            return regular_file(path, self.results.path) is not None
+            size = regular_file(path, self.results.path)
         except EdgeBenchError:
             return False
+        return size is not None and size <= MAX_JSON_BYTES
 
     def _scene_labels(self) -> tuple[int, ...] | None:
         scene = self.results.experiment.scene

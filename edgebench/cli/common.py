@@ -45,9 +45,11 @@ def complete_target(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def complete_results(ctx: typer.Context, incomplete: str) -> list[str]:
     """`latest` and the results' names for the shell, newest first; below a folder that is typed, its own."""
+    from edgebench.errors import EdgeBenchError
+
     typed, slash, start = incomplete.rpartition("/")
-    folder = Path(typed + slash) if slash else _output_dir(ctx.params.get("output_dir"))
     try:
+        folder = Path(typed + slash) if slash else output_dir_setting(ctx.params.get("output_dir"))
         # A shell would carry out what control characters in a name tell the terminal.
         entries = [entry for entry in sorted(folder.iterdir()) if entry.name.isprintable()]
         # A folder that may not be read, such as a disk's lost+found, is none of them.
@@ -55,7 +57,7 @@ def complete_results(ctx: typer.Context, incomplete: str) -> list[str]:
         results.sort(key=lambda entry: (entry / "experiment.json").stat().st_mtime, reverse=True)
         # On the way to another folder, the folders there; they come after the results.
         ways = [entry for entry in entries if entry.is_dir() and entry not in results]
-    except OSError:
+    except (OSError, EdgeBenchError):
         return []
     names = [entry.name for entry in results if entry.name.startswith(start)]
     if not slash:
@@ -175,11 +177,25 @@ def stderr() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def say(text: str) -> None:
+    """One message on stderr, on one line; what stands in it from outside does not steer the terminal."""
+    from edgebench.printable import printable
+
+    stderr().print(printable(text), markup=False, soft_wrap=True)
+
+
+def echo_path(path: Path) -> None:
+    """A path alone on a line of stdout, for people and scripts; what cannot be shown in it is replaced."""
+    from edgebench.printable import printable
+
+    typer.echo(printable(path))
+
+
 def targets_file_setting(flag: Path | None) -> Path | None:
     """The targets file of the flag, else of the environment or a configuration file; None: the default."""
-    from edgebench.plan.config import resolve_from_machine
+    from edgebench.plan.config import resolve_one
 
-    return resolve_from_machine({"targets_file": flag}, quick=False).config.targets_file
+    return resolve_one("targets_file", flag).targets_file
 
 
 def read_profiles(names: Sequence[str]) -> tuple[Profile, ...]:
@@ -193,14 +209,14 @@ def results_folder(text: str, output_dir: Path | None = None) -> Path:
     """The folder that RESULTS stands for."""
     from edgebench.store.find import resolve_results
 
-    return resolve_results(text, _output_dir(output_dir))
+    return resolve_results(text, output_dir_setting(output_dir))
 
 
-def _output_dir(flag: Path | None) -> Path:
-    """Where results lie: by the flag, else by the environment, else in `results`."""
-    from edgebench.store.find import default_output_dir
+def output_dir_setting(flag: Path | None) -> Path:
+    """Where results lie, as for a run: the flag, the environment, a configuration file, else `results`."""
+    from edgebench.plan.config import resolve_one
 
-    return flag or default_output_dir()
+    return resolve_one("output_dir", flag).output_dir
 
 
 def print_json(judged: Judged) -> None:

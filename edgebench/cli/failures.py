@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import sys
 from typing import Any
 
 from typer.core import TyperGroup
 
-from edgebench.errors import EdgeBenchError, InterruptedByUser
-from edgebench.measure.interrupt import terminate_as_interrupt
+from edgebench.cli import streams
+from edgebench.errors import EXIT_ERROR, EdgeBenchError, InterruptedByUser
+from edgebench.measure.interrupt import exit_code, terminate_as_interrupt
+from edgebench.printable import printable
 
 
 class InterruptibleGroup(TyperGroup):
@@ -24,17 +26,30 @@ class InterruptibleGroup(TyperGroup):
             with terminate_as_interrupt():
                 return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise InterruptedByUser("interrupted") from None
+            error = InterruptedByUser("interrupted")
+            error.exit_code = exit_code()
+            raise error from None
 
 
 def as_error(exception: Exception) -> EdgeBenchError:
     """The exception with its cause and remedy; one of another type is a fault of EdgeBench."""
     if isinstance(exception, EdgeBenchError):
         return exception
+    if isinstance(exception, OSError) and (lost := streams.fault(sys.stdout)) is not None:
+        return unwritten(lost)
     return EdgeBenchError(
         f"{type(exception).__name__}: {exception}",
         why="this is a fault of EdgeBench itself",
         fix="run it again with --debug and report the traceback",
+    )
+
+
+def unwritten(lost: OSError) -> EdgeBenchError:
+    """What the command was to print does not reach stdout."""
+    return EdgeBenchError(
+        "the output cannot be written",
+        why=lost.strerror or str(lost),
+        fix="send it elsewhere, such as to a file on a disk with room",
     )
 
 
@@ -48,7 +63,7 @@ def print_lines(error: EdgeBenchError) -> None:
     """What, why and fix on stderr, each on a line where it is known."""
     for lead, text in (("error: ", error.what), ("  why: ", error.why), ("  fix: ", error.fix)):
         if text:
-            sys.stderr.write(f"{lead}{_printable(text)}\n")
+            sys.stderr.write(f"{lead}{printable(text)}\n")
 
 
 def print_document(error: EdgeBenchError) -> None:
@@ -60,14 +75,18 @@ def print_document(error: EdgeBenchError) -> None:
         sys.stdout.write(as_json({"schema_version": SCHEMA_VERSION, "error": about}))
         sys.stdout.flush()
     except OSError:
-        abandon_output()
+        streams.abandon(sys.stdout)
 
 
-def abandon_output() -> None:
-    """Let nothing more be written to stdout, not at the end of the process either: it takes nothing."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def finish_output(exit_code: int) -> int:
+    """Bring what was printed to stdout; returns the exit code, which tells where that could not be done.
 
-
-def _printable(text: str) -> str:
-    """One line without control characters: names in messages come from outside."""
-    return "".join(char if char.isprintable() else " " for char in text)
+    A reader that has gone, such as `head`, is told nothing.
+    """
+    lost = streams.fault(sys.stdout)
+    if lost is None:
+        return exit_code
+    streams.abandon(sys.stdout)
+    if lost.errno != errno.EPIPE and not exit_code:
+        print_lines(unwritten(lost))
+    return exit_code or EXIT_ERROR

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import traceback
-from typing import Annotated
 
-import typer
+try:
+    import os
+    import traceback
+    from typing import Annotated
 
-import edgebench
-from edgebench.cli import (
-    cache,
-    devices,
-    doctor,
-    failures,
-    fit,
-    models,
-    new,
-    profiles,
-    report,
-    run,
-    show,
-    targets,
-)
-from edgebench.cli.panels import PanelledCommand
-from edgebench.errors import EXIT_ERROR, UsageError
+    import typer
+
+    import edgebench
+    from edgebench.cli import (
+        cache,
+        devices,
+        doctor,
+        failures,
+        fit,
+        models,
+        new,
+        profiles,
+        report,
+        run,
+        show,
+        streams,
+        targets,
+    )
+    from edgebench.cli.panels import PanelledCommand
+    from edgebench.errors import EXIT_ERROR, EXIT_OK, UsageError
+except KeyboardInterrupt:
+    # A Ctrl-C while the program is still loaded: nothing has begun that could be told or kept.
+    sys.stderr.write("error: interrupted\n")
+    sys.exit(130)
 
 app = typer.Typer(
     name="edgebench",
@@ -71,6 +78,13 @@ def main() -> None:
 
     With --json it is a document on stdout as well.
     """
+    with streams.messages_left_out():
+        exit_code = failures.finish_output(_carry_out())
+    sys.exit(exit_code)
+
+
+def _carry_out() -> int:
+    """The exit code of the command that was typed."""
     debug = "--debug" in sys.argv or bool(os.environ.get("EDGEBENCH_DEBUG"))
     # Accepted anywhere on the line, as people type it at the end of the command that failed.
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
@@ -79,12 +93,11 @@ def main() -> None:
         app(args=arguments, prog_name="edgebench")
     except BrokenPipeError:
         # The reader of our output has gone; nothing is left to say to it.
-        failures.abandon_output()
-        sys.exit(EXIT_ERROR)
+        return EXIT_ERROR
     except SystemExit as stop:
         if as_json and (message := failures.usage_message(stop)):
             failures.print_document(UsageError(message, fix="see --help of the command"))
-        raise
+        return stop.code if isinstance(stop.code, int) else EXIT_OK
     except Exception as exception:
         if debug:
             traceback.print_exc()
@@ -92,4 +105,5 @@ def main() -> None:
         failures.print_lines(error)
         if as_json:
             failures.print_document(error)
-        sys.exit(error.exit_code)
+        return error.exit_code
+    return EXIT_OK

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from edgebench.cli.common import ArtifactOption, JsonOption, complete_device, stderr, stdout
+from edgebench.cli.common import (
+    ArtifactOption,
+    JsonOption,
+    complete_device,
+    echo_path,
+    say,
+    stderr,
+    stdout,
+)
 from edgebench.cli.model_options import (
     CalibrationOption,
     InputMeanOption,
@@ -215,7 +223,6 @@ def train(
 
     known = spec(family)
     width = known.width(0.25 if depth is None and family == FAMILY else depth)
-    observer = stderr()
     done = start(
         cache=Cache(),
         family=family,
@@ -226,9 +233,7 @@ def train(
         epochs=epochs,
         full_epochs=full_epochs,
         seed=seed,
-        progress=lambda text: observer.print(text, markup=False, soft_wrap=True),
+        progress=say,
     )
-    observer.print(
-        f"right on {done.validation_k} of {done.validation_n} validation images", markup=False, soft_wrap=True
-    )
-    typer.echo(done.weights)
+    say(f"right on {done.validation_k} of {done.validation_n} validation images")
+    echo_path(done.weights)

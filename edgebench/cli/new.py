@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from edgebench.cli.common import echo_path
+
 if TYPE_CHECKING:
     from edgebench.testing.scaffold import Kind
 
@@ -56,7 +58,7 @@ def _make(kind: Kind, name: str, output: Path) -> None:
 
     require_folder(output, "-o")
     folder = make_package(kind, name, output)
-    typer.echo(folder)
+    echo_path(folder)
     tries = f"edgebench run --device {name} --quick" if kind == "backend" else "edgebench devices"
     for line in (
         "next:",

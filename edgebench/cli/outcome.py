@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from edgebench.cli.common import print_json, stderr, stdout
-from edgebench.errors import EXIT_INTERRUPTED
+from edgebench.cli.common import print_json, say, stderr, stdout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +31,7 @@ def show_judged(judged: Judged, *, strict: bool, json_: bool, figures: bool = Tr
     else:
         print_result(stdout(), judged.summaries, judged.verdicts, figures=figures)
     for warning in judged.results.warnings:
-        stderr().print(f"warning: {warning}", markup=False, soft_wrap=True)
+        say(f"warning: {warning}")
     return exit_code(judged.verdicts, judged.summaries, strict=strict)
 
 
@@ -41,6 +40,8 @@ def conclude(
 ) -> None:
     """After a run: the report, the tables and the exit code; an interrupted run says how to go on."""
     from edgebench.fit.judgement import judge_folder
+    from edgebench.measure.interrupt import exit_code as interrupted_code
+    from edgebench.printable import printable
     from edgebench.report.html import write_report
 
     judged = judge_folder(folder, profiles)
@@ -48,14 +49,13 @@ def conclude(
     report = write_report(*parts, folder / "report.html", judged.profiles)
     code = show_judged(judged, strict=strict, json_=json_)
     messages = stderr() if json_ else stdout()
-    messages.print(f"\nreport: {report}", soft_wrap=True, markup=False)
+    messages.print()
+    messages.print(f"report: {printable(report)}", soft_wrap=True, markup=False)
     if outcome.interrupted:
-        stderr().print(
-            "interrupted: everything measured so far is kept; go on with the same command and --resume"
-        )
-        code = EXIT_INTERRUPTED
+        say("interrupted: everything measured so far is kept; go on with the same command and --resume")
+        code = interrupted_code()
     elif outcome.out_of_time:
-        stderr().print("the time is over: everything measured is kept; go on with --resume")
+        say("the time is over: everything measured is kept; go on with --resume")
     raise typer.Exit(code)
 
 

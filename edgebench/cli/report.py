@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
-from edgebench.cli.common import ProfileOption, ResultsArgument, read_profiles, results_folder
+from edgebench.cli.common import (
+    ProfileOption,
+    ResultsArgument,
+    echo_path,
+    read_profiles,
+    results_folder,
+)
 
 
 def report(
@@ -34,4 +40,4 @@ def report(
     if file is not None:
         require_output(file)
     judged = judge_folder(folder, read_profiles(profile) if profile else None)
-    typer.echo(export(judged, file or folder / "report.html"))
+    echo_path(export(judged, file or folder / "report.html"))

@@ -224,7 +224,8 @@ def run(
 
     Exit codes: 0 done, 1 error, 2 usage, 3 a requirement is not met,
     4 undecided (--strict), 5 some trials failed, or a model, depth or precision
-    that was named is not supported, 130 interrupted.
+    that was named is not supported, 130 interrupted (129 by a terminal that
+    hangs up, 143 by SIGTERM).
     """
     from edgebench.cli.outcome import conclude, print_plan, say_forecast
     from edgebench.measure.campaign import Campaign

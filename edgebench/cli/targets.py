@@ -14,7 +14,7 @@ from edgebench.cli.common import (
     PythonOption,
     TargetsFileOption,
     complete_target,
-    stderr,
+    say,
     stdout,
     targets_file_setting,
 )
@@ -101,12 +101,8 @@ def clean(
     for target in targets:
         cleaned = clean_target(target, backends[target.device])
         left = f"; {words.counted(cleaned.left, 'other file')} left alone" if cleaned.left else ""
-        stderr().print(
-            f"{target.name}: removed {words.counted(cleaned.files, 'file')}, "
-            f"{words.size(cleaned.bytes)}{left}",
-            markup=False,
-            soft_wrap=True,
-        )
+        removed = f"removed {words.counted(cleaned.files, 'file')}, {words.size(cleaned.bytes)}{left}"
+        say(f"{target.name}: {removed}")
 
 
 def _chosen(

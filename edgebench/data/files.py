@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from edgebench.data.reading import looks_like_picture, quiet_decoders
 from edgebench.errors import InputError
+from edgebench.regular_files import read_regular, reason
 
 MAX_IMAGES = 50_000
 _MAX_CSV_BYTES = 64 * 1024 * 1024
@@ -187,11 +189,8 @@ def _from_csv(path: Path) -> Listed:
 def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line number, path and label of every row."""
     try:
-        if path.stat().st_size > _MAX_CSV_BYTES:
-            raise InputError(
-                f"{path} is too large", why=f"more than {_MAX_CSV_BYTES >> 20} MB", fix="list fewer images"
-            )
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        data = io.BytesIO(read_regular(path, _MAX_CSV_BYTES))
+        with io.TextIOWrapper(data, encoding="utf-8-sig", newline="") as file:
             table = csv.DictReader(file, strict=True)
             heads = [(head or "").strip().lower() for head in table.fieldnames or ()]
             if "path" not in heads:
@@ -206,7 +205,7 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"{path} cannot be read as a list of images",
-            why=getattr(error, "strerror", None) or str(error),
+            why=reason(error),
             fix="write a CSV in UTF-8 with the columns path and label",
         ) from error
 

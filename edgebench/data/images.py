@@ -15,10 +15,11 @@ from PIL import Image
 from edgebench.contract import ImageSet, Scene
 from edgebench.data.files import Listed, first_few, list_files
 from edgebench.data.landcover import Pixels
-from edgebench.data.reading import quiet_decoders, read_rgb, require_file
+from edgebench.data.reading import MAX_FILE_BYTES, quiet_decoders, read_rgb
 from edgebench.errors import InputError
 from edgebench.models.cache import Cache, canonical_hash, sha256_file
 from edgebench.models.keep import Kept, find, keep, making
+from edgebench.regular_files import reason, require_regular
 
 _READING = "2"  # counts up when the same file would give other pixels
 _THREADS = 2
@@ -172,14 +173,12 @@ def _fault(file: Path) -> InputError | None:
 
 
 def _content(path: Path) -> str:
-    require_file(path)
     try:
+        require_regular(path, MAX_FILE_BYTES)
         return sha256_file(path)
     except OSError as error:
         raise InputError(
-            f"{path} cannot be read",
-            why=error.strerror or str(error),
-            fix="check the path and its permissions",
+            f"{path} cannot be read", why=reason(error), fix="name an image file, and check its permissions"
         ) from error
 
 

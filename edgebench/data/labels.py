@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgebench.errors import InputError
+from edgebench.regular_files import read_regular, reason
 
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_CLASSES = 100_000
@@ -14,17 +15,12 @@ _MAX_NAME = 200
 def read_labels(path: Path) -> tuple[str, ...]:
     """The names in order; InputError for a file that is none, an empty or repeated name, or too many."""
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise InputError(
-                f"{path} is too large for labels",
-                why=f"more than {_MAX_BYTES >> 20} MB",
-                fix="name another file",
-            )
-        text = path.read_text(encoding="utf-8-sig")
+        data = read_regular(path, _MAX_BYTES).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        text = data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path} cannot be read as labels",
-            why=getattr(error, "strerror", None) or str(error),
+            why=reason(error),
             fix="give a text file (UTF-8) with one name a line",
         ) from error
     names = [line.strip() for line in text.rstrip("\n").split("\n")] if text.strip() else []

@@ -14,9 +14,13 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from edgebench.data.landcover import Pixels
 from edgebench.errors import InputError
+from edgebench.regular_files import open_regular, require_regular
 
 MAX_PIXELS = 178_956_970
 """The largest picture that is read (Pillow's own limit): 13,377 x 13,377, half a gigabyte in memory."""
+
+MAX_FILE_BYTES = 2**30
+"""The largest file that is read as a picture: more than `MAX_PIXELS` take uncompressed."""
 
 _EIGHT_BIT = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"})
 _NOT_READ = frozenset({"EPS"})  # Pillow would start Ghostscript on it
@@ -40,25 +44,7 @@ def read_rgb(path: Path) -> Pixels:
     Colours become RGB and transparency is dropped; the first frame of several; turned upright by its
     orientation tag (EXIF), as viewers show it and as people label it.
     """
-    require_file(path)
     return _read_npy(path) if path.suffix.lower() == ".npy" else _read_image(path)
-
-
-def require_file(path: Path) -> None:
-    """InputError for a folder, and for a pipe, a socket or a device: opening one of those may never return.
-
-    What is not there passes: reading it says why.
-    """
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return
-    if stat.S_ISDIR(mode):
-        raise InputError(f"{path} is a folder", why="one picture is expected here", fix="name an image file")
-    if not stat.S_ISREG(mode):
-        raise InputError(
-            f"{path} is a pipe, a socket or a device", why="only files are read", fix="name an image file"
-        )
 
 
 def looks_like_picture(path: Path) -> bool:
@@ -94,7 +80,7 @@ def _picture_formats() -> tuple[str, ...]:
 def _read_image(path: Path) -> Pixels:
     formats = [name for name in _picture_formats() if name not in _NOT_READ]
     try:
-        with Image.open(path, formats=formats) as image:
+        with open_regular(path, MAX_FILE_BYTES) as file, Image.open(file, formats=formats) as image:
             _check_pixels(path, image.width, image.height)
             if image.mode not in _EIGHT_BIT:
                 raise InputError(
@@ -119,8 +105,9 @@ def _read_image(path: Path) -> Pixels:
 
 def _read_npy(path: Path) -> Pixels:
     try:
+        require_regular(path, MAX_FILE_BYTES)
         stored = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, OverflowError, SyntaxError) as error:
+    except Exception as error:  # a header is parsed as Python is, which raises many kinds
         raise InputError(
             f"{path} cannot be read as an array",
             why=_reason(error),

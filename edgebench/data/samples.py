@@ -18,6 +18,7 @@ from edgebench.errors import InputError, UnsupportedError
 from edgebench.models.cache import Cache, canonical_hash
 from edgebench.models.keep import Kept, find, keep, making
 from edgebench.models.source import Samples
+from edgebench.regular_files import reason, require_regular
 
 DEFAULT_COUNT = 400
 """Inferences in a pass, so that image_s stands for as many as the patches of the published scene."""
@@ -139,19 +140,22 @@ def _stored(path: Path) -> Mapping[str, NDArray[Any]]:
     try:
         if path.is_dir():
             files = [file for file in sorted(path.iterdir()) if file.suffix == ".npy"]
-            _check_size(path, sum(file.stat().st_size for file in files))
+            _check_size(path, sum(require_regular(file).st_size for file in files))
             return {file.stem: np.load(file, allow_pickle=False) for file in files}
+        size = require_regular(path).st_size
         if path.suffix == ".npy":
-            _check_size(path, path.stat().st_size)
+            _check_size(path, size)
             return {path.stem: np.load(path, allow_pickle=False)}
         with zipfile.ZipFile(path) as archive:
             _check_size(path, sum(info.file_size for info in archive.infolist()))
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile, MemoryError) as error:
+    except InputError:
+        raise
+    except Exception as error:  # headers of arrays are parsed as Python is, which raises many kinds
         raise InputError(
             f"{path} cannot be read as inputs",
-            why=(getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0],
+            why=reason(error),
             fix="give a folder of .npy files or a .npz, one array an input",
         ) from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -15,8 +14,9 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.requirement import Requirement, Strict
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
+from edgebench.toml_files import parse_toml, read_toml
 
-MAX_FILE_BYTES = 64 * 1024
+_EXAMPLE = "see `edgebench profiles show disco-realtime`"
 MAX_REQUIREMENTS = 100
 
 
@@ -113,7 +113,7 @@ def load_profile(name_or_file: str) -> Profile:
             f"there is no profile {short(name_or_file)}",
             fix=f"{choose(name_or_file, known)}, or a TOML file of your own",
         )
-    return parse_profile(_read(path), str(path))
+    return _checked(read_toml(path, "profile", fix="give a name or a TOML file").tables, str(path))
 
 
 def load_profiles(names_or_files: Sequence[str]) -> tuple[Profile, ...]:
@@ -137,16 +137,11 @@ def load_profiles(names_or_files: Sequence[str]) -> tuple[Profile, ...]:
 
 def parse_profile(data: bytes, where: str) -> Profile:
     """The profile that a TOML document is; UsageError otherwise, with `where` as the file's name."""
-    try:
-        table = tomllib.loads(data.decode())
-    except ValueError as error:  # neither UTF-8 nor TOML, or an integer of thousands of digits
-        raise UsageError(
-            f"{where} is not TOML", why=str(error), fix="see `edgebench profiles show disco-realtime`"
-        ) from error
-    except RecursionError as error:
-        raise UsageError(
-            f"{where} is nested too deeply", fix="a profile is a list of requirements"
-        ) from error
+    return _checked(parse_toml(data, f"profile {where}", fix=_EXAMPLE).tables, where)
+
+
+def _checked(table: Mapping[str, Any], where: str) -> Profile:
+    """The profile in these tables; UsageError, with `where` as the file's name, where they are none."""
     try:
         profile = Profile.model_validate(table)
     except ValidationError as error:
@@ -180,34 +175,12 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _read(path: Path) -> bytes:
-    try:
-        # A pipe would block and a device never end: only plain files are read.
-        if not path.is_file():
-            why = "it is not a file" if path.exists() else "there is no such file"
-            raise UsageError(f"profile {path} cannot be read", why=why, fix="give a name or a TOML file")
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(
-            f"profile {short(str(path))} cannot be read", why=reason, fix="give a name or a TOML file"
-        ) from error
-    if len(data) > MAX_FILE_BYTES:
-        raise UsageError(
-            f"profile {path} is too large",
-            why=f"it has more than {MAX_FILE_BYTES // 1024} KiB",
-            fix="a profile is a short list of requirements",
-        )
-    return data
-
-
 def _explain(error: ValidationError, table: Mapping[str, Any]) -> tuple[str, str]:
     """What is wrong first, with the requirement it is wrong in, and the fix."""
     refused = refusal(error, table, Profile)
     place = refused.place
     fix = "add [[requirements]]" if place == ("requirements",) else refused.fix
-    fix = fix or "see `edgebench profiles show disco-realtime`"
+    fix = fix or _EXAMPLE
     if len(place) > 1 and place[0] == "requirements" and isinstance(place[1], int):
         return f"requirement {_called(table, place[1])}: {refused.sentence(skip=2)}", fix
     return refused.sentence(), fix

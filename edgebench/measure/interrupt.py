@@ -12,17 +12,35 @@ ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP")
 """What asks a run to end: the user, a polite kill or a shutdown, and a terminal that goes away."""
 
 
+_came: list[int] = []
+"""Which have come since `terminate_as_interrupt` began; they are the process's, as its handlers are."""
+
+
+def exit_code() -> int:
+    """What an interrupted command exits with: 128 and the number of the signal, as shells have it."""
+    return 128 + (_came[0] if _came else signal.SIGINT)
+
+
 @contextmanager
 def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Let `handler` take each of `ENDING` in the block, but none that is ignored, as SIGHUP under nohup.
 
-    The main thread alone is interrupted by the system: in another one this does nothing.
+    The main thread alone is interrupted by the system: in another one this does nothing. A terminal that
+    goes away may say so twice, of itself and by its shell: that is one wish to end, where a second Ctrl-C
+    is a second one.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+
+    def take(number: int, frame: FrameType | None) -> None:
+        again = number in _came and number not in (signal.SIGINT, signal.SIGTERM)
+        _came.append(number)
+        if not again:
+            handler(number, frame)
+
     taken = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, handler) for number in taken}
+    before = {number: signal.signal(number, take) for number in taken}
     try:
         yield
     finally:
@@ -47,5 +65,6 @@ def terminate_as_interrupt() -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
+    _came.clear()
     with handling(interrupt):
         yield

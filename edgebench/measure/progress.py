@@ -17,6 +17,7 @@ from rich.table import Column
 
 from edgebench.plan.amounts import clock_text, span_text
 from edgebench.plan.estimate import Span
+from edgebench.printable import printable
 
 BAR_WIDTH = 12
 REDRAW_S = 0.2
@@ -133,7 +134,7 @@ class StderrObserver:
     def note(self, text: str) -> None:
         """One line, above the bars where there are any."""
         with self._lock:
-            self._console.print(escape(text), highlight=False, style="dim")
+            self._console.print(_shown(text), highlight=False, style="dim")
 
     def session_starts(self, run: RunState, session: SessionState) -> None:
         """A plain line, or the bars drawn anew with what runs now."""
@@ -143,7 +144,7 @@ class StderrObserver:
                 return
             last = self._last.get(session.host, "")
             text = f"{_count(run)}: {session.label}{last}, {_left(run)}"
-            self._console.print(escape(text), highlight=False, soft_wrap=True)
+            self._console.print(_shown(text), highlight=False, soft_wrap=True)
 
     def moves(self, *, begins: bool) -> bool:
         """Only on a terminal, and within a stage only a few times a second."""
@@ -163,7 +164,7 @@ class StderrObserver:
             if self._verbose:
                 figure += f", in a session of {clock_text(took_s)}"
             if status != "ok" or self._verbose:
-                self._console.print(escape(f"  {session.label}: {figure}"), highlight=False, soft_wrap=True)
+                self._console.print(_shown(f"  {session.label}: {figure}"), highlight=False, soft_wrap=True)
 
     def host_ended(self, host: str) -> None:
         """Take its line away."""
@@ -193,11 +194,11 @@ class StderrObserver:
             self._bars.start()
         assert self._run is not None
         text = f"{_count(run)}, {_left(run)}"
-        self._bars.update(self._run, completed=run.share, description=escape(text))
+        self._bars.update(self._run, completed=run.share, description=_shown(text))
         for session in sessions:
             if session.host not in self._hosts:
                 self._hosts[session.host] = self._bars.add_task("", total=1.0)
-            text = escape(self._line(session))
+            text = _shown(self._line(session))
             self._bars.update(self._hosts[session.host], completed=session.share, description=text)
         self._bars.refresh()
         self._drawn_s = self._clock()
@@ -229,6 +230,11 @@ class _Noting(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self._observer.note(record.getMessage())
+
+
+def _shown(text: str) -> str:
+    """Text for the console: names in it come from outside, and neither steer the terminal nor are markup."""
+    return escape(printable(text))
 
 
 def _count(run: RunState) -> str:

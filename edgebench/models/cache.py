@@ -23,6 +23,7 @@ import platformdirs
 
 from edgebench.atomic import write_atomically
 from edgebench.errors import UnavailableError
+from edgebench.regular_files import open_regular
 
 SCRATCH = "scratch"
 """The folder in which files are made before they are kept."""
@@ -33,8 +34,8 @@ _log = logging.getLogger(__name__)
 
 
 def sha256_file(path: Path) -> str:
-    """The hex SHA-256 of a file's bytes."""
-    with path.open("rb") as file:
+    """The hex SHA-256 of a regular file's bytes; OSError, its reason in words, for a pipe or a device."""
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -15,13 +15,14 @@ from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
-import psutil
 from pydantic import TypeAdapter, ValidationError
 
 from edgebench.errors import InputError, UnavailableError
+from edgebench.this_machine import available_bytes
 from edgebench.models.cache import sha256_file
 from edgebench.models.processes import HelperEndedError, HelperError, run_jobs
 from edgebench.models.saved_model import folder_files, folder_sha256, is_saved_model
+from edgebench.regular_files import reason, require_regular
 
 Shape = tuple[int | None, ...]
 """The axes' lengths, None where an axis has no fixed one."""
@@ -111,11 +112,11 @@ def inspect_model(path: Path) -> ModelFacts:
     """
     try:
         files = folder_files(path) if is_saved_model(path) else [path]
-        states = [file.stat() for file in files]
+        states = [file.stat() if file.is_dir() else require_regular(file) for file in files]
     except (OSError, ValueError) as error:
         raise InputError(
             f"there is no model file {path}",
-            why=getattr(error, "strerror", None) or str(error),
+            why=reason(error),
             fix="name a .tflite, .onnx or .keras file, or a SavedModel's folder",
         ) from error
     size_bytes = sum(state.st_size for state in states)
@@ -179,8 +180,9 @@ def _check_size(path: Path, format_: str, size_bytes: int) -> None:
             why=f"it has {size_bytes / 1e9:.1f} GB and one .onnx file holds 2 GB at most",
             fix="use a smaller model",
         )
-    needed, free = _needed(format_, size_bytes), psutil.virtual_memory().available
-    if needed > free:
+    needed, free = _needed(format_, size_bytes), available_bytes()
+    # Where the system does not tell, the reading process has its own bound.
+    if free is not None and needed > free:
         raise InputError(
             f"{path} does not fit into memory",
             why=f"reading it takes {needed / _MIB:,.0f} MiB and {free / _MIB:,.0f} MiB are free",

@@ -12,6 +12,10 @@ from edgebench.models.inspect import ModelFacts, inspect_model
 from edgebench.models.own import plain_stem, understand
 from edgebench.models.saved_model import folder_sha256, is_saved_model
 from edgebench.models.source import InputChoice, ModelSource, SourceKind
+from edgebench.regular_files import reason, require_regular
+
+MAX_MODEL_BYTES = 64 * 2**30
+"""The largest model file that is looked at; whether it fits into memory is judged afterwards."""
 
 _SUFFIXES: dict[str, SourceKind] = {".tflite": "tflite", ".onnx": "onnx", ".keras": "keras"}
 _FACTS = "model-facts"
@@ -68,6 +72,8 @@ def kind_of(path: Path) -> SourceKind:
             why=f"its name ends in {path.suffix or 'nothing'!r}",
             fix="name a .tflite, .onnx or .keras file, a SavedModel's folder, or weights (.npz)",
         )
-    if not path.is_file():
-        raise InputError(f"there is no file {path}", fix="check the path")
+    try:
+        require_regular(path, MAX_MODEL_BYTES)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read as a model", why=reason(error), fix="check the path") from error
     return kind

@@ -17,8 +17,16 @@ def is_saved_model(path: Path) -> bool:
 
 
 def folder_files(folder: Path) -> list[Path]:
-    """All files below it in order; InputError where there are more than a model has."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    """All files below it in order; InputError where there are more than a model has, or a pipe or device."""
+    entries = sorted(folder.rglob("*"))
+    files = [path for path in entries if path.is_file()]
+    others = [path for path in entries if path.exists() and not (path.is_file() or path.is_dir())]
+    if others:
+        raise InputError(
+            f"{folder} holds {others[0].name}, which is no file",
+            why="reading a pipe, a socket or a device may never end",
+            fix="remove it, or export the model again",
+        )
     if len(files) > _MAX_FILES:
         raise InputError(
             f"{folder} holds {len(files)} files", why="a SavedModel has a few", fix="name its folder alone"

@@ -13,14 +13,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from edgebench.errors import InputError
 from edgebench.models.cache import canonical_hash, sha256_file
 from edgebench.models.keep import Kept
+from edgebench.regular_files import read_regular, reason
 
 FOLDER = Path(__file__).parent / "tflite"
 MANIFEST = "artifacts.json"
+_MAX_MANIFEST_BYTES = 16 * 1024 * 1024
 
 
 class _Record(BaseModel):
@@ -35,6 +37,13 @@ class ShippedArtifact(_Record):
     size_bytes: int = Field(gt=0)
     inputs: dict[str, Any]  # all that decides it
     note: dict[str, Any]  # golden scores, what computed them, the input's quantisation
+
+    @field_validator("inputs")
+    @classmethod
+    def _names_its_tools(cls, inputs: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(inputs.get("tools"), dict):
+            raise ValueError("the inputs of a file do not name its tools")
+        return inputs
 
 
 class Manifest(_Record):
@@ -73,7 +82,7 @@ def find_shipped(inputs: Mapping[str, Any]) -> Kept | None:
 
 def read_manifest(folder: Path = FOLDER) -> Manifest:
     """The manifest of a folder; ValueError when it is none, OSError when it is not there."""
-    return Manifest.model_validate_json((folder / MANIFEST).read_bytes())
+    return Manifest.model_validate_json(read_regular(folder / MANIFEST, _MAX_MANIFEST_BYTES))
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -89,7 +98,15 @@ def _by_recipe(folder: Path) -> dict[str, ShippedArtifact]:
     except FileNotFoundError:  # the folder is being made
         return {}
     except (OSError, ValueError) as error:
-        raise _damaged(folder / MANIFEST, str(error).splitlines()[0]) from error
+        raise _damaged(folder / MANIFEST, _why(error)) from error
+
+
+def _why(error: OSError | ValueError) -> str:
+    # Of pydantic's lines the last but one says what is wrong, the first how many things are.
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return reason(error)
 
 
 def _damaged(path: Path, why: str) -> InputError:

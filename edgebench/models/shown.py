@@ -67,8 +67,6 @@ def _pixels(family: families.Family) -> dict[str, float]:
 
 def _weights(path: Path) -> dict[str, Any]:
     """Of a .npz; which family it is of is known from the record beside it, or because it is shipped."""
-    if not path.is_file():
-        raise InputError(f"there is no file {path}", fix="check the path")
     shapes = shapes_of(path)
     told: dict[str, Any] = {
         "name": path.name,

@@ -20,6 +20,7 @@ from edgebench.models.prepare import tool_versions
 from edgebench.models.processes import run_jobs
 from edgebench.models.trained import CALIBRATION_SUFFIX, RECORD_SUFFIX, VALIDATION_SUFFIX
 from edgebench.models.variant import FAMILY
+from edgebench.regular_files import reason, require_regular
 
 TRAINING_VERSION = 2
 
@@ -132,8 +133,13 @@ def _check(output: Path, beside: list[Path], init: Path | None, epochs: int, ful
         if path.exists():
             raise UsageError(f"{path} exists", why="it is not written over", fix="name another file")
     require_folder(output.parent, "-o")
-    if init is not None and not init.is_file():
-        raise InputError(f"there is no file {init}", fix="name weights: .npz or .weights.h5")
+    try:
+        if init is not None:
+            require_regular(init)
+    except OSError as error:
+        raise InputError(
+            f"the weights {init} cannot be read", why=reason(error), fix="name weights: .npz or .weights.h5"
+        ) from error
     if init is not None and init.suffix not in (".npz", ".h5"):
         raise InputError(
             f"{init} holds no weights that are known",

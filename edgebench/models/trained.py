@@ -16,7 +16,9 @@ from edgebench.models import families
 from edgebench.models.cache import Cache, sha256_file
 from edgebench.models.own import plain_stem
 from edgebench.models.source import ModelSource
+from edgebench.models.weights import MAX_FILE_BYTES
 from edgebench.refusals import refusal
+from edgebench.regular_files import read_regular, reason, require_regular
 
 RECORD_SUFFIX = ".json"
 VALIDATION_SUFFIX = ".validation.csv"
@@ -43,9 +45,7 @@ def read_record(weights: Path) -> TrainedRecord:
     """The record beside a weights file; InputError where there is none, or it is of other weights."""
     path = weights.with_suffix(RECORD_SUFFIX)
     try:
-        if path.stat().st_size > _MAX_RECORD_BYTES:
-            raise ValueError("it is longer than 4 MB")
-        record = _record(path.read_bytes())
+        record = _record(read_regular(path, _MAX_RECORD_BYTES))
         families.spec(record.family).width(record.depth_multiplier)
         if len(set(record.class_names)) < len(record.class_names):
             raise ValueError("two classes have the same name")
@@ -82,8 +82,14 @@ def source_from_weights(path: Path, cache: Cache, *, calibration: Path | None = 
     the list beside the weights, or the shipped ones; None where there are none. InputError for weights
     without their record, and for images that cannot be read.
     """
-    if not path.is_file():
-        raise InputError(f"there is no file {path}", fix="name weights that `edgebench models train` wrote")
+    try:
+        require_regular(path, MAX_FILE_BYTES)
+    except OSError as error:
+        raise InputError(
+            f"the weights {path} cannot be read",
+            why=reason(error),
+            fix="name weights that `edgebench models train` wrote",
+        ) from error
     record = read_record(path)
     digest = record.weights_sha256
     source = ModelSource(
@@ -109,6 +115,4 @@ def source_from_weights(path: Path, cache: Cache, *, calibration: Path | None = 
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, EdgeBenchError):
-        return error.what
-    return getattr(error, "strerror", None) or (str(error) or type(error).__name__).splitlines()[0]
+    return error.what if isinstance(error, EdgeBenchError) else reason(error)

@@ -21,12 +21,17 @@ from numpy.typing import NDArray
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.models.cache import canonical_hash, sha256_file
 from edgebench.models.variant import DEPTH_MULTIPLIERS, FAMILY
+from edgebench.regular_files import open_regular, reason
 
 FOLDER = Path(__file__).parent / "weights"
 RANDOM_SEED = 0
 RANDOM_VERSION = 1  # counts up when the same seed would give other weights
-_MAX_BYTES = 256 * 1024 * 1024
-_DAMAGE = (OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile)
+MAX_FILE_BYTES = 256 * 1024 * 1024
+"""The largest weights file, packed or unpacked."""
+
+_DAMAGE = (
+    OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError, zipfile.BadZipFile
+)  # fmt: skip
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the date in every member of the archive, so that hashes stay equal
 
 
@@ -78,7 +83,7 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
     """The arrays' shapes by name, from their headers alone; InputError when it is no weights file."""
     found: dict[str, tuple[int, ...]] = {}
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path, MAX_FILE_BYTES) as file, zipfile.ZipFile(file) as archive:
             for name in archive.namelist():
                 with archive.open(name) as member:
                     version = np.lib.format.read_magic(member)
@@ -93,8 +98,8 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
 def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
     """The arrays of a weights file by name, as float32; InputError when it is not such a file."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(info.file_size for info in archive.infolist()) > _MAX_BYTES:
+        with open_regular(path, MAX_FILE_BYTES) as file, zipfile.ZipFile(file) as archive:
+            if sum(info.file_size for info in archive.infolist()) > MAX_FILE_BYTES:
                 raise ValueError("it unpacks to more than 256 MB")
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: np.asarray(stored[name], np.float32) for name in stored.files}
@@ -108,7 +113,7 @@ def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
 def _not_weights(path: Path, error: Exception) -> InputError:
     return InputError(
         f"{path} cannot be read as weights",
-        why=(str(error) or type(error).__name__).splitlines()[0],
+        why=reason(error),
         fix="use a file that `edgebench models train` wrote",
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from edgebench.errors import UsageError
 from edgebench.plan.amounts import duration_s, share
 from edgebench.refusals import problem, refusal
 from edgebench.suggest import choose
+from edgebench.toml_files import read_toml
 
 PROJECT_FILE = "edgebench.toml"
 QUICK = "--quick"
@@ -294,16 +294,8 @@ def read_config_files() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read", why=str(error), fix="mend or remove the file") from error
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # or an integer of thousands of digits
-        raise UsageError(f"{path} is not TOML", why=str(error), fix="mend or remove the file") from error
+    # os.path's answer is no, and no error, for a folder that may not be read.
+    return read_toml(path, fix="mend or remove the file").tables if os.path.lexists(path) else {}
 
 
 def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
@@ -320,3 +312,14 @@ def resolve_from_machine(flags: Mapping[str, Any], *, quick: bool) -> Resolved:
     """`resolve` with this process's environment and the two files."""
     project, user = read_config_files()
     return resolve(flags, quick=quick, env=os.environ, project=project, user=user)
+
+
+def resolve_one(name: str, flag: Any) -> RunConfig:
+    """The configuration of which one setting counts, by its sources; what else they set is not looked at.
+
+    For commands that measure nothing: a mistake elsewhere in a configuration file is not theirs. UsageError
+    where the setting itself is bad.
+    """
+    files = [{key: value for key, value in file.items() if key == name} for file in read_config_files()]
+    env = {key: value for key, value in os.environ.items() if key == f"EDGEBENCH_{name.upper()}"}
+    return resolve({name: flag}, env=env, project=files[0], user=files[1]).config

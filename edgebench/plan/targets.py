@@ -110,20 +110,27 @@ def _from_file(
 def listed(target: DeclaredTarget) -> dict[str, Any]:
     """A declared target as plain data, with the mass and size that a run takes and where they are from.
 
-    Its launch is masked, as in every report.
-
-    `body_error` says why a run would take neither: a device or a board that there is not; else it is "".
+    Its launch is masked, as in every report. `device_error` says why a run would refuse its device,
+    `body_error` why it would take no mass and size by its board; each is "" where nothing is wrong.
     """
     declared = target.model_dump(mode="json")
-    launch = masked_launch(declared["launch"])
-    row = {**declared, "launch": launch, "body": "", "from_boards": (), "body_error": ""}
+    row = {**declared, "launch": masked_launch(declared["launch"]), "body": "", "from_boards": ()}
+    row |= {"device_error": "", "body_error": ""}
+    try:
+        backend = registry.backend(target.device)
+    except EdgeBenchError as error:
+        return row | {"device_error": _said(error)}
     if not target.board:
         return row
     try:
-        body = body_of(target.board, registry.backend(target.device), target.mass_g, target.size_mm)
+        body = body_of(target.board, backend, target.mass_g, target.size_mm)
     except EdgeBenchError as error:
-        return row | {"body_error": "; ".join(part for part in (error.what, error.fix) if part)}
+        return row | {"body_error": _said(error)}
     return row | {name: body[name] for name in ("mass_g", "size_mm", "body", "from_boards")}
+
+
+def _said(error: EdgeBenchError) -> str:
+    return "; ".join(part for part in (error.what, error.why, error.fix) if part)
 
 
 def body_of(

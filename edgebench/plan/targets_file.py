@@ -18,7 +18,7 @@ One table a board::
 
 from __future__ import annotations
 
-import tomllib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,9 +31,9 @@ from edgebench.errors import UsageError
 from edgebench.link.address import check_address
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
+from edgebench.toml_files import parse_toml, read_toml
 
 FILE_NAME = "targets.toml"
-MAX_BYTES = 1 << 20
 MAX_TARGETS = 200
 _TOP = ("targets", "schema_version")
 
@@ -160,10 +160,10 @@ def user_file() -> Path:
 def read_targets(path: Path | None = None) -> TargetsFile:
     """The file named, else the first of ./targets.toml and the user's; UsageError for a bad one."""
     if path is not None:
-        return TargetsFile(path, parse_targets(_bytes(path), path))
+        return _read(path)
     for candidate in (Path(FILE_NAME), user_file()):
-        if candidate.exists():
-            return TargetsFile(candidate, parse_targets(_bytes(candidate), candidate))
+        if os.path.exists(candidate):  # noqa: PTH110  # no, and no error, in a folder that may not be read
+            return _read(candidate)
     return TargetsFile(None, ())
 
 
@@ -173,10 +173,14 @@ def parse_targets(data: bytes, path: Path) -> tuple[DeclaredTarget, ...]:
     Raises UsageError, which names the file and the target, for what is not TOML, a key that does not
     exist, a value that does not fit, and a name that comes twice.
     """
-    try:
-        content = tomllib.loads(data.decode())
-    except (ValueError, RecursionError) as error:  # or an integer of thousands of digits
-        raise UsageError(f"{path} is not TOML", why=str(error), fix="mend the file") from error
+    return _declared_in(parse_toml(data, str(path), fix="mend the file").tables, path)
+
+
+def _read(path: Path) -> TargetsFile:
+    return TargetsFile(path, _declared_in(read_toml(path, fix="name another --targets-file").tables, path))
+
+
+def _declared_in(content: Mapping[str, Any], path: Path) -> tuple[DeclaredTarget, ...]:
     if unknown := set(content) - set(_TOP):
         raise UsageError(
             f"{path}: {sorted(unknown)[0]!r} is no key of a targets file",
@@ -213,16 +217,3 @@ def _declared(table: Mapping[str, Any], number: int, path: Path) -> DeclaredTarg
         raise UsageError(
             f"{path}: target {which}: {refused.sentence()}", fix=refused.fix or "mend the value"
         ) from error
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read", why=error.strerror or str(error), fix="name another --targets-file"
-        ) from error
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"{path} is larger than 1 MiB", fix="a targets file is a few lines a board")
-    return data

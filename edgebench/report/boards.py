@@ -38,6 +38,8 @@ def print_targets(
     if targets:
         console.print(table)
     for target in targets:
+        if target.get("device_error"):
+            line(console, f"{target.get('name')} cannot be measured: {target['device_error']}", indent=2)
         if source := _body_source(target):
             line(console, f"{target.get('name')}: {source}", indent=2)
     line(console, f"{words.counted(len(targets), 'target')} in {file}")

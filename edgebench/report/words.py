@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 
 from edgebench.fit.types import Accuracy, Agreement, Interval, TrialSummary, Verdict
+from edgebench.printable import printable
 
 MISSING = "-"
 SAME_AS_FP32 = "same as fp32"  # heads the column of `agreement` wherever there is one
@@ -63,14 +63,7 @@ OVERLAP_NOTE = "Some of the images are crops that share pixels, so these interva
 
 def plain(text: object, limit: int = 400) -> str:
     """Outside text on one line: control and direction characters shown as U+FFFD, bounded in length."""
-    cleaned = "".join(
-        " " if char in "\t\n\r" else "\ufffd" if unicodedata.category(char) in _UNSHOWN else char
-        for char in str(text)[: limit + 1]
-    )
-    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"
-
-
-_UNSHOWN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+    return printable(text, limit)
 
 
 def _decimals(value: float, digits: int = 3) -> int:

@@ -17,10 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from edgebench.errors import StoredResultError
+from edgebench.regular_files import read_regular
 from edgebench.store.columns import Columns
 from edgebench.store.layout import regular_file
 from edgebench.store.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column
 from edgebench.store.soundness import first_fault
+from edgebench.store.unfolding import MAX_BYTES as MAX_UNFOLDED_BYTES
+from edgebench.store.unfolding import Room, unfolded_bytes
 
 MAX_ROWS = 50_000_000
 """A file that promises more rows was not written by a session."""
@@ -74,6 +77,7 @@ def read_frame(
         joined = Columns([one for one in fixed if columns is None or one in columns])
     found: list[Source] = []
     rows: list[int] = []
+    room = Room()
     with ThreadPoolExecutor(_READERS) as pool:
         # Reading is Arrow's work, outside the interpreter's lock; one block is joined while the next is read.
         blocks = deque(sources[at : at + _BLOCK] for at in range(0, len(sources), _BLOCK))
@@ -81,7 +85,7 @@ def read_frame(
         while blocks or ahead:
             while blocks and len(ahead) < 2:
                 block = blocks.popleft()
-                ahead.append((block, [pool.submit(_read, one, name, root, columns) for one in block]))
+                ahead.append((block, [pool.submit(_read, one, name, root, columns, room) for one in block]))
             block, futures = ahead.popleft()
             results = zip(block, (future.result() for future in futures), strict=True)
             read = [(one, table) for one, table in results if table is not None]
@@ -121,7 +125,9 @@ class _Foreign:
         return {str(column): values for column, values in _to_pandas(whole).items()}
 
 
-def _read(source: Source, name: str, root: Path, columns: Sequence[str] | None) -> pa.Table | None:
+def _read(
+    source: Source, name: str, root: Path, columns: Sequence[str] | None, room: Room
+) -> pa.Table | None:
     path = source.path
     size = regular_file(path, root)
     if size is None:
@@ -132,18 +138,27 @@ def _read(source: Source, name: str, root: Path, columns: Sequence[str] | None) 
         raise _damaged(path, f"it is larger than {MAX_BYTES} bytes")
     try:
         # At once: the files are small, and nothing changes between the checks and the reading.
-        data = path.read_bytes()
+        data = read_regular(path, MAX_BYTES)
         # Parquet's own checksums leave out headers, where a flipped bit can change a figure unnoticed.
         if source.sha256 is not None and hashlib.sha256(data).hexdigest() != source.sha256:
             raise _damaged(path, "it is not what was written: the SHA-256 in session.json differs")
         with pq.ParquetFile(pa.py_buffer(data)) as parquet:
             schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
+            unfolded = unfolded_bytes(parquet.metadata, schema, columns)
             fault = _fault(name, schema) or (f"it promises {rows} rows" if rows > MAX_ROWS else "")
+            if not fault and unfolded > MAX_UNFOLDED_BYTES:
+                fault = f"{size / 1e6:.1f} MB of it unfold to {unfolded / 1e9:.1f} GB"
             if fault:
                 raise _damaged(path, fault)
             lacking = [column for column in columns or () if column not in schema.names]
             if lacking:
                 raise StoredResultError(f"{path} has no column {lacking[0][:60]!r}")
+            if lack := room.take(unfolded):
+                raise StoredResultError(
+                    f"{path} does not fit into memory",
+                    why=lack,
+                    fix="read the result on a machine with more memory",
+                )
             table = parquet.read(columns=None if columns is None else list(columns), use_threads=False)
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:

@@ -10,11 +10,12 @@ import os
 from pathlib import Path
 
 import filelock
-import psutil
 
 from edgebench.errors import StoredResultError
+from edgebench.regular_files import read_regular
 from edgebench.store.layout import HOLDER_FILE, LOCK_FILE, regular_file
 from edgebench.store.writing import replace_file
+from edgebench.this_machine import started_s as process_started_s
 
 _MAX_NOTE_BYTES = 4096
 
@@ -43,7 +44,7 @@ class WriterLock:
                 fix="wait until it ends, or choose another --name",
             ) from error
         try:
-            note = {"pid": os.getpid(), "started_s": psutil.Process().create_time()}
+            note = {"pid": os.getpid(), "started_s": process_started_s()}
             # Put in its place, not written through whatever lies there: a link may lead anywhere.
             replace_file(folder / HOLDER_FILE, json.dumps(note).encode())
         except BaseException:
@@ -61,9 +62,9 @@ def _holder(folder: Path) -> str:
     """Who holds the lock, as far as the note can be read: it lies in a folder that anyone may write."""
     path = folder / HOLDER_FILE
     try:
-        if not 0 < (regular_file(path, folder) or 0) <= _MAX_NOTE_BYTES:
+        if regular_file(path, folder) is None:
             return ""
-        note = json.loads(path.read_bytes())
+        note = json.loads(read_regular(path, _MAX_NOTE_BYTES))
         pid, started_s = int(note["pid"]), float(note["started_s"])
     except (StoredResultError, OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return ""
@@ -73,7 +74,5 @@ def _holder(folder: Path) -> str:
 
 def _runs_here(pid: int, started_s: float) -> bool:
     """Whether it is a process of this machine; another machine's may have its number, not its start."""
-    try:
-        return abs(psutil.Process(pid).create_time() - started_s) < 1.0
-    except (psutil.Error, ValueError, OverflowError):
-        return False
+    started = process_started_s(pid)
+    return started is not None and abs(started - started_s) < 1.0

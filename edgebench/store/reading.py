@@ -10,6 +10,7 @@ from pydantic_core import from_json
 
 from edgebench.errors import StoredResultError
 from edgebench.refusals import refusal
+from edgebench.regular_files import read_regular
 from edgebench.store.layout import (
     EXPERIMENT_FILE,
     LOCK_FILE,
@@ -102,9 +103,7 @@ def read_bounded(path: Path, root: Path) -> bytes | None:
     if size > MAX_JSON_BYTES:
         raise _damaged(path, f"it has {size} bytes, more than the {MAX_JSON_BYTES} that are read")
     try:
-        with path.open("rb") as file:
-            # No more than was looked at: it may have grown since, and a buffer for the most takes time.
-            return file.read(size)
+        return read_regular(path, MAX_JSON_BYTES)
     except OSError as error:
         raise StoredResultError(
             f"{path} cannot be read", why=error.strerror or str(error), fix="check its permissions"

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.profile import (
-    MAX_FILE_BYTES,
     Profile,
     load_profile,
     load_profiles,
@@ -16,6 +15,7 @@ from edgebench.fit.profile import (
     shipped_profiles,
 )
 from edgebench.fit.quantities import QUANTITIES
+from edgebench.toml_files import MAX_BYTES
 
 HEAD = 'name = "mine"\n[[requirements]]\nname = "latency"\n'
 GOOD = HEAD + "limit = 4.42\n"
@@ -122,7 +122,7 @@ def test_files_that_cannot_be_read(tmp_path):
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.toml")
-    with pytest.raises(UsageError, match="not a file"):
+    with pytest.raises(UsageError, match="it is a pipe"):
         load_profile(str(tmp_path / "pipe.toml"))
 
 
@@ -209,7 +209,7 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
             "'latency' and 'again' both limit the median of image_s",
         ),
         ("extra = 1\n" + GOOD, "unknown key 'extra'"),
-        ("#" * (MAX_FILE_BYTES + 1), "too large"),
+        ("#" * (MAX_BYTES + 1), "more than 256 KiB"),
     ],
 )
 def test_what_is_wrong_with_a_file(text, said, tmp_path):

@@ -50,7 +50,7 @@ def test_a_saved_model_larger_than_memory_is_not_loaded(
         available = 100
 
     copy = shutil.copytree(own_models / "tower_saved", tmp_path / "saved")
-    monkeypatch.setattr("edgebench.models.inspect.psutil.virtual_memory", Free)
+    monkeypatch.setattr("psutil.virtual_memory", Free)
     with pytest.raises(InputError, match="does not fit into memory"):
         read_source(copy, InputChoice(), cache)
 
@@ -81,7 +81,7 @@ def test_what_is_no_model(tmp_path: Path, cache: Cache, name: str, content: byte
 
 
 def test_no_file_and_a_folder_that_is_no_saved_model(tmp_path: Path, cache: Cache):
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="cannot be read as a model"):
         read_source(tmp_path / "none.onnx", InputChoice(), cache)
     with pytest.raises(InputError, match="no SavedModel"):
         read_source(tmp_path, InputChoice(), cache)

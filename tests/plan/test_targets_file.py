@@ -125,8 +125,8 @@ def test_too_many_and_too_large_are_refused(tmp_path):
         parsed("".join(f'[[targets]]\nname = "t{number}"\ndevice = "cpu"\n' for number in range(201)))
     assert "201 targets" in caught.value.what
     large = tmp_path / "large.toml"
-    large.write_bytes(b"#" * ((1 << 20) + 1))
-    with pytest.raises(UsageError, match="1 MiB"):
+    large.write_bytes(b"#" * ((1 << 18) + 1))
+    with pytest.raises(UsageError, match="more than 256 KiB"):
         read_targets(large)
 
 

@@ -85,6 +85,7 @@ def test_the_listing_says_where_mass_and_size_are_from():
         {"name": "d", "body": "Stick; no mass"},
         {"name": "e", "body_error": "there is no board 'x'"},
         {"name": "f"},
+        {"name": "g", "device": "zpu", "device_error": "there is no device 'zpu'"},
     ]  # fmt: skip
     text = printed(print_targets, rows, "targets.toml")
     for line in (
@@ -93,6 +94,7 @@ def test_the_listing_says_where_mass_and_size_are_from():
         "c: mass and size as the file says",
         "d: Stick; no mass",
         "e: no mass and size by its board: there is no board 'x'",
+        "g cannot be measured: there is no device 'zpu'",
     ):
         assert line in text
     assert "f:" not in text

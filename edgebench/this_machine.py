@@ -1,0 +1,30 @@
+"""What the system tells of this machine's memory and processes, where it tells: not every one has /proc."""
+
+from __future__ import annotations
+
+import os
+
+import psutil
+
+UNTOLD = (OSError, RuntimeError, ValueError, IndexError, OverflowError, psutil.Error)
+"""What psutil raises where /proc is not mounted, or holds less than it expects."""
+
+
+def available_bytes() -> int | None:
+    """Memory that can be taken without swapping; None where the system does not tell."""
+    try:
+        return int(psutil.virtual_memory().available)
+    except UNTOLD:
+        return None
+
+
+def started_s(pid: int | None = None) -> float | None:
+    """When a process began, in seconds since the epoch; None where there is none or the system does not tell.
+
+    Args:
+        pid: of the process; None for this one.
+    """
+    try:
+        return psutil.Process(os.getpid() if pid is None else pid).create_time()
+    except UNTOLD:
+        return None
