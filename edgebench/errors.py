@@ -39,7 +39,7 @@ class UsageError(EdgeBenchError):
 
 
 class InterruptedByUser(EdgeBenchError):
-    """Ctrl-C or its kin where there is nothing yet to keep (exit code 130, or 128 and the signal's number)."""
+    """Ctrl-C or its kin where there is nothing yet to keep (exit code 128 and the signal's number)."""
 
     exit_code: int = EXIT_INTERRUPTED
 

@@ -11,8 +11,8 @@ import errno
 import os
 import stat
 from collections.abc import Callable
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISDIR, "it is a folder"),
@@ -43,7 +43,7 @@ def require_regular(path: Path, most_bytes: int | None = None) -> os.stat_result
     return state
 
 
-def open_regular(path: Path, most_bytes: int | None = None) -> BinaryIO:
+def open_regular(path: Path, most_bytes: int | None = None) -> BufferedReader:
     """A regular file, opened for reading; OSError as `require_regular` has it.
 
     It is looked at before it is opened, as opening alone may act on a device, and again afterwards, as it may

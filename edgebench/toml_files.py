@@ -1,4 +1,4 @@
-"""The one reader of TOML files: profiles, targets, settings and scenarios, bounded and with errors in words."""
+"""The one reader of TOML files, of profiles, targets, settings and scenarios: bounded, errors in words."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""stdout and stderr where the system refuses what is written: a full disk, a reader or a terminal that has gone.
+"""stdout and stderr where what is written is refused: a full disk, a reader or a terminal that has gone.
 
 What goes to stderr are messages: one that cannot be written is left out, and the command goes on, as a
-measurement has to when its terminal is closed. What goes to stdout is what the command was asked for: where it
-cannot be written, the command has failed, and says so.
+measurement has to when its terminal is closed. What goes to stdout is what the command was asked for: where
+it cannot be written, the command has failed, and says so.
 """
 
 from __future__ import annotations

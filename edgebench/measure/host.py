@@ -11,9 +11,9 @@ from typing import Any
 
 import psutil
 
-from edgebench.this_machine import UNTOLD
 from edgebench.installed import versions_of
 from edgebench.regular_files import reason
+from edgebench.this_machine import UNTOLD
 
 _PACKAGES = ("ai-edge-litert", "onnxruntime", "tensorflow", "openvino", "numpy", "scipy", "pyarrow", "pandas")
 

@@ -18,11 +18,11 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from edgebench.errors import InputError, UnavailableError
-from edgebench.this_machine import available_bytes
 from edgebench.models.cache import sha256_file
 from edgebench.models.processes import HelperEndedError, HelperError, run_jobs
 from edgebench.models.saved_model import folder_files, folder_sha256, is_saved_model
 from edgebench.regular_files import reason, require_regular
+from edgebench.this_machine import available_bytes
 
 Shape = tuple[int | None, ...]
 """The axes' lengths, None where an axis has no fixed one."""

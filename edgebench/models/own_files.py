@@ -75,5 +75,7 @@ def kind_of(path: Path) -> SourceKind:
     try:
         require_regular(path, MAX_MODEL_BYTES)
     except OSError as error:
-        raise InputError(f"{path} cannot be read as a model", why=reason(error), fix="check the path") from error
+        raise InputError(
+            f"{path} cannot be read as a model", why=reason(error), fix="check the path"
+        ) from error
     return kind

@@ -144,7 +144,7 @@ def _read(
             raise _damaged(path, "it is not what was written: the SHA-256 in session.json differs")
         with pq.ParquetFile(pa.py_buffer(data)) as parquet:
             schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
-            unfolded = unfolded_bytes(parquet.metadata, schema, columns)
+            unfolded = unfolded_bytes(data, parquet.metadata, schema, columns)
             fault = _fault(name, schema) or (f"it promises {rows} rows" if rows > MAX_ROWS else "")
             if not fault and unfolded > MAX_UNFOLDED_BYTES:
                 fault = f"{size / 1e6:.1f} MB of it unfold to {unfolded / 1e9:.1f} GB"

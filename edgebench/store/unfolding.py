@@ -13,6 +13,7 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from edgebench.store.footer import values_of
 from edgebench.this_machine import available_bytes
 
 MAX_BYTES = 4 * 2**30
@@ -21,28 +22,27 @@ MAX_BYTES = 4 * 2**30
 _CODE_BYTES = 4  # of a dictionary's index, and of a list's or a text's offset
 
 
-def unfolded_bytes(metadata: pq.FileMetaData, schema: pa.Schema, columns: Sequence[str] | None) -> int:
+def unfolded_bytes(
+    data: bytes, metadata: pq.FileMetaData, schema: pa.Schema, columns: Sequence[str] | None
+) -> int:
     """What the columns of a file take in memory, in bytes, as its footer has it.
 
     Args:
-        metadata: the file's.
+        data: the file's bytes.
+        metadata: of the same, as pyarrow reads it.
         schema: the columns' types in memory.
         columns: those that are wanted; None for all.
+
+    Raises:
+        ValueError: the footer is damaged.
     """
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    rows = max(metadata.num_rows, sum(group.num_rows for group in groups))
+    rows = int(max(metadata.num_rows, sum(group.num_rows for group in groups)))
     row_bytes, lists = _widths(schema, tuple(schema.names if columns is None else columns))
-    if columns is None and not lists:
-        return max(rows * row_bytes, sum(group.total_byte_size for group in groups))
-    unfolded, unpacked = rows * row_bytes, 0
-    for group in groups:
-        for chunk in (group.column(number) for number in range(group.num_columns)):
-            name = chunk.path_in_schema.partition(".")[0]
-            if columns is None or name in columns:
-                unpacked += chunk.total_uncompressed_size
-            # A list's values are a column of their own, with more of them than there are rows.
-            unfolded += chunk.num_values * lists.get(name, 0)
-    return max(unfolded, unpacked)
+    # A list's values are a column of their own, with more of them than there are rows.
+    values = values_of(data) if lists else {}
+    unfolded = rows * row_bytes + sum(values.get(name, 0) * width for name, width in lists.items())
+    return max(unfolded, sum(int(group.total_byte_size) for group in groups))
 
 
 @lru_cache(maxsize=64)  # thousands of files have the same few schemas
@@ -86,6 +86,8 @@ class Room:
         with self._lock:
             needed = self._taken + 2 * size_bytes
             if self._free is not None and needed > self._free:
-                return f"reading it takes {needed / 1e9:.1f} GB of memory, and {self._free / 1e9:.1f} GB are free"
+                return (
+                    f"reading takes {needed / 1e9:.1f} GB of memory, and {self._free / 1e9:.1f} GB are free"
+                )
             self._taken += size_bytes
             return ""

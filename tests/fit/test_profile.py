@@ -111,7 +111,7 @@ def test_an_unknown_name_gives_close_matches_and_the_list():
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    for name, why in ((tmp_path / "none.toml", "no such file"), (tmp_path, "not a file")):
+    for name, why in ((tmp_path / "none.toml", "No such file"), (tmp_path, "it is a folder")):
         with pytest.raises(UsageError, match=why):
             load_profile(str(name))
     with pytest.raises(UsageError):

@@ -92,5 +92,5 @@ def test_weights_without_their_record_are_refused(weights: Path, session_cache: 
     with pytest.raises(InputError, match="cannot be read") as caught:
         source_from_weights(weights, session_cache)
     assert ".json" in caught.value.fix
-    with pytest.raises(InputError, match="[Nn]o such file"):
+    with pytest.raises(InputError, match=r"weights"):
         source_from_weights(tmp_path / "none.npz", session_cache)

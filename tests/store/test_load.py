@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -138,13 +139,13 @@ def test_what_needs_no_table_opens_none(made, monkeypatch):
 
 def test_loading_reads_the_experiment_alone(made, monkeypatch):
     opened = []
-    real = Path.open
+    real = os.open
 
-    def note(self, *arguments, **options):
-        opened.append(self.name)
-        return real(self, *arguments, **options)
+    def note(path, *arguments, **options):
+        opened.append(Path(path).name)
+        return real(path, *arguments, **options)
 
-    monkeypatch.setattr(Path, "open", note)
+    monkeypatch.setattr(os, "open", note)
     edgebench.load(made)
     assert opened == ["experiment.json"]
 
