@@ -79,7 +79,7 @@ def open_source(given: Given) -> Source:
         if given.seed is not None:
             raise UsageError("--set seed belongs to a scenario", fix="leave it out: a result is what it is")
         return RecordedSource.read(path, given.target)
-    if path.suffix.lower() != ".toml" or not os.path.isfile(path):  # noqa: PTH113
+    if path.suffix.lower() != ".toml" or not os.path.exists(path):  # noqa: PTH110
         raise UsageError(
             f"there is no source {given.source[:200]!r} to replay",
             fix=f"name a result folder, a scenario's .toml file, or one of: {', '.join(shipped())}",

@@ -142,9 +142,8 @@ def _stored(path: Path) -> Mapping[str, NDArray[Any]]:
             files = [file for file in sorted(path.iterdir()) if file.suffix == ".npy"]
             _check_size(path, sum(require_regular(file).st_size for file in files))
             return {file.stem: np.load(file, allow_pickle=False) for file in files}
-        size = require_regular(path).st_size
+        _check_size(path, require_regular(path).st_size)
         if path.suffix == ".npy":
-            _check_size(path, size)
             return {path.stem: np.load(path, allow_pickle=False)}
         with zipfile.ZipFile(path) as archive:
             _check_size(path, sum(info.file_size for info in archive.infolist()))
