@@ -10,7 +10,8 @@ import pytest
 from edgebench.errors import StoredResultError
 from edgebench.store import frames, unfolding
 from edgebench.store.footer import values_of
-from edgebench.store.parquet import COLUMN_TYPES, PASS_COLUMNS, PREDICTION_COLUMNS
+from edgebench.store.parquet import COLUMN_TYPES
+from edgebench.store.records import PASS_COLUMNS, PREDICTION_COLUMNS
 from edgebench.store.unfolding import Room, unfolded_bytes
 
 KEY = "0" * 16
