@@ -113,7 +113,7 @@ def test_a_preparation_that_is_told_to_end(cache, number):
         [helper] = psutil.Process(process.pid).children()
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
+    assert process.returncode == 128 + number, said
     assert b"interrupted" in said
     assert not helper.is_running()
     assert list((cache.root / "scratch").iterdir()) == []
