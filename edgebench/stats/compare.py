@@ -1,13 +1,17 @@
 """Is B different from A? Session medians against session medians.
 
 Different takes two things: that chance alone does not do it (Welch's test, since two devices need not scatter
-alike) and that it is large enough to matter. The ratio's interval is Fieller's ("Some problems in interval
-estimation", 1954) with Welch's degrees of freedom, so that it excludes 1 exactly where the test says so.
+alike) and that it is large enough to matter.
+
+Times, watts and bytes are above zero, and so are their ratios: test and interval are taken on the logarithm
+of the ratio, as the interval of each side is (see `edgebench.stats.intervals`). Its standard error is that of
+the two means as shares of them (delta method), with Welch's degrees of freedom of those shares, and the
+interval excludes 1 exactly where the test says so. Where sessions differ by a few per cent this is Welch's
+test of the values themselves.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -36,12 +40,12 @@ class Comparison:
         word: better or worse where the difference is significant and at least the minimum effect; same where
             the ratio's whole interval is nearer to 1 than that; else undecided.
         ratio: mean of B's session medians over A's.
-        low, high: the ratio's interval at 1 - alpha; None where there is none, with the reason.
+        low, high: the ratio's interval at 1 - alpha, above 0; None below MIN_SESSIONS sessions a side.
         p: of Welch's test, two-sided; None below MIN_SESSIONS sessions a side.
         test: its name.
         rank_p: of Mann-Whitney's test, from RANK_SESSIONS sessions a side. It decides nothing: where it
             contradicts `word`, a few sessions stand far off the rest.
-        reason: why a figure is missing.
+        reason: why a figure is missing; empty where none is.
     """
 
     word: Word
@@ -55,7 +59,7 @@ class Comparison:
 
 
 class Ratios(NamedTuple):
-    """B over A for many pairs at once, each float64 [...]; bounds are infinite where Fieller gives none."""
+    """B over A for many pairs at once, each float64 [...]."""
 
     ratio: Floats
     low: Floats
@@ -95,44 +99,34 @@ def compare(
         reason = f"a comparison takes {MIN_SESSIONS} sessions a side and there are {fewest}"
         return Comparison("undecided", float(b.mean() / a.mean()), None, None, None, reason=reason)
     found = ratios(a, b, alpha)
-    low, high = float(found.low), float(found.high)
-    bounded = math.isfinite(low) and math.isfinite(high)
     return Comparison(
         word=_word(found, lower_is_better, minimum_effect, alpha),
         ratio=float(found.ratio),
-        low=low if bounded else None,
-        high=high if bounded else None,
+        low=float(found.low),
+        high=float(found.high),
         p=float(found.p),
         rank_p=_rank_p(a, b) if fewest >= RANK_SESSIONS else None,
-        reason="" if bounded else "A's sessions differ so much that the ratio has no bounds",
     )
 
 
 def ratios(a: Floats, b: Floats, alpha: float = ALPHA) -> Ratios:
-    """B over A over the last axis, float64 [..., K] each and K at least 2, with Welch's p."""
+    """B over A over the last axis, float64 [..., K] each and K at least 2, above 0, with Welch's p."""
     mean_a, mean_b = a.mean(axis=-1), b.mean(axis=-1)
-    error_a, error_b = (side.var(axis=-1, ddof=1) / side.shape[-1] for side in (a, b))
+    ratio = mean_b / mean_a
+    error_a, error_b = (
+        (side / mean[..., None]).var(axis=-1, ddof=1) / side.shape[-1]
+        for side, mean in ((a, mean_a), (b, mean_b))
+    )
     error = error_a + error_b
     # Sessions that are all equal leave no error, and nothing that could be due to chance.
-    exact = error <= np.square(mean_a + mean_b) * 1e-30
+    exact = error <= 1e-30
     whole = np.where(exact, 1.0, error)
-    degrees = np.where(
-        exact,
-        1.0,
-        whole**2 / np.where(exact, 1.0, error_a**2 / (a.shape[-1] - 1) + error_b**2 / (b.shape[-1] - 1)),
-    )
-    t = np.abs(mean_b - mean_a) / np.sqrt(whole)
+    parts = error_a**2 / (a.shape[-1] - 1) + error_b**2 / (b.shape[-1] - 1)
+    degrees = np.where(exact, 1.0, whole**2 / np.where(exact, 1.0, parts))
+    t = np.abs(np.log(ratio)) / np.sqrt(whole)
     p = np.where(exact, np.where(mean_a == mean_b, 1.0, 0.0), 2 * special.stdtr(degrees, -t))
-    ratio = mean_b / mean_a
-    reach = special.stdtrit(degrees, 1 - alpha / 2) ** 2
-    # |b - r a|^2 <= t^2 (var b + r^2 var a), solved for r.
-    first = mean_a**2 - reach * error_a
-    root = np.sqrt(np.maximum((mean_a * mean_b) ** 2 - first * (mean_b**2 - reach * error_b), 0.0))
-    bounded = first > 0
-    divisor = np.where(bounded, first, 1.0)
-    low = np.where(bounded, (mean_a * mean_b - root) / divisor, -np.inf)
-    high = np.where(bounded, (mean_a * mean_b + root) / divisor, np.inf)
-    return Ratios(ratio, np.where(exact, ratio, low), np.where(exact, ratio, high), np.asarray(p))
+    factor = np.where(exact, 1.0, np.exp(special.stdtrit(degrees, 1 - alpha / 2) * np.sqrt(whole)))
+    return Ratios(ratio, ratio / factor, ratio * factor, np.asarray(p))
 
 
 def different(
