@@ -9,7 +9,8 @@ what several runners share: it takes them in as `from .name` where they lie in i
 A runner that plays what was measured elsewhere brings its own time, as four functions of its module:
 `clock()` in nanoseconds, never falling; `sleep(seconds)`; `current_bytes()` and `peak_bytes()`, None where
 nothing is known. Every stamp, the pace and the idle window are then taken from them and nothing from the
-machine: there is no import time, a duration of 0 is one that is not known, and clocks are not matched.
+machine: there is no import time, a duration of 0 is one that is not known, and clocks are not matched. Its
+backend says so (`own_clock`), or its sessions fail: nothing of this machine can vouch for such stamps.
 
 An exception with an attribute `session_status` (error, load_failed, out_of_memory, timeout, lost_connection,
 protocol_error) ends the session with that status.
