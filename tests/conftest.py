@@ -17,13 +17,24 @@ from edgebench.models.onnx.form import OnnxForm
 from edgebench.models.onnx.prepare import Order, prepare_onnx
 from edgebench.models.prepare import prepare_tflite, tool_versions
 from edgebench.models.variant import PRECISIONS, Variant
+from tests.attacks.summary import pytest_terminal_summary as pytest_terminal_summary
+from tests.attacks.table import ROOT, Attack, attacks_of
 from tests.own_models import make_models
+
+COLLECTED = pytest.StashKey[list[Attack]]()
+"""The attacks of all tests, where all were collected."""
 
 # No test asserts how long something takes, and every run tries the same examples.
 settings.register_profile(
     "edgebench", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("edgebench")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m and -k leave any out
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if {ROOT, ROOT / "tests"} & {(config.invocation_params.dir / one).resolve() for one in config.args}:
+        config.stash[COLLECTED] = attacks_of(items)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -31,8 +31,10 @@ class InterruptibleGroup(TyperGroup):
             raise error from None
 
 
-def as_error(exception: Exception) -> EdgeBenchError:
-    """The exception with its cause and remedy; one of another type is a fault of EdgeBench."""
+def as_error(
+    exception: Exception, fix: str = "run it again with --debug and report the traceback"
+) -> EdgeBenchError:
+    """The exception with its cause and remedy; another is a fault of EdgeBench, with that `fix`."""
     if isinstance(exception, EdgeBenchError):
         return exception
     if isinstance(exception, OSError) and (lost := streams.fault(sys.stdout)) is not None:
@@ -40,7 +42,7 @@ def as_error(exception: Exception) -> EdgeBenchError:
     return EdgeBenchError(
         f"{type(exception).__name__}: {exception}",
         why="this is a fault of EdgeBench itself",
-        fix="run it again with --debug and report the traceback",
+        fix=fix,
     )
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from edgebench.cli.common import print_json, say, stderr, stdout
+from edgebench.cli.failures import as_error, print_lines
+from edgebench.errors import EXIT_ERROR
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,11 +40,15 @@ def show_judged(judged: Judged, *, strict: bool, json_: bool, figures: bool = Tr
 def conclude(
     folder: Path, outcome: Outcome, profiles: Sequence[Profile], *, strict: bool, json_: bool
 ) -> None:
-    """After a run: the report, the tables and the exit code; an interrupted run says how to go on."""
+    """After a run: the report, the tables and the exit code; an interrupted run says how to go on.
+
+    What ended the measuring on one host is an error, after the report of what the others measured.
+    """
     from edgebench.fit.judgement import judge_folder
     from edgebench.measure.interrupt import exit_code as interrupted_code
     from edgebench.printable import printable
     from edgebench.report.html import write_report
+    from edgebench.store.layout import RUN_FILE
 
     judged = judge_folder(folder, profiles)
     parts = (judged.results, judged.summaries, judged.verdicts)
@@ -56,6 +62,10 @@ def conclude(
         code = interrupted_code()
     elif outcome.out_of_time:
         say("the time is over: everything measured is kept; go on with --resume")
+    if outcome.faults and not outcome.interrupted:
+        code = EXIT_ERROR
+        for fault in outcome.faults:
+            print_lines(as_error(fault, f"its traceback is in {folder / RUN_FILE}: report it"))
     raise typer.Exit(code)
 
 

@@ -26,6 +26,7 @@ from edgebench.agent.frames import (
 )
 from edgebench.errors import UnavailableError
 from edgebench.link.pipes import Pipes, Stalled
+from edgebench.link.plain_values import plain_message
 
 CLOSE_S = 5.0
 STALL_S = 60.0
@@ -284,7 +285,7 @@ class Connection:
             raise self._ended()
         self._decoding_bytes += len(data)
         try:
-            frames = self._decoder.feed(data)
+            frames = [Frame(plain_message(one.message), one.payload) for one in self._decoder.feed(data)]
             for frame in frames:
                 self._admit(frame)
         except ProtocolError as error:

@@ -6,14 +6,17 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, field_validator
 
 from edgebench.agent.frames import Frame, Message, ProtocolError
 from edgebench.contract import Channel, ProbeChunk, ProbeInfo
+from edgebench.stage_names import fault_of_stages
 
 Count = Annotated[int, Field(ge=0, lt=1 << 62)]
 AboveZero = Annotated[int, Field(gt=0, lt=1 << 62)]
 Seconds = Annotated[FiniteFloat, Field(gt=0)]
+_Name = Annotated[str, Field(max_length=200)]
+_Reason = Annotated[str, Field(max_length=2000)]
 
 
 class Reply(BaseModel):
@@ -26,8 +29,8 @@ class Hello(Reply):
     """The agent's first words."""
 
     protocol: int
-    python: str
-    platform: str
+    python: _Name
+    platform: _Name
 
 
 class Room(Reply):
@@ -63,9 +66,16 @@ class Loaded(Reply):
     own_time: bool = False  # the runner's, which is not the device's clock
     after_load_bytes: AboveZero | None
     runtime: dict[str, Any]
-    numpy: str
+    numpy: _Name
     stages: tuple[str, ...] = Field(min_length=3, max_length=16)
     test_clock: InjectedClock | None = None  # where its clock was moved on purpose
+
+    @field_validator("stages")
+    @classmethod
+    def _named(cls, stages: tuple[str, ...]) -> tuple[str, ...]:
+        if fault := fault_of_stages(stages):
+            raise ValueError(f"{fault}; choose another `extra_stage` in the runner")
+        return stages
 
 
 class Scored(Reply):
@@ -140,10 +150,6 @@ class Ended(Reply):
     left_running: tuple[LeftRunning, ...] = Field(default=(), max_length=1000)
 
 
-_Name = Annotated[str, Field(max_length=200)]
-_Reason = Annotated[str, Field(max_length=2000)]
-
-
 class _Channel(Reply):
     name: _Name
     quantity: str = Field(max_length=50)
@@ -152,8 +158,8 @@ class _Channel(Reply):
 
 class _Info(Reply):
     rate_hz: float = Field(gt=0)
-    resolution: str
-    scope: str
+    resolution: _Name
+    scope: _Name
     channels: tuple[_Channel, ...] = Field(min_length=1, max_length=256)
     absent: dict[_Name, _Reason] = Field(default_factory=dict, max_length=64)
 
@@ -208,7 +214,8 @@ def checked(kind: type[AnyReply], message: Message) -> AnyReply:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise ProtocolError(f"an answer that is no {kind.__name__}: {where}: {first['msg']}") from None
+        why = first["msg"].removeprefix("Value error, ")
+        raise ProtocolError(f"an answer that is no {kind.__name__}: {where}: {why}") from None
 
 
 def stamps_in(data: bytes, stages: int, batches: int | None = None) -> NDArray[np.int64]:

@@ -27,6 +27,7 @@ from edgebench.measure.preparation import (
 )
 from edgebench.measure.progress import Observer
 from edgebench.measure.revisions import TargetRevisions
+from edgebench.measure.session import traceback_text
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.plan.amounts import share_text
@@ -107,7 +108,7 @@ class Campaign:
             begun = RunRecord(started_utc=_now_utc(), max_time_s=plan.max_time_s)
             store.write_run(begun)
             outcome = experiment.run()
-            over = _run_record(begun, outcome)
+            over = _run_record(begun, outcome, Apart.here(target.host for target in self.built.targets))
             store.write_run(over)
             settled = self._conclude(store, plan)
             store.write_run(over.model_copy(update={"settled": settled}))
@@ -215,10 +216,18 @@ def _numbers(plan: Plan) -> str:
     return ", ".join(said)
 
 
-def _run_record(begun: RunRecord, outcome: Outcome) -> RunRecord:
-    ended: RunEnd = "interrupted" if outcome.interrupted else "time" if outcome.out_of_time else "complete"
+def _run_record(begun: RunRecord, outcome: Outcome, apart: Apart) -> RunRecord:
+    ended: RunEnd | None = (
+        "interrupted" if outcome.interrupted else "time" if outcome.out_of_time else "complete"
+    )
+    faults = tuple(apart.text(traceback_text(fault)) for fault in outcome.faults)
     return begun.model_copy(
-        update={"ended": ended, "elapsed_s": outcome.elapsed_s, "sessions": outcome.sessions}
+        update={
+            "ended": None if faults and not outcome.interrupted else ended,
+            "elapsed_s": outcome.elapsed_s,
+            "sessions": outcome.sessions,
+            "faults": faults,
+        }
     )
 
 

@@ -32,6 +32,9 @@ class Outcome:
     sessions: int  # measured in this run, failed ones included
     out_of_time: bool = False  # the time that it was given ended before all was measured
     elapsed_s: float = 0.0
+    faults: tuple[
+        Exception, ...
+    ] = ()  # which ended the measuring on one host each, and are none of EdgeBench's
 
 
 @dataclass
@@ -74,6 +77,7 @@ class Experiment:
             sessions=sum(lane.measured for lane in lanes),
             out_of_time=any(lane.out_of_time for lane in lanes),
             elapsed_s=budget.elapsed_s,
+            faults=tuple(lane.fault for lane in lanes if lane.fault is not None),
         )
 
     def _lanes(self, budget: TimeBudget) -> list[Lane]:

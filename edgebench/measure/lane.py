@@ -11,13 +11,13 @@ from typing import Protocol
 
 from edgebench import stopping
 from edgebench.contract import Device, MeasurePlan, SessionSettings
-from edgebench.errors import EdgeBenchError, NoPermissionError, StoredResultError, UnavailableError
+from edgebench.errors import EdgeBenchError, StoredResultError
 from edgebench.measure.adaptive import Settled, TimeBudget, never
 from edgebench.measure.interrupt import held_interrupt
 from edgebench.measure.progress import SessionState
 from edgebench.measure.revisions import Revise, unrevised
 from edgebench.measure.run_progress import RunProgress
-from edgebench.measure.session import Job, Measured, measure_session, unreached_session
+from edgebench.measure.session import Job, Measured, measure_session, unmeasured_session, unwritable_session
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.models.artifact import Artifact
 from edgebench.plan.beside import meters_of, monitors_of
@@ -103,6 +103,7 @@ class Lane:
     measured: int = field(default=0, init=False)
     interrupted: bool = field(default=False, init=False)
     out_of_time: bool = field(default=False, init=False)
+    fault: Exception | None = field(default=None, init=False)
     _open: tuple[str, Device] | None = field(default=None, init=False)
     _placement: dict[str, str] = field(default_factory=dict, init=False)  # by target, what placing costs
     _tries: Counter[Turn] = field(default_factory=Counter, init=False)
@@ -110,7 +111,8 @@ class Lane:
     def run(self) -> None:
         """Measure what is missing; an interrupt ends it after the session in hand is stored.
 
-        A trial that has been measured enough, or is given up, drops out of the rounds to come.
+        A trial that has been measured enough, or is given up, drops out of the rounds to come. An error that
+        is none of EdgeBench's ends this host alone: it is kept as `fault`.
         """
         try:
             self._open_each()
@@ -143,6 +145,12 @@ class Lane:
                 queue = deque(due)
         except KeyboardInterrupt:
             self.interrupted = True
+        except EdgeBenchError:
+            raise
+        except Exception as error:
+            self.fault = error
+            names = ", ".join(dict.fromkeys(trial.target.name for trial in self.trials.values()))
+            self.progress.observer.note(f"{names}: nothing more is measured: {type(error).__name__}: {error}")
         finally:
             self._close()
             self.progress.host_ended(self.host)
@@ -164,7 +172,7 @@ class Lane:
                 self._placement[name] = device.placement_cost
             except StoredResultError:
                 raise
-            except EdgeBenchError as error:
+            except Exception as error:
                 if not self.contained:
                     raise
                 self._placement[name] = "cheap"
@@ -180,14 +188,14 @@ class Lane:
         )
         return [turn for turn in order if self.standing[turn.key].due(self.plan.sessions)]
 
-    def _fail_target(self, name: str, error: EdgeBenchError) -> None:
+    def _fail_target(self, name: str, error: Exception) -> None:
         """Each of the target's trials gets a failed session that says why; the others go on."""
         for key, trial in self.trials.items():
             if trial.target.name == name and self.standing[key].due(self.plan.sessions):
                 turn = Turn(self.standing[key].ok, key)
                 self.standing[key].given_up = True
                 self.progress.add(self.standing[key].ok - self.plan.sessions)
-                self._keep(turn, unreached_session(self._job(turn), error))
+                self._keep(turn, unmeasured_session(self._job(turn), error))
 
     def _device(self, trial: PlannedTrial) -> Device:
         name = trial.target.name
@@ -198,9 +206,13 @@ class Lane:
         return self._open[1]
 
     def _close(self) -> None:
-        if self._open is not None:
-            device, self._open = self._open[1], None
+        if self._open is None:
+            return
+        (name, device), self._open = self._open, None
+        try:
             device.close()
+        except Exception as error:
+            self.progress.observer.note(f"{name} was not closed: {type(error).__name__}: {error}")
 
     # --- what a device is ---
 
@@ -270,24 +282,27 @@ class Lane:
         try:
             device = self._device(self.trials[turn.key])
             return measure_session(device, job, device.describe(), watch)
-        except (UnavailableError, NoPermissionError) as error:
-            # It was there before: a board that reboots, or a cable. The others are still worth measuring.
+        except StoredResultError:
+            raise
+        except Exception as error:
+            # It was there before: a board that reboots, a cable, or a backend that takes the device's answer
+            # for granted. The others are still worth measuring.
             self._close()
-            return unreached_session(job, error)
+            return unmeasured_session(job, error)
 
     def _keep(self, turn: Turn, result: Measured, watch: SessionWatch | None = None) -> SessionRecord:
         """Store a session in the trial that it belongs to; returns its record."""
         with held_interrupt(), self.lock:
-            result = self._assigned(turn.key, result)
-            trial = self.trials[result.record.trial]
-            # What went wrong may be told with the board's address, or with what the launch keeps apart.
-            apart = Apart.of([trial.target.host], launches=[asdict(trial.target.launch)])
-            record = session_written(result.record, apart)
-            result = replace(result, record=record)
-            self.store.write_session(result.record, result.tables)
+            try:
+                result = self._assigned(turn.key, result)
+                result = self._write(result)
+            except (StoredResultError, OSError):
+                raise  # the store's: the next session would not be kept either
+            except Exception as error:
+                result = self._write(unwritable_session(result, error))
             self.measured += 1
             self._tries[turn] += 1
-            self._take_in(trial, result, watch)
+            self._take_in(self.trials[result.record.trial], result, watch)
         return result.record
 
     def _assigned(self, key: str, result: Measured) -> Measured:
@@ -311,6 +326,14 @@ class Lane:
             return result
         moved = {"trial": revised, "n": self.store.next_n(revised)}
         return replace(result, record=record.model_copy(update=moved))
+
+    def _write(self, result: Measured) -> Measured:
+        trial = self.trials[result.record.trial]
+        # What went wrong may be told with the board's address, or with what the launch keeps apart.
+        apart = Apart.of([trial.target.host], launches=[asdict(trial.target.launch)])
+        record = session_written(result.record, apart)
+        self.store.write_session(record, result.tables)
+        return replace(result, record=record)
 
     def _take_in(self, trial: PlannedTrial, result: Measured, watch: SessionWatch | None) -> None:
         standing = self.standing[trial.key]

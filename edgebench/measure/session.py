@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,13 @@ from edgebench.contract import (
     Session,
     SessionSettings,
 )
-from edgebench.errors import DiskFullError, EdgeBenchError, SessionError
+from edgebench.errors import (
+    DiskFullError,
+    EdgeBenchError,
+    NoPermissionError,
+    SessionError,
+    UnavailableError,
+)
 from edgebench.measure import golden
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.models.artifact import Artifact
@@ -35,6 +42,8 @@ from edgebench.store.records import Failure, GoldenCheck, SessionRecord, Session
 MEMORY_CHANNEL = "memory_available"
 SCARCE_MEMORY_BYTES = 64 << 20
 """Available memory below which a session's figures come with a warning."""
+MOST_REASON, MOST_TRACEBACK = 2000, 16_000
+"""Characters that are kept of an error that has no words of its own."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,28 @@ def measure_session(
     except KeyboardInterrupt:
         status = "interrupted"
         failure = Failure(what="interrupted by the user", stage=got.stage)
+    except EdgeBenchError:
+        raise
+    except Exception as error:
+        status, failure = "error", _fault(error, got.stage)
     duration_s = time.perf_counter() - clock_s
+    try:
+        record = _record(job, got, describe, status, failure, started, duration_s)
+    except Exception as error:
+        # What was measured is sound; what the device, or its backend, says of it is no record.
+        record = _bare_record(job, _fault(error, "stop"), started, duration_s)
+    return Measured(record, made, interrupted=status == "interrupted")
+
+
+def _record(
+    job: Job,
+    got: _Gathered,
+    describe: dict[str, Any],
+    status: SessionStatus,
+    failure: Failure | None,
+    started: datetime,
+    duration_s: float,
+) -> SessionRecord:
     cold = got.facts.get("cold") or {}
     device_s = got.device_s + sum(cold.get(name) or 0.0 for name in ("import_s", "load_s"))
     device_s += job.settings.idle_s if (got.facts.get("windows_ns") or {}).get("idle") else 0.0
@@ -113,7 +143,7 @@ def measure_session(
         n=job.n,
         round=job.round,
         status=status,
-        started_utc=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        started_utc=_utc(started),
         duration_s=duration_s,
         harness_s=duration_s - device_s if status == "ok" and not got.facts.get("own_time") else None,
         failure=failure,
@@ -132,24 +162,52 @@ def measure_session(
         warnings=(*(got.facts.get("warnings") or ()), *_little_memory(describe, got.chunks)),
     )
     # Private names come with the description, and serve to take them out of the record.
-    record = session_written(record, Apart.of(private=describe.get("private")))
-    return Measured(record, made, interrupted=status == "interrupted")
+    return session_written(record, Apart.of(private=describe.get("private")))
 
 
-def unreached_session(job: Job, error: EdgeBenchError) -> Measured:
-    """A session that never began because its device could not be reached: its record says why."""
-    record = SessionRecord(
+def _bare_record(
+    job: Job,
+    failure: Failure,
+    started: datetime,
+    duration_s: float = 0.0,
+    status: SessionStatus = "error",
+) -> SessionRecord:
+    return SessionRecord(
         trial=job.key,
         n=job.n,
         round=job.round,
-        status="disk_full" if isinstance(error, DiskFullError) else "lost_connection",
-        started_utc=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        duration_s=0.0,
-        failure=Failure(
-            what=error.what, why="; ".join(part for part in (error.why, error.fix) if part), stage="start"
-        ),
+        status=status,
+        started_utc=_utc(started),
+        duration_s=duration_s,
+        failure=failure,
     )
+
+
+def _utc(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def unmeasured_session(job: Job, error: Exception) -> Measured:
+    """A session that never began, because its device could not be reached or asked: its record says why."""
+    status: SessionStatus = "error"
+    if isinstance(error, UnavailableError | NoPermissionError):
+        status = "disk_full" if isinstance(error, DiskFullError) else "lost_connection"
+    if isinstance(error, EdgeBenchError):
+        why = "; ".join(part for part in (error.why, error.fix) if part)
+        failure = Failure(what=error.what, why=why, stage="start")
+    else:
+        failure = _fault(error, "start")
+    record = _bare_record(job, failure, datetime.now(UTC), status=status)
     return Measured(record, SessionTables(), interrupted=False)
+
+
+def unwritable_session(measured: Measured, error: Exception) -> Measured:
+    """The same session where no file can hold it: why, and nothing of what the device said."""
+    record = SessionRecord.model_validate(
+        measured.record.model_dump(include={"trial", "n", "round", "started_utc", "duration_s"})
+        | {"status": "error", "failure": _fault(error, "stop")}
+    )
+    return Measured(record, SessionTables(), measured.interrupted)
 
 
 def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch) -> None:
@@ -170,6 +228,8 @@ def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch) -> N
             got.chunks += session.probe_chunks()
             got.device_s += one.image_ns / 1e9
             watch.arrived(one)
+    if all(one.phase != "steady" for one in got.passes):
+        raise SessionError("the device gave no steady pass", status="protocol_error", stage="measure")
     if job.plan.images is not None:
         got.stage = "predict"
         with _timed(got):
@@ -188,6 +248,27 @@ def _timed(got: _Gathered) -> Iterator[None]:
         yield
     finally:
         got.device_s += time.perf_counter() - start_s
+
+
+def _fault(error: Exception, stage: str) -> Failure:
+    """The failure of a session in an error that is none of EdgeBench's."""
+    return Failure(
+        what="the session ended in an error that EdgeBench does not know",
+        why=_writable(f"{type(error).__name__}: {error}")[:MOST_REASON],
+        fix="its traceback is in session.json: report it to whoever maintains the device's backend",
+        stage=stage,
+        stderr_tail=traceback_text(error),
+    )
+
+
+def traceback_text(error: Exception) -> str:
+    """The end of an error's traceback, as a record can hold it."""
+    return _writable("".join(traceback.format_exception(error)))[-MOST_TRACEBACK:]
+
+
+def _writable(text: str) -> str:
+    """An error may quote what could not be written."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _failure(error: SessionError) -> tuple[SessionStatus, Failure]:

@@ -15,16 +15,17 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
-    """One row a trial; full precision; a column of the overall verdict for every profile."""
-    profiles = judged.profiles(verdicts)
-    found = judged.wholes(verdicts)
+    """One row a trial; full precision; for every profile its overall verdict, then each requirement's."""
+    wholes = judged.wholes(verdicts)
+    words_of: dict[str, dict[str, str]] = {}  # by heading, then by trial
+    for verdict in verdicts:
+        overall = words_of.setdefault(f"verdict:{verdict.profile}", {})
+        overall[verdict.trial] = wholes[verdict.trial, verdict.profile].verdict
+        single = words_of.setdefault(f"verdict:{verdict.profile}:{verdict.requirement}", {})
+        single[verdict.trial] = verdict.verdict
     stages = list(dict.fromkeys(stage for one in summaries for stage in one.stages_ms))
     rows = [
-        _row(one, stages)
-        | {
-            f"verdict:{profile}": found[one.key, profile].verdict if (one.key, profile) in found else None
-            for profile in profiles
-        }
+        _row(one, stages) | {heading: by_trial.get(one.key) for heading, by_trial in words_of.items()}
         for one in summaries
     ]
     buffer = io.StringIO(newline="")
@@ -60,7 +61,8 @@ def _row(one: TrialSummary, stages: Sequence[str]) -> dict[str, Any]:
         row[f"accuracy_{field}"] = None if one.accuracy is None else getattr(one.accuracy, field)
     for field in ("mean_w", "peak_w", "energy_j", "net_energy_j"):
         row[field] = None if primary is None else getattr(primary, field)
-    return row | {"memory_bytes": one.memory_bytes, "artifact_bytes": one.artifact_bytes}
+    sizes = {"memory_bytes": one.memory_bytes, "artifact_bytes": one.artifact_bytes}
+    return row | sizes | {"warnings": "; ".join(one.warnings)}
 
 
 def _cell(value: Any) -> Any:

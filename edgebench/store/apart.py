@@ -30,11 +30,12 @@ _OF_HARDWARE = frozenset(
 _OF_RUNTIME = frozenset({"name", "version", "numpy"})
 
 _ANY_HOME = re.compile(r"/(?:home|Users)/[^/\s'\":,;]+")
-# What OpenSSH says of a host under a name that only its own configuration knows.
+# What OpenSSH says of a host under a name that only its own configuration knows. Each begins where a word
+# does: a worker's stderr may be 64 KiB without a space, and is then gone through once, not once a letter.
 _SSH_WORDS = (
-    (re.compile(r"\S+ port (?=[0-9])"), f"{HOST} port "),
+    (re.compile(r"(?<!\S)\S+ port (?=[0-9])"), f"{HOST} port "),
     (re.compile(r"(resolve hostname )[^\s:]+"), rf"\1{HOST}"),
-    (re.compile(r"[^\s:]+@\S+(?=: Permission denied)"), HOST),
+    (re.compile(r"(?<![^\s:])[^\s:]+@[^\s@]+(?=: Permission denied)"), HOST),
 )
 # Who else held a board: another user, whom no target names (see edgebench.link.board_lock).
 _HELD_BY = re.compile(r"\b((?:held|in use) by user )[^\s,]+(?: on [^\s,]+)?")
@@ -101,7 +102,7 @@ class Apart:
         for user in self.users:
             text = re.sub(rf"(?<=/){re.escape(user)}(?=/|$)", USER, text)
         for host in sorted(self.hosts, key=len, reverse=True):
-            text = re.sub(rf"[\w.-]+@\[?{re.escape(host)}\]?(:[0-9]+)?(?![\w-])", HOST, text)
+            text = re.sub(rf"(?<![\w.-])[\w.-]+@\[?{re.escape(host)}\]?(:[0-9]+)?(?![\w-])", HOST, text)
         return text
 
     def text(self, text: str) -> str:

@@ -7,6 +7,7 @@ import re
 import pandas as pd
 import pyarrow as pa
 
+from edgebench.stage_names import STAGE_NAME
 from edgebench.store.records import BATCH_COLUMNS, PASS_COLUMNS, PREDICTION_COLUMNS, PROBE_COLUMNS
 
 TABLE_COLUMNS: dict[str, tuple[str, ...]] = {
@@ -57,8 +58,8 @@ DICTIONARY_COLUMNS = (
 """Columns with few distinct values; a dictionary of stamps would only be thrown away again."""
 
 _STAGE_COLUMN = {
-    "passes": re.compile(r"[a-z][a-z0-9_]{0,40}_ns"),
-    "batches": re.compile(r"[a-z][a-z0-9_]{0,40}_(start|end)_ns"),
+    "passes": re.compile(rf"{STAGE_NAME}_ns"),
+    "batches": re.compile(rf"{STAGE_NAME}_(start|end)_ns"),
 }
 
 

@@ -185,7 +185,10 @@ class ExperimentRecord(_Record):
 
 
 class RunRecord(_Record):
-    """run.json: the last run of an experiment; `ended` is None while it goes on, and where it was killed."""
+    """run.json: the last run of an experiment.
+
+    `ended` is None while it goes on, where it was killed, and where `faults` say what ended it.
+    """
 
     schema_version: Literal[1] = 1
     started_utc: str  # ISO 8601, whole seconds, Z
@@ -194,6 +197,7 @@ class RunRecord(_Record):
     max_time_s: float | None = Field(default=None, gt=0)  # no session started after so much of it
     sessions: int = Field(default=0, ge=0)  # measured in this run, failed ones too
     settled: tuple[str, ...] | None = None  # keys of the trials that a rule ended; None where not recorded
+    faults: tuple[str, ...] = ()  # tracebacks of errors that ended the measuring on one host each
 
 
 class GoldenCheck(_Record):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgebench.contract import Channel, Pass, ProbeChunk, ProbeInfo, Scores
 from edgebench.errors import SessionError
+from edgebench.stage_names import fault_of_stages
 from edgebench.store.records import (
     BATCH_COLUMNS,
     PACED_COLUMNS,
@@ -22,6 +23,8 @@ from edgebench.store.soundness import MOST_NS
 
 INFER = "infer"
 """The stage whose intervals make `infer_s`."""
+
+PHASES = ("first", "warmup", "steady")
 
 
 def union_ns(intervals: NDArray[np.int64]) -> int:
@@ -70,7 +73,6 @@ def pass_rows(passes: Sequence[Pass], worker: int = 0) -> tuple[pd.DataFrame, pd
     frame = pd.DataFrame(rows, columns=pass_columns)
     if any(one.due_ns is not None for one in passes):
         for column in PACED_COLUMNS:
-            # A stage of that name would have the column: what the schedule says is what is kept.
             frame[column] = pd.array([getattr(one, column) for one in passes], dtype="Int64")
     if INFER not in stages:
         frame["infer_ns"] = frame["infer_ns"].astype("Int64")
@@ -155,6 +157,10 @@ def _check(one: Pass, stages: tuple[str, ...]) -> None:
     why = ""
     if one.stages != stages:
         why = f"stages {one.stages} after {stages}"
+    elif fault := fault_of_stages(stages):
+        why = fault
+    elif one.phase not in PHASES:
+        why = f"its phase is {one.phase!r}"
     elif one.stamps_ns.ndim != 3 or one.stamps_ns.shape[1:] != (len(stages), 2):
         why = f"stamps of shape {one.stamps_ns.shape} for {len(stages)} stages"
     elif one.end_ns < one.start_ns or (one.stamps_ns[:, :, 1] < one.stamps_ns[:, :, 0]).any():

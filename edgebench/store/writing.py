@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from edgebench.errors import StoredResultError
+from edgebench.store.columns import Columns
 from edgebench.store.layout import WRITING_PREFIX
-from edgebench.store.parquet import DICTIONARY_COLUMNS, to_arrow
+from edgebench.store.parquet import DICTIONARY_COLUMNS, TABLE_COLUMNS, to_arrow
+from edgebench.store.soundness import first_fault
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -49,8 +51,16 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def write_table(path: Path, frame: pd.DataFrame, name: str) -> str:
-    """Write a new Parquet file and flush it to the disk; returns the hex SHA-256 of its bytes."""
+    """Write a new Parquet file and flush it to the disk; returns the hex SHA-256 of its bytes.
+
+    ValueError for rows that nobody could read again.
+    """
     table = to_arrow(frame, name)
+    if name in TABLE_COLUMNS:
+        columns = Columns(TABLE_COLUMNS[name])
+        columns.take([table])
+        if (fault := first_fault(name, columns.done())) is not None:
+            raise ValueError(f"the table {name}: {fault[1]}")
     sink = pa.BufferOutputStream()
     dictionaries = [column for column in table.column_names if column in DICTIONARY_COLUMNS]
     pq.write_table(table, sink, compression="zstd", use_dictionary=dictionaries)

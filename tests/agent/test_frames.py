@@ -22,6 +22,7 @@ def joined(message, payload=b""):
     return b"".join(bytes(piece) for piece in encode(message, payload))
 
 
+@pytest.mark.attack("frames arrive cut anywhere: they are whole")
 @settings(deadline=None)
 @given(st.lists(st.tuples(MESSAGES, st.binary(max_size=300)), max_size=4), st.data())
 def test_frames_survive_any_cut(sent, data):
@@ -36,6 +37,7 @@ def test_frames_survive_any_cut(sent, data):
     assert arrived == [Frame(message, payload) for message, payload in sent]
 
 
+@pytest.mark.attack("a stream ends inside a frame: it is said")
 @settings(deadline=None)
 @given(MESSAGES, st.binary(max_size=50), st.data())
 def test_a_stream_that_ends_inside_a_frame_says_so(message, payload, data):
@@ -46,6 +48,7 @@ def test_a_stream_that_ends_inside_a_frame_says_so(message, payload, data):
         decoder.end()
 
 
+@pytest.mark.attack("a stream holds garbage: its first bytes are named")
 @settings(deadline=None)
 @given(st.binary(min_size=1, max_size=64).filter(lambda data: not frames.MAGIC.startswith(data[:4])))
 def test_garbage_is_named_at_its_first_bytes(garbage):
@@ -57,6 +60,7 @@ def head(version=frames.VERSION, zero=0, text=2, payload=0):
     return struct.pack(">4sHHIQ", frames.MAGIC, version, zero, text, payload)
 
 
+@pytest.mark.attack("a frame's header or message is wrong: it is refused")
 @pytest.mark.parametrize(
     ("data", "said"),
     [

@@ -70,6 +70,7 @@ def test_a_drift_within_the_round_trips_own_uncertainty_is_none():
     assert device_at(10**9, first, latest) == 10**9 + 1_000
 
 
+@pytest.mark.attack("a link is held up amid a session: the stall is noticed")
 def test_a_reply_that_a_cut_link_held_up_is_a_stall(device, monkeypatch):
     session = SessionClock(device._connection)
     session.edge("start", 30.0)
@@ -102,6 +103,7 @@ def test_a_reply_that_waits_while_the_clock_is_read_is_no_clock_that_runs_back(d
         session.note_reply(session.span.from_ns - 1)
 
 
+@pytest.mark.attack("a session outlives a cut of its link: it says so")
 def test_a_session_that_outlived_a_cut_says_so(rig, device, monkeypatch):
     for stall_s, warned in ((clockmatch.STALL_S, 0), (0.0, 1)):
         monkeypatch.setattr(clockmatch, "STALL_S", stall_s)
@@ -133,6 +135,7 @@ def test_without_a_round_trip_there_is_no_fit(device):
     assert SessionClock(device._connection).facts() == {}
 
 
+@pytest.mark.attack("a board's clock is shifted and drifts: offset and drift are found")
 @pytest.mark.parametrize("old", [False, True])
 def test_a_moved_clock_is_found_and_all_stamps_are_on_it(rig, drifting, old):
     python, why = python36() if old else (None, "")

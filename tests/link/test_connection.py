@@ -40,6 +40,7 @@ def opened(link, **timeouts):
     return AgentDevice(link, (Path("runner.py"),), Timeouts(**timeouts))
 
 
+@pytest.mark.attack("something else answers than an agent: it is unavailable, with the reason")
 @pytest.mark.parametrize(
     ("code", "why"),
     [
@@ -62,6 +63,7 @@ def test_what_is_no_agent_is_unavailable(tmp_path, code, why):
     assert caught.value.fix
 
 
+@pytest.mark.attack("an agent says nothing: it is unavailable after its time")
 def test_an_agent_that_says_nothing(tmp_path):
     with pytest.raises(UnavailableError) as caught:
         opened(pretend(tmp_path, "import sys; sys.stdin.read()"), connect=0.2)
@@ -73,6 +75,7 @@ def test_a_python_that_does_not_exist(rig):
         rig.device(python="/no/such/python")
 
 
+@pytest.mark.attack("an agent answers when nobody waits any more: the answer goes to nobody")
 def test_late_answers_go_to_nobody(tmp_path):
     code = ANSWER.format(
         answer="held = globals().setdefault('held', []); held.append(frame.message['id'])\n"
@@ -107,6 +110,7 @@ def test_a_closed_connection_says_so(tmp_path):
         connection.wait(1, 1.0)
 
 
+@pytest.mark.attack("an agent does not end: it is killed")
 def test_an_agent_that_does_not_end_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr("edgebench.link.connection.CLOSE_S", 0.1)
     process = pretend(tmp_path, "import time; time.sleep(600)").start()

@@ -20,6 +20,9 @@ def go(device, rig, artifact=None, **chosen):
     return session, passes
 
 
+@pytest.mark.attack(
+    "a runtime aborts, crashes, exits, raises or runs out of memory in each stage: each is told apart"
+)
 @pytest.mark.parametrize("stage", ["load", "golden", "measure", "predict"])
 @pytest.mark.parametrize(
     ("fault", "status", "ended_by", "why"),
@@ -49,6 +52,7 @@ def test_the_device_goes_on_after_a_crash(rig, device):
     assert len(go(device, rig)[1]) >= 2
 
 
+@pytest.mark.attack("a worker crashes after its passes: they are kept")
 def test_what_was_measured_before_a_crash_is_kept(rig, device):
     with (
         pytest.raises(SessionError) as caught,
@@ -66,6 +70,7 @@ def test_what_was_measured_before_a_crash_is_kept(rig, device):
     assert "toy: loading" in facts["stderr_tail"]
 
 
+@pytest.mark.attack("a worker hangs while it loads or measures: it is ended at its limit")
 @pytest.mark.parametrize("stage", ["load", "measure"])
 def test_a_worker_that_hangs_is_ended(rig, stage):
     opened = rig.device(**{stage: 3.0})
@@ -80,12 +85,14 @@ def test_a_worker_that_hangs_is_ended(rig, stage):
         opened.close()
 
 
+@pytest.mark.attack("a runtime prints frames of its own on stdout: no frame breaks")
 def test_what_a_runtime_prints_breaks_no_frame(rig, device):
     session, passes = go(device, rig, fault="garbage")
     assert len(passes) >= 2
     assert "this is no frame" in session.facts()["stderr_tail"]
 
 
+@pytest.mark.attack("a worker writes 4 MB to stderr: the end of it is kept")
 def test_a_flood_on_stderr_is_bounded_and_its_end_kept(rig, device):
     session, passes = go(device, rig, fault="stderr_flood", fault_stage="golden")
     assert len(passes) >= 2
@@ -94,6 +101,7 @@ def test_a_flood_on_stderr_is_bounded_and_its_end_kept(rig, device):
     assert "the last line" in tail
 
 
+@pytest.mark.attack("an artifact is torn: the session says that it cannot be loaded")
 def test_an_artifact_that_cannot_be_read(rig, device, tmp_path):
     artifact = rig.artifact()
     broken = tmp_path / "broken.json"
@@ -106,6 +114,7 @@ def test_an_artifact_that_cannot_be_read(rig, device, tmp_path):
     assert "Traceback" in caught.value.stderr_tail
 
 
+@pytest.mark.attack("a worker is killed from outside: a crash with its signal")
 def test_a_worker_killed_from_outside_is_a_crash_unless_memory_ran_out(rig, device):
     agent = psutil.Process(device._connection._process.pid)
     with pytest.raises(SessionError) as caught, device.session(rig.artifact(), rig.settings()) as session:
@@ -115,6 +124,7 @@ def test_a_worker_killed_from_outside_is_a_crash_unless_memory_ran_out(rig, devi
     assert (caught.value.status, caught.value.signal) == ("crash", "SIGKILL")
 
 
+@pytest.mark.attack("an agent is killed: the session is lost, the next has a new agent")
 def test_a_lost_agent_is_a_lost_connection_and_the_next_session_has_a_new_one(rig):
     opened = rig.device()
     try:
@@ -146,6 +156,7 @@ os.kill(os.getpid(), 9)
 """
 
 
+@pytest.mark.attack("the harness is killed amid a session: agent and worker end")
 def test_nothing_survives_a_host_that_is_killed(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-c", HOST, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -199,6 +210,7 @@ def test_ctrl_c_lets_the_pass_in_hand_end_and_keeps_it(rig, device, monkeypatch)
     assert session.facts()["stderr_tail"]
 
 
+@pytest.mark.attack("Ctrl-C is pressed twice: the session ends at once, what was measured is kept")
 def test_a_second_ctrl_c_ends_at_once(rig, device, monkeypatch):
     passes = []
     with (
@@ -213,6 +225,7 @@ def test_a_second_ctrl_c_ends_at_once(rig, device, monkeypatch):
     assert passes == ["first", "warmup", "steady"]
 
 
+@pytest.mark.attack("Ctrl-C meets a pass that never ends: it is not waited for")
 def test_ctrl_c_does_not_wait_for_a_pass_that_never_ends(rig):
     opened = rig.device(interrupt=0.1)
     with pytest.MonkeyPatch.context() as patch:

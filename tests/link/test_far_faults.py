@@ -43,6 +43,9 @@ def settled(processes):
     assert not psutil.wait_procs(processes, timeout=30)[1], "left running"
 
 
+@pytest.mark.attack(
+    "a worker ends in a stage, here or behind SSH: its session says how, the next is measured"
+)
 @pytest.mark.parametrize(
     ("fault", "stage", "status", "ended_by"),
     [
@@ -63,6 +66,7 @@ def test_a_worker_that_ends_is_named(rig, board, far, fault, stage, status, ende
     assert len(go(far, rig)[1]) >= 2
 
 
+@pytest.mark.attack("a worker hangs, here or behind SSH: it is ended at its limit")
 def test_a_worker_that_hangs_is_ended(rig, board):
     device = rig.far(board, measure=2.0)
     try:
@@ -76,6 +80,7 @@ def test_a_worker_that_hangs_is_ended(rig, board):
         device.close()
 
 
+@pytest.mark.attack("the kernel kills a worker, here or behind SSH: a crash with its signal")
 def test_a_worker_that_the_kernel_kills_is_a_crash(rig, board, far):
     with pytest.raises(SessionError) as caught, far.session(rig.artifact(), rig.settings()) as session:
         session.golden()
@@ -84,6 +89,7 @@ def test_a_worker_that_the_kernel_kills_is_a_crash(rig, board, far):
     assert (caught.value.status, caught.value.signal, caught.value.stage) == ("crash", "SIGKILL", "golden")
 
 
+@pytest.mark.attack("a runtime prints garbage or floods stderr, here or behind SSH: nothing ends")
 @pytest.mark.parametrize(("fault", "said"), [("garbage", "no frame"), ("stderr_flood", "the last line")])
 def test_what_a_runtime_prints_ends_nothing(rig, far, fault, said):
     session, passes = go(far, rig, fault=fault)
@@ -93,6 +99,7 @@ def test_what_a_runtime_prints_ends_nothing(rig, far, fault, said):
     assert len(tail) <= 65536
 
 
+@pytest.mark.attack("an agent sends something else than frames: protocol error, the next session is measured")
 def test_an_agent_that_sends_no_frames_is_a_protocol_error(rig, board, far):
     with pytest.raises(SessionError) as caught, far.session(rig.artifact(), rig.settings()) as session:
         far._connection._decoder.feed(b"EdBn")  # what follows is a frame's middle for this side
@@ -125,6 +132,9 @@ CUTS = {"client": cut_client, "server": cut_server, "agent": kill_agent, "master
 BOTH = ("client", "agent")
 
 
+@pytest.mark.attack(
+    "a connection is cut amid a pass, at each of its ends: the session is lost, the next is measured"
+)
 @pytest.mark.parametrize("cut", CUTS)
 def test_a_connection_lost_in_a_pass(rig, board, far, cut):
     if board is None and cut not in BOTH:
@@ -146,6 +156,7 @@ def test_a_connection_lost_in_a_pass(rig, board, far, cut):
     assert len(go(far, rig)[1]) >= 2
 
 
+@pytest.mark.attack("a connection is cut amid a transfer: no half file is left, it is sent again")
 @pytest.mark.parametrize("cut", ["client", "server", "agent"])
 def test_a_connection_lost_in_a_transfer(rig, ssh_board, tmp_path, cut):
     far = rig.far(ssh_board)
@@ -176,6 +187,7 @@ def test_a_connection_lost_in_a_transfer(rig, ssh_board, tmp_path, cut):
         far.close()
 
 
+@pytest.mark.attack("a board reboots amid a session: it is waited for and measured on")
 def test_a_board_that_reboots_is_waited_for(rig, tmp_path, caplog):
     if why := sshd.missing():
         pytest.skip(why)
@@ -205,6 +217,7 @@ def test_a_board_that_reboots_is_waited_for(rig, tmp_path, caplog):
         board.power_off()
 
 
+@pytest.mark.attack("a board stays away: its sessions are lost, the experiment goes on")
 def test_a_board_that_stays_away_is_a_lost_session_and_not_the_experiments_end(rig, tmp_path, caplog):
     if why := sshd.missing():
         pytest.skip(why)
@@ -224,6 +237,7 @@ def test_a_board_that_stays_away_is_a_lost_session_and_not_the_experiments_end(r
     far.close()
 
 
+@pytest.mark.attack("the host loses its power: the agent ends by itself")
 def test_an_agent_whose_host_falls_silent_ends(rig, monkeypatch, tmp_path):
     """No goodbye comes from a host that lost its power; the agent's patience is an hour, shortened here."""
     monkeypatch.setattr(supervisor, "SILENCE_S", 0.2)
@@ -238,6 +252,7 @@ def test_an_agent_whose_host_falls_silent_ends(rig, monkeypatch, tmp_path):
                 os.close(descriptor)
 
 
+@pytest.mark.attack("an agent is killed while a shell stands between it and its worker: the worker ends, too")
 def test_a_grandchild_ends_with_a_killed_agent_behind_a_prefix(rig, board, far):
     """`sh -c` stays between agent and worker, so the worker's parent is not the agent."""
     launch = Launch(prefix=("sh", "-c", '"$@"; exit $?', "sh"))
@@ -250,6 +265,7 @@ def test_a_grandchild_ends_with_a_killed_agent_behind_a_prefix(rig, board, far):
     settled(family)
 
 
+@pytest.mark.attack("the worker's Python is not there: the session says so")
 def test_no_python_for_the_worker_is_that_sessions_end(rig, far):
     with (
         pytest.raises(SessionError) as caught,

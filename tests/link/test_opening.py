@@ -47,6 +47,7 @@ def test_an_end_gives_its_code_and_both_streams(saying):
     assert caught.value.stdout == "hello"
 
 
+@pytest.mark.attack("a board says nothing after the login: it ends at the deadline")
 def test_silence_ends_at_the_deadline(saying):
     with pytest.raises(OpeningFailed) as caught:
         saying("input()", timeout_s=0.2).after(b"M")
@@ -67,6 +68,7 @@ def test_a_first_word_that_nobody_is_to_hear_of(saying, monkeypatch, caplog):
     assert not caplog.records
 
 
+@pytest.mark.attack("a login script prints without end: it is given up")
 def test_endless_noise_is_given_up(saying, monkeypatch):
     monkeypatch.setattr(opening, "MAX_NOISE_BYTES", 5000)
     with pytest.raises(OpeningFailed):

@@ -36,6 +36,7 @@ def test_what_is_there_is_not_sent_again(rig, far, tmp_path, monkeypatch):
     assert Placer(far._connection, False, 30.0).place(artifact.path, artifact.sha256) == first
 
 
+@pytest.mark.attack("a file on the board was damaged: it is sent again")
 def test_what_was_damaged_there_is_sent_again(rig, far):
     artifact = rig.artifact()
     path = Placer(far._connection, False, 30.0).place(artifact.path, artifact.sha256)
@@ -52,6 +53,7 @@ def test_an_empty_file_arrives(far, tmp_path):
     assert path.endswith(".txt")
 
 
+@pytest.mark.attack("a file is not what its hash says: it is refused")
 def test_a_file_that_is_not_what_it_was_called(rig, far, tmp_path):
     other = tmp_path / "other.json"
     other.write_bytes(b"{}")
@@ -84,6 +86,7 @@ def test_what_is_there_needs_no_room(rig, far, monkeypatch):
         Placer(far._connection, False, 30.0, "nano").require_room([scene, (rig.images.path, None)])
 
 
+@pytest.mark.attack("a board's disk fills before the images: what was measured is kept")
 def test_a_disk_that_fills_with_the_images_keeps_what_was_measured(rig, far):
     with pytest.raises(SessionError) as caught, far.session(rig.artifact(), rig.settings()) as session:
         passes = list(session.measure(rig.plan(passes=1)))

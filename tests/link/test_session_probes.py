@@ -58,6 +58,7 @@ def test_a_meter_that_is_not_there_leaves_its_reason_and_the_session_goes_on(rig
     assert facts["windows_ns"]["idle"] is None
 
 
+@pytest.mark.attack("a meter's counter vanishes amid a session: the reason stays, the session goes on")
 def test_a_counter_that_vanishes_leaves_its_reason(rig, device, tmp_path):
     folder = tree(tmp_path / "powercap", {"intel-rapl:0": 1000})
     meter = f"rapl:{folder}"

@@ -159,6 +159,7 @@ def held(request, tmp_path, monkeypatch):
         other.wait(60)
 
 
+@pytest.mark.attack("a second harness wants the same board: it is told who holds it")
 def test_a_second_harness_is_told_who_holds_the_board(rig, held, caplog):
     board, _ = held
     with pytest.raises(UnavailableError, match="is in use") as caught:
@@ -182,6 +183,7 @@ def test_a_second_harness_waits_until_the_first_is_done(rig, held, caplog):
     other.wait(30)
 
 
+@pytest.mark.attack("the harness that holds a board is killed: the board is free")
 def test_the_lock_ends_with_a_harness_that_is_killed(rig, held):
     board, other = held
     other.kill()
@@ -212,6 +214,7 @@ def refused(rig, board, kind, match, python=None):
     return caught.value
 
 
+@pytest.mark.attack("a board does not let the user's key in: said with the fix")
 def test_a_key_that_is_not_let_in(rig, own_board):
     (own_board.folder / "authorized_keys").write_text("")
     error = refused(rig, own_board, NoPermissionError, "without a password")
@@ -219,12 +222,14 @@ def test_a_key_that_is_not_let_in(rig, own_board):
     assert f"ssh-copy-id -p {own_board.port}" in error.fix
 
 
+@pytest.mark.attack("a board's host key is unknown: said with the fix")
 def test_a_host_key_that_nobody_knows(rig, own_board):
     (own_board.folder / "known_hosts").write_text("")
     error = refused(rig, own_board, NoPermissionError, "is not known")
     assert f"ssh -p {own_board.port}" in error.fix
 
 
+@pytest.mark.attack("a board's host key has changed: refused, with the fix")
 def test_a_host_key_that_has_changed(rig, own_board):
     sshd.trust(own_board, sshd.make_key(own_board.folder / "other_key").with_suffix(".pub"))
     error = refused(rig, own_board, NoPermissionError, "another one than before")
@@ -251,6 +256,7 @@ def test_an_ssh_configuration_that_cannot_be_read(rig, own_board):
     assert "nonsense" in error.why.lower()
 
 
+@pytest.mark.attack("something else than sshd listens: said in words")
 def test_something_else_than_sshd_on_the_port(rig, own_board):
     own_board.stop()
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -280,6 +286,7 @@ def script(folder, text):
     return str(path)
 
 
+@pytest.mark.attack("what is named as a board's Python is none: said in words")
 @pytest.mark.parametrize(
     ("text", "kind", "match", "why"),
     [
@@ -315,6 +322,7 @@ def test_python_2_is_too_old(rig, own_board):
     assert "2.7" in refused(rig, own_board, UnavailableError, "too old", python).why
 
 
+@pytest.mark.attack("a board's Python says nothing: it is given up after its time")
 def test_a_python_that_says_nothing(rig, own_board, tmp_path):
     agent, digest = agent_file(rig.cache)
     python = script(tmp_path, "#!/bin/sh\nexec sleep 5\n")
@@ -325,6 +333,7 @@ def test_a_python_that_says_nothing(rig, own_board, tmp_path):
     assert "in time" in caught.value.why
 
 
+@pytest.mark.attack("login scripts print: they are passed over")
 def test_login_scripts_that_print_are_no_trouble(rig, own_board, tmp_path):
     python = script(
         tmp_path,
@@ -335,6 +344,7 @@ def test_login_scripts_that_print_are_no_trouble(rig, own_board, tmp_path):
     device.close()
 
 
+@pytest.mark.attack("a board's disk is full: said with the fix")
 def test_a_full_disk(rig, own_board, tmp_path):
     # No file may grow beyond one block: what the kernel says then is as final as a full disk.
     python = script(tmp_path, f'#!/bin/bash\nulimit -f 1\nexec {sys.executable} "$@"\n')
@@ -343,6 +353,7 @@ def test_a_full_disk(rig, own_board, tmp_path):
     assert list(own_board.placed.iterdir()) == []
 
 
+@pytest.mark.attack("a board's disk fills amid a transfer: nothing half is left")
 def test_a_full_disk_in_a_transfer(rig, own_board, tmp_path):
     opened(rig, own_board)
     python = script(tmp_path, f'#!/bin/bash\nulimit -f 1\nexec {sys.executable} "$@"\n')
@@ -355,6 +366,7 @@ def test_a_full_disk_in_a_transfer(rig, own_board, tmp_path):
     assert not list(own_board.placed.glob(f"{rig.scene.sha256}*"))
 
 
+@pytest.mark.attack("a board's folder cannot be written: said with the fix")
 def test_a_folder_that_cannot_be_written(rig, own_board, tmp_path):
     python, runner = sys.executable, "exec"
     if os.geteuid() == 0:

@@ -6,13 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgebench.measure.experiment import Experiment
+from edgebench.measure.campaign import _run_record
+from edgebench.measure.experiment import Experiment, Outcome
 from edgebench.measure.progress import SilentObserver
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.plan.targets import make_targets
 from edgebench.plan.trials import Plan, choose_variants, make_trials
-from edgebench.store.records import SessionRecord, SessionTables
+from edgebench.store.apart import Apart
+from edgebench.store.records import RunRecord, SessionRecord, SessionTables
 from tests.fakes import FakeBackend, FakeDevice, made_images, made_scene
 
 
@@ -152,3 +154,16 @@ def test_harness_time_leaves_out_what_the_device_did():
     experiment(store, FakeDevice(), depths=(0.25,)).run()
     # The fake claims 3 s of passes and 0.3 s of load in no time at all.
     assert all(record.harness_s == pytest.approx(record.duration_s - 3.3, abs=1) for record in store.records)
+
+
+def test_an_error_that_ended_a_host_is_kept_without_names_and_the_run_counts_as_unfinished():
+    begun = RunRecord(started_utc="2026-11-21T12:00:00Z")
+    try:
+        raise TypeError("alice@pi.example said nothing")
+    except TypeError as error:
+        outcome = Outcome(interrupted=False, sessions=3, faults=(error,))
+    record = _run_record(begun, outcome, Apart.of(["alice@pi.example"]))
+    assert (record.ended, record.sessions) == (None, 3)
+    [text] = record.faults
+    assert text.startswith("Traceback") and text.endswith("TypeError: (host) said nothing\n")
+    assert _run_record(begun, Outcome(interrupted=False, sessions=3), Apart()).ended == "complete"

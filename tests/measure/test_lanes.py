@@ -50,6 +50,9 @@ def experiment(store, open_device, hosts, *, sessions=2, depths=(0.25,), observe
     )
 
 
+DRIVES = "this machine is measured while it drives other boards: for its best figures measure it alone"
+
+
 class StrictStore(MemoryStore):
     """Complains where two threads are in it at once."""
 
@@ -172,6 +175,51 @@ def test_a_store_that_refuses_ends_the_whole_run():
         experiment(Full(), lambda trial: FakeDevice(), {"a": None, "b": "pi"}).run()
 
 
+def test_an_error_of_another_kind_ends_one_host_alone():
+    store = StrictStore()
+    observer = Watching()
+    run = experiment(store, lambda trial: FakeDevice(), {"a": None, "b": "pi"}, observer=observer)
+
+    def note_cost(trial, cost):
+        if trial.target.name == "b":
+            raise TypeError("no such cost")
+
+    run.note_cost = note_cost
+    outcome = run.run()
+    assert by_target(run, store) == {"a": ["ok"] * 2, "b": ["ok"]}
+    assert [str(fault) for fault in outcome.faults] == ["no such cost"]
+    assert not outcome.interrupted
+    assert observer.notes == [DRIVES, "b: nothing more is measured: TypeError: no such cost"]
+
+
+def test_what_no_store_can_hold_fails_its_session_alone():
+    class Choosy(MemoryStore):
+        def write_session(self, record, tables):
+            if record.runtime.get("name") == "evil":
+                raise ValueError("not UTF-8")
+            super().write_session(record, tables)
+
+    class Evil(FakeDevice):
+        @contextmanager
+        def session(self, artifact, settings):
+            yield EvilSession(self, "ok")
+
+    class EvilSession(FakeSession):
+        def facts(self):
+            return {**super().facts(), "runtime": {"name": "evil"}}
+
+    store = Choosy()
+    run = experiment(
+        store, lambda trial: Evil() if trial.target.name == "b" else FakeDevice(), {"a": None, "b": None}
+    )
+    assert run.run().faults == ()
+    assert by_target(run, store) == {"a": ["ok"] * 2, "b": ["error"] * 2}
+    failed = next(record for record in store.records if record.failure is not None)
+    assert failed.failure.why == "ValueError: not UTF-8"
+    assert "Traceback" in failed.failure.stderr_tail and "write_session" in failed.failure.stderr_tail
+    assert failed.duration_s > 0
+
+
 @dataclass
 class Slow(FakeSession):
     """Waits for its device as a connection does: an interrupt wakes it, and the pass in hand ends."""
@@ -243,6 +291,10 @@ def test_retries_as_configured():
 class Watching(SilentObserver):
     def __init__(self):
         self.said = []
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
 
     def session_starts(self, run, session):
         self.said.append((session.host, run.session, run.sessions))

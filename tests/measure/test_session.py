@@ -8,7 +8,7 @@ import pytest
 
 from edgebench.contract import Launch, MeasurePlan, ProbeChunk, Report, SessionSettings
 from edgebench.errors import DiskFullError, UnavailableError
-from edgebench.measure.session import Job, measure_session, unreached_session
+from edgebench.measure.session import Job, measure_session, unmeasured_session
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.plan.estimate import Cost, Shape
 from tests.fakes import FakeDevice, FakeSession, made_artifact, made_images, made_scene
@@ -178,7 +178,7 @@ def test_an_interrupted_session_says_in_which_stage(stage):
     ("error", "status"), [(DiskFullError("full"), "disk_full"), (UnavailableError("gone"), "lost_connection")]
 )
 def test_a_board_that_cannot_be_opened_is_a_failed_session(error, status):
-    record = unreached_session(made_job(), error).record
+    record = unmeasured_session(made_job(), error).record
     assert record.failure is not None
     assert (record.status, record.failure.stage) == (status, "start")
 

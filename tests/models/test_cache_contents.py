@@ -66,6 +66,7 @@ def test_facts_of_a_users_file_are_a_note_and_do_not_claim_its_copy(cache: Cache
     assert [file.kind for file in list_files(cache) if file.path == copy.path] == ["tflite"]
 
 
+@pytest.mark.attack("files vanish while the cache is listed: they are left out")
 def test_what_vanishes_while_it_is_listed_is_left_out(cache: Cache, monkeypatch: pytest.MonkeyPatch):
     (cache.scratch() / "stderr").write_text("last words")
     before = len(list_files(cache))
@@ -217,6 +218,7 @@ def test_files_of_others_among_the_locks_stay_and_are_listed(cache: Cache):
     assert foreign(cache) == sorted(f"locks/{name}" for name in left)
 
 
+@pytest.mark.attack("the cache's locks are a link elsewhere: refused, and nothing there is touched")
 def test_locks_behind_a_link_are_refused_and_nothing_is_touched_there(tmp_path: Path):
     victim, cache = tmp_path / "victim", Cache(tmp_path / "cache")
     victim.mkdir()
@@ -237,6 +239,7 @@ def test_a_lock_that_no_cleaning_would_know_is_not_made(cache: Cache):
         pytest.fail("made")
 
 
+@pytest.mark.attack("a recipe in the cache is damaged: it is none, and is cleaned")
 def test_a_damaged_recipe_is_none_and_is_cleaned(cache: Cache, monkeypatch: pytest.MonkeyPatch):
     folder = cache.root / "recipes" / "tflite"
     (folder / f"{KEYS[0]}.json").write_text("[" * 200_000)

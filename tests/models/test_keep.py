@@ -35,6 +35,7 @@ def test_what_is_kept_is_found_with_its_note(cache: Cache):
     assert find(cache, "other", KEY) is None
 
 
+@pytest.mark.attack("a file in the cache is damaged: it is made anew")
 def test_damage_is_noticed(cache: Cache):
     path = keep(cache, "thing", KEY, made(cache), ".bin").path
     path.write_bytes(b"mad")
@@ -51,6 +52,7 @@ def test_damage_is_noticed(cache: Cache):
     assert not path.exists()
 
 
+@pytest.mark.attack("a note in the cache is damaged: it counts for nothing")
 @pytest.mark.parametrize(
     "change",
     [

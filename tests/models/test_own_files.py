@@ -43,6 +43,7 @@ def test_a_saved_model_without_signature_says_how_to_save_it(own_models: Path, c
     assert "no signature serving_default" in str(caught.value)
 
 
+@pytest.mark.attack("a model is larger than memory: it is not loaded")
 def test_a_saved_model_larger_than_memory_is_not_loaded(
     own_models: Path, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -65,6 +66,7 @@ def test_a_folders_hash_is_of_its_names_and_contents(tmp_path: Path):
     assert folder_sha256(folder) != first
 
 
+@pytest.mark.attack("a user's model is none: said in words")
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [

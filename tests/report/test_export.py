@@ -62,6 +62,11 @@ def test_csv_has_a_row_a_trial_and_keeps_every_digit(whole: Judged) -> None:
         assert float(row["image_s_median"]) == summary.image_s.median
         assert row["verdict:disco-realtime"] == "unknown"
         assert row["mean_w"] == ""
+        assert row["warnings"] == "; ".join(summary.warnings)
+        for verdict in whole.verdicts:
+            if verdict.trial == summary.key:
+                assert row[f"verdict:{verdict.profile}:{verdict.requirement}"] == verdict.verdict
+    assert any(row["warnings"] for row in rows)
 
 
 def test_csv_cells_are_no_formulas_and_missing_ones_empty() -> None:

@@ -1,5 +1,8 @@
 """Names of hosts and users are taken out of texts, and of nothing else."""
 
+import subprocess
+import sys
+
 import pytest
 
 from edgebench.store.apart import Apart, masked
@@ -64,3 +67,10 @@ def test_what_tells_of_hardware_stays():
 
 def test_nested_values_keep_their_shape():
     assert APART.texts({"a": ["alice", 1, None, ("bob",)]}) == {"a": ["(user)", 1, None, ("(user)",)]}
+
+
+@pytest.mark.parametrize("text", ["x" * 4_000_000, "a@" * 2_000_000, "a." * 2_000_000])
+def test_a_word_of_megabytes_is_gone_through_once(text):
+    """Gone through once a letter it would take hours; in a process, because nothing interrupts a search."""
+    code = "import sys; from tests.store.test_apart import APART; APART.text(sys.stdin.read())"
+    subprocess.run([sys.executable, "-c", code], input=text, text=True, timeout=120, check=True)

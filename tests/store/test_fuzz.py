@@ -113,6 +113,7 @@ def test_sound_it_is_read_and_reported(path, tmp_path):
     assert sorted(one.suffix for one in tmp_path.iterdir()) == sorted(FORMS)
 
 
+@pytest.mark.attack("a record ends at any byte: one message, or it is left out and named")
 @pytest.mark.parametrize("name", ["experiment.json", "run.json", "session.json"])
 def test_a_record_truncated_anywhere(path, name):
     """At each end of a word, a number or a bracket: that is where a text can look whole."""
@@ -131,6 +132,7 @@ def test_a_record_truncated_anywhere(path, name):
                 assert len(results.warnings) == 1 and name in results.warnings[0]
 
 
+@pytest.mark.attack("a table ends at any byte: one message names the file")
 @pytest.mark.parametrize("table", ["passes", "batches", "probes", "predictions"])
 def test_a_table_truncated_anywhere(path, table):
     """At each page, in the footer and beside the magic words, whatever the record says of its hash."""
@@ -149,6 +151,7 @@ def test_a_table_truncated_anywhere(path, table):
             assert read_all(path) == 1, length
 
 
+@pytest.mark.attack("any bit of any file is flipped: it is found, or changes no figure")
 def test_flipped_bits_are_found_or_harmless(path):
     """A bit of a table is always found; one of a record is found, or makes another sound record."""
     rng = random.Random(2)
@@ -167,6 +170,7 @@ STRANGE: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.attack("any value of a record is strange: one message, or a missing figure")
 def test_a_strange_value_anywhere_in_a_record(path, tmp_path):
     """Whatever a record holds in the place of what it should hold."""
     rng = random.Random(3)
@@ -181,6 +185,7 @@ def test_a_strange_value_anywhere_in_a_record(path, tmp_path):
                 reported(path, tmp_path)
 
 
+@pytest.mark.attack("a table says whatever its columns can hold: it is refused, or shown without harm")
 def test_a_table_that_says_anything(path, tmp_path):
     """Rows that are gone, doubled, shuffled, empty or beyond all bounds, in a table whose hash fits."""
     rng = random.Random(4)
@@ -257,6 +262,7 @@ def hostile_copy(name: str, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.attack("every text of a result is markup, a formula or an escape: every output shows it as text")
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_markup_in_every_text_is_text_everywhere(name, tmp_path):
     path = hostile_copy(name, tmp_path)
@@ -275,6 +281,7 @@ def test_markup_in_every_text_is_text_everywhere(name, tmp_path):
     assert set(tmp_path.rglob("*")) - before == {out, *out.iterdir()}
 
 
+@pytest.mark.attack("a profile holds markup and escapes: one printable message")
 def test_markup_in_a_profile_is_one_message(tmp_path):
     path = hostile_copy("measured", tmp_path)
     file = path / "experiment.json"
@@ -298,6 +305,7 @@ NAMES = (
 )
 
 
+@pytest.mark.attack("folders have names with markup and escapes: they are shown as text")
 def test_hostile_names_of_folders(path, tmp_path, monkeypatch):
     """Of results, trials and sessions: shown as text, or passed over, and no way to another place."""
     monkeypatch.chdir(tmp_path)
@@ -322,6 +330,7 @@ def test_hostile_names_of_folders(path, tmp_path, monkeypatch):
         shutil.rmtree(copy)
 
 
+@pytest.mark.attack("a file that is written is a link elsewhere: the link is replaced, its end untouched")
 @pytest.mark.parametrize("name", ["report.html", "run.json", ".lock-holder.json", "trial.json", ".lock"])
 def test_what_is_written_never_follows_a_link(path, tmp_path, name):
     """A folder from elsewhere may hold links in the places of what EdgeBench writes."""
@@ -344,6 +353,7 @@ def test_what_is_written_never_follows_a_link(path, tmp_path, name):
     assert place.is_symlink() == (name in {"run.json", ".lock"})
 
 
+@pytest.mark.attack("foreign files lie in every folder: they are left alone and named")
 def test_foreign_files_in_every_place(path, tmp_path):
     """Folders where files should be, files where folders should be, and other programs' files."""
     places = [one.relative_to(path) for one in (*files(path), *(one.parent for one in files(path)[2:]))]

@@ -49,6 +49,9 @@ def read_all(path: Path) -> list[str]:
     return results.warnings
 
 
+@pytest.mark.attack(
+    "experiment.json is empty, torn or something else: one message that names it, with its fix"
+)
 @pytest.mark.parametrize(
     "text",
     [
@@ -78,6 +81,7 @@ def test_an_unusable_experiment_is_one_message(path, text):
         assert len(str(caught.value).splitlines()) <= 3
 
 
+@pytest.mark.attack("experiment.json has fields that cannot be: one message with its fix")
 @pytest.mark.parametrize(
     "change",
     [
@@ -99,6 +103,7 @@ def test_an_experiment_that_lies_is_one_message(path, change):
         assert change == {"sessions": 10**30}  # strange, and no reader's trouble
 
 
+@pytest.mark.attack("two trials have one key: the result is called damaged")
 def test_two_trials_of_one_key_are_refused(path):
     record = json.loads((path / "experiment.json").read_text())
     edit(path / "experiment.json", trials=[*record["trials"], record["trials"][0]])
@@ -107,6 +112,7 @@ def test_two_trials_of_one_key_are_refused(path):
     assert "same key" in caught.value.why
 
 
+@pytest.mark.attack("session.json is empty, torn or something else: that session is left out and named")
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"schema_version": 2}', b"\xff" * 50, b"[" * 100_000])
 def test_a_damaged_session_is_left_out_and_named(path, text):
     (session(path) / "session.json").write_bytes(text)
@@ -118,11 +124,13 @@ def test_a_damaged_session_is_left_out_and_named(path, text):
     assert results.trials["sessions_ok"].tolist() == [1, 2, 2]
 
 
+@pytest.mark.attack("session.json is gone: that session is left out and named")
 def test_a_session_without_its_record_is_left_out_and_named(path):
     (session(path) / "session.json").unlink()
     assert len(read_all(path)) == 1
 
 
+@pytest.mark.attack("session.json is that of another session or status: it is left out and named")
 @pytest.mark.parametrize("change", [{"n": 0}, {"trial": key_of(QUARTER[1])}, {"status": "splendid"}])
 def test_a_session_of_another_place_is_left_out(path, change):
     edit(session(path) / "session.json", **change)
@@ -131,6 +139,7 @@ def test_a_session_of_another_place_is_left_out(path, change):
     assert len(results.warnings) == 1
 
 
+@pytest.mark.attack("session.json has words for numbers: those figures are missing")
 def test_figures_of_a_strange_type_are_missing(path):
     edit(
         session(path) / "session.json",
@@ -144,6 +153,7 @@ def test_figures_of_a_strange_type_are_missing(path):
         assert pd.isna(row[column])
 
 
+@pytest.mark.attack("the folder holds trials that nobody planned: they are left out and named")
 def test_what_is_not_in_the_plan_is_left_out_and_named(path):
     (path / "trials" / "0123456789abcdef" / "sessions" / "000").mkdir(parents=True)
     (path / "trials" / "notes.txt").write_text("")
@@ -154,6 +164,7 @@ def test_what_is_not_in_the_plan_is_left_out_and_named(path):
     assert len(edgebench.load(path).session_records(KEY)) == 2
 
 
+@pytest.mark.attack("a table ends too soon: one message names the file and how to measure it anew")
 @pytest.mark.parametrize("table", ["passes", "batches", "probes", "predictions"])
 @pytest.mark.parametrize("keep", [0, 3, 8, 0.5, 0.99])
 def test_a_truncated_table_names_its_file(path, table, keep):
@@ -167,6 +178,7 @@ def test_a_truncated_table_names_its_file(path, table, keep):
     assert len(edgebench.load(path).sessions) == 6  # the records are as they were
 
 
+@pytest.mark.attack("bits of a table are flipped, one at a time: each is found by the table's hash")
 def test_a_flipped_bit_in_a_table_is_always_found(path):
     file = session(path) / "passes.parquet"
     sound = file.read_bytes()
@@ -180,6 +192,7 @@ def test_a_flipped_bit_in_a_table_is_always_found(path):
         assert str(file) in caught.value.what
 
 
+@pytest.mark.attack("a table was made to do harm and sealed with its hash: one message")
 @pytest.mark.parametrize("table", ["passes", "predictions"])
 def test_a_table_that_was_made_to_do_harm_is_one_message(path, table):
     """Where the hash fits the damage: a frame, or an error that names the file, and nothing else."""
@@ -201,6 +214,7 @@ def test_a_table_that_was_made_to_do_harm_is_one_message(path, table):
     assert found > 200
 
 
+@pytest.mark.attack("a table is gone: one message names it")
 def test_a_table_that_is_gone_is_said(path):
     (session(path) / "passes.parquet").unlink()
     with pytest.raises(StoredResultError, match=r"passes\.parquet") as caught:
@@ -208,6 +222,7 @@ def test_a_table_that_is_gone_is_said(path):
     assert "missing" in caught.value.why
 
 
+@pytest.mark.attack("bits of a record are flipped: one message, or none where nothing changed")
 def test_flipped_bits_in_a_record_are_one_message_or_none(path):
     rng = random.Random(4)
     for file in (path / "experiment.json", session(path) / "session.json"):
@@ -223,6 +238,7 @@ def test_flipped_bits_in_a_record_are_one_message_or_none(path):
         file.write_bytes(sound)
 
 
+@pytest.mark.attack("a table has other columns: it is refused by name")
 @pytest.mark.parametrize(
     "table",
     [
@@ -240,6 +256,7 @@ def test_a_table_of_other_columns_is_refused(path, table):
     assert str(file) in caught.value.what
 
 
+@pytest.mark.attack("a column is of another type: it is refused by name")
 @pytest.mark.parametrize(
     ("column", "values"),
     [("image_ns", [1.5]), ("phase", [["a"]]), ("evil<script>", [1]), ("trial", ["x"]), ("load_ns", ["x"])],
@@ -256,6 +273,7 @@ def test_a_column_of_another_type_or_name_is_refused(path, column, values):
     assert column.split("<")[0] in caught.value.why
 
 
+@pytest.mark.attack("a file promises more than a session can write: it is refused before it is read")
 def test_sizes_are_bounded(path, monkeypatch):
     monkeypatch.setattr(frames, "MAX_ROWS", 3)
     with pytest.raises(StoredResultError, match="batches") as caught:
@@ -279,6 +297,7 @@ def outside(path: Path, file: Path) -> None:
     file.symlink_to(target / file.name)
 
 
+@pytest.mark.attack("a table is a link out of the folder: it is refused")
 @pytest.mark.parametrize("table", ["passes", "predictions"])
 def test_a_table_outside_is_refused(path, table):
     outside(path, session(path) / f"{table}.parquet")
@@ -286,6 +305,7 @@ def test_a_table_outside_is_refused(path, table):
         getattr(edgebench.load(path), table)
 
 
+@pytest.mark.attack("a record is a link out of the folder: it is refused")
 def test_a_record_outside_is_refused(path):
     outside(path, session(path) / "session.json")
     warnings = read_all(path)
@@ -296,6 +316,7 @@ def test_a_record_outside_is_refused(path):
         edgebench.load(path)
 
 
+@pytest.mark.attack("a session's folder is a link out of the result: it is refused")
 @pytest.mark.parametrize("place", ["sessions/001", "sessions", ""])
 def test_a_folder_outside_is_refused(path, place):
     outside(path, path / "trials" / KEY / place)
@@ -305,6 +326,7 @@ def test_a_folder_outside_is_refused(path, place):
     assert len(edgebench.load(path).session_records(KEY)) == (1 if place == "sessions/001" else 0)
 
 
+@pytest.mark.attack("a folder that is written to is a link out of the result: nothing outside is touched")
 @pytest.mark.parametrize("place", ["sessions", ""])
 def test_nothing_is_written_or_removed_outside(path, place):
     outside(path, path / "trials" / KEY / place)
@@ -323,6 +345,7 @@ def test_a_link_that_stays_inside_is_followed(path):
     assert len(edgebench.load(path).passes) == 30
 
 
+@pytest.mark.attack("links lead in a circle: one message")
 def test_a_loop_of_links_is_one_message(path):
     file = session(path) / "session.json"
     file.unlink()
@@ -330,6 +353,7 @@ def test_a_loop_of_links_is_one_message(path):
     assert len(read_all(path)) == 1
 
 
+@pytest.mark.attack("a record is a pipe that nobody writes to: it is refused, and nothing waits")
 def test_a_pipe_does_not_block(path):
     for name in ("session.json", "passes.parquet"):
         (session(path) / name).unlink()
@@ -342,6 +366,7 @@ def test_a_pipe_does_not_block(path):
         _ = results.passes
 
 
+@pytest.mark.attack("names are markup and commands: they are data, and come back as they were")
 def test_markup_is_data_and_comes_back_as_it_was(made):
     results = edgebench.load(made)
     assert "<script>" in results.trials["target"][0]

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import edgebench
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.records import SessionTables
@@ -43,6 +45,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.attack("the harness is killed while it writes: whole sessions or none")
 def test_killed_while_writing(tmp_path):
     path = made_experiment(tmp_path, sessions=1, variants=QUARTER[:1])
     rows = len(edgebench.load(path).passes)
@@ -90,6 +93,7 @@ def write_and_kill(path: Path, rng: random.Random) -> int:
     return told
 
 
+@pytest.mark.attack("the harness is killed at every step of storing a session: it is whole or not there")
 def test_killed_at_every_step_of_a_session(tmp_path, monkeypatch):
     """The same without luck: the writer stops dead at each call that touches the disk in turn."""
     path = made_experiment(tmp_path, sessions=1, variants=QUARTER[:1])

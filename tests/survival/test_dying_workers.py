@@ -1,6 +1,7 @@
 """A worker that is killed in every stage: its session says where, the others go on, nothing stays behind."""
 
 import psutil
+import pytest
 
 from edgebench.fit.judgement import judge_folder
 from tests.survival.mounts import sessions_of
@@ -46,6 +47,7 @@ def load(path, options):
 """
 
 
+@pytest.mark.attack("workers are killed in every stage of a session: each costs its session and no other")
 def test_a_worker_that_dies_in_any_stage_costs_its_session_and_no_other(own):
     """Every second session's worker is killed, each in another stage, and each turn is tried twice."""
     before = set(psutil.Process().children(recursive=True))  # of other tests, such as their sshd

@@ -44,6 +44,7 @@ def reports(tmp_path_factory) -> list[dict[str, Any]]:
     return [report_of(process) for process in started]
 
 
+@pytest.mark.attack("a run is killed a hundred times: nothing finished is lost, nothing is measured twice")
 def test_a_hundred_kills_lose_nothing_and_measure_nothing_twice(reports):
     assert sum(report["kills"] for report in reports[:-1]) == KILLS * len(DEVICES)
     for report in reports[:-1]:
@@ -57,6 +58,7 @@ def test_the_kills_met_sessions_in_hand_and_agents_at_work(reports):
     assert sum(report["experiments"] for report in reports[:-1]) >= 4
 
 
+@pytest.mark.attack("a run is killed before every change to the disk: --resume goes on from there")
 def test_killed_before_every_change_to_the_disk(reports):
     """The same without luck, on a device that answers at once: every window is hit, and hit once."""
     report = reports[-1]

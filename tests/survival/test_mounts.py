@@ -36,6 +36,7 @@ def disks(tmp_path_factory) -> dict[str, Any]:
     return made
 
 
+@pytest.mark.attack("the disk is full amid a run: what was finished stays, the fix is said")
 def test_a_full_disk_keeps_what_was_finished_and_says_the_fix(disks):
     errors = [one["error"] for one in disks["full"] if one["error"]]
     assert errors
@@ -47,6 +48,7 @@ def test_a_full_disk_keeps_what_was_finished_and_says_the_fix(disks):
     assert {one["before"] for one in disks["full"]} >= {0, 1}
 
 
+@pytest.mark.attack("a full disk gets room again: --resume measures the rest")
 def test_with_room_made_it_goes_on_to_its_end(disks):
     for one in disks["full"]:
         assert one["again"] == [], one["free"]
@@ -55,6 +57,7 @@ def test_with_room_made_it_goes_on_to_its_end(disks):
         assert one["left"] == [], one["free"]
 
 
+@pytest.mark.attack("a result lies on a read-only disk: it is read, and the refusal to write is said")
 def test_a_read_only_result_is_read_and_nothing_else(disks):
     found = disks["read_only"]
     assert (found["sessions"], found["passes"]) == (3, 9)

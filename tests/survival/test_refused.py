@@ -28,6 +28,7 @@ def reports(tmp_path_factory) -> dict[str, dict[str, Any]]:
     return {case: report_of(process) for case, process in started.items()}
 
 
+@pytest.mark.attack("a disk refuses at every step in turn: nothing finished is lost")
 @pytest.mark.parametrize("case", CASES)
 def test_a_disk_that_refuses_at_any_step_loses_nothing(reports, case):
     report = reports[case]
@@ -35,12 +36,14 @@ def test_a_disk_that_refuses_at_any_step_loses_nothing(reports, case):
     assert report["refusals"] >= 3
 
 
+@pytest.mark.attack("the cache's disk is full: the run goes on without it")
 def test_a_full_cache_ends_no_run(reports):
     """What it keeps there makes the next run's estimates, and the next run can do without."""
     report = reports["full cache"]
     assert report["tolerated"] >= report["refusals"] - 1
 
 
+@pytest.mark.attack("the results' disk is full: the run ends and says so")
 def test_a_full_disk_ends_the_run(reports):
     report = reports["full"]
     assert report["tolerated"] <= 1

@@ -4,6 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 import edgebench
 from tests.survival.mounts import attempt, contents, sessions_of
 from tests.survival.quick import Quick
@@ -39,6 +41,7 @@ def other_process(folder: Path, *words: str) -> str:
     return done.stderr
 
 
+@pytest.mark.attack("two harnesses write one result: the second is told, the first unharmed")
 def test_the_second_is_told_and_the_first_is_unharmed(own):
     crowd = Crowded(own, sessions=3, precisions=("int8",))
     assert crowd.run("one", resume=False).sessions == 3

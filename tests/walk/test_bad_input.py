@@ -10,6 +10,9 @@ PROFILE = (
 )
 
 
+@pytest.mark.attack(
+    "options or files that cannot be are given to a run: a message with its fix, and the exit code"
+)
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -48,6 +51,7 @@ def test_a_run_that_cannot_be(place, words, code, says):
     assert not list(place.folder.glob("results/*"))
 
 
+@pytest.mark.attack("a profile's limit is none: a usage error")
 @pytest.mark.parametrize("limit", ["", "limit = -1.0\n", 'limit = "4"\n', "limit = nan\n"])
 def test_a_profile_without_a_sound_limit(place, limit):
     (place.folder / "p.toml").write_text(PROFILE + limit)
@@ -57,6 +61,7 @@ def test_a_profile_without_a_sound_limit(place, limit):
     assert "latency" in done.stderr
 
 
+@pytest.mark.attack("a result folder is torn or foreign: a message in words")
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
@@ -76,6 +81,7 @@ def test_a_truncated_or_foreign_result_folder(measured, tmp_path, damage, says):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.attack("a table of a result is torn: it is named and the rest is shown")
 def test_a_truncated_parquet_file_is_named_and_the_rest_is_shown(measured, tmp_path):
     place, _ = measured
     folder = tmp_path / "copy"
@@ -93,6 +99,7 @@ def test_no_result_yet(place):
     assert "edgebench run" in done.stderr
 
 
+@pytest.mark.attack("the output folder cannot be written: said before anything is measured")
 def test_an_output_folder_that_cannot_be_written(place):
     (place.folder / "file").write_text("")
     done = place.run(*place.toy("--output-dir", "file/results"))
@@ -106,6 +113,7 @@ def test_a_failing_command_shows_its_traceback_only_when_asked(place):
     assert "Traceback" not in place.run("show", "nowhere").stderr
 
 
+@pytest.mark.attack("names hold terminal escapes: they do not reach the terminal")
 def test_terminal_escapes_in_names_are_not_passed_on(place):
     done = place.run("show", "a\x1b[31mb")
     assert "\x1b" not in done.stderr

@@ -1,0 +1,246 @@
+"""A device whose every answer may be nonsense, in the harness's process, beside a good one."""
+
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgebench.contract import ProbeChunk
+from edgebench.fit.judgement import judge_folder
+from edgebench.report.export import export
+from edgebench.store.experiment import ExperimentStore
+from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord, TrialRecord
+from tests.fakes import FakeDevice, FakeSession
+from tests.measure.test_lanes import experiment
+
+CHANNEL = {"name": "power", "quantity": "power", "unit": "W"}
+METER = {
+    "kind": "m",
+    "address": "",
+    "rate_hz": 1.0,
+    "resolution": "",
+    "scope": "board",
+    "channels": [CHANNEL],
+}
+CHUNK = ProbeChunk("m", np.array([1], np.int64), {"power": np.array([2.5])})
+
+
+def failing(*given: Any) -> Any:
+    raise TypeError("the backend took the device's answer for granted")
+
+
+def nested(depth: int) -> Any:
+    return [nested(depth - 1)] if depth else 0
+
+
+@dataclass
+class EvilDevice(FakeDevice):
+    """Each answer goes through the function of its name in `changes`, where there is one."""
+
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    def changed(self, name: str, answer: Any) -> Any:
+        return self.changes[name](answer) if name in self.changes else answer
+
+    def describe(self) -> dict[str, Any]:
+        described: dict[str, Any] = self.changed("describe", super().describe())
+        return described
+
+    @contextmanager
+    def session(self, artifact, settings):
+        self.changed("session", None)
+        yield EvilSession(self, "ok")
+        self.changed("leave", None)
+
+    def close(self) -> None:
+        self.changed("close", None)
+
+
+class EvilSession(FakeSession):
+    device: EvilDevice
+
+    def golden(self):
+        return self.device.changed("golden", super().golden())
+
+    def measure(self, plan):
+        passes = self.device.changed("passes", super().measure(plan))
+        return (self.device.changed("pass", one) for one in passes)
+
+    def predict(self, images):
+        return self.device.changed("predict", super().predict(images))
+
+    def probe_chunks(self):
+        return self.device.changed("chunks", super().probe_chunks())
+
+    def facts(self):
+        return self.device.changed("facts", super().facts())
+
+
+def store_of(run, folder) -> ExperimentStore:
+    scene = run.plan.scene
+    record = ExperimentRecord(
+        name="evil",
+        created_utc="2026-11-21T12:00:00Z",
+        edgebench_version="0",
+        command=("edgebench", "run"),
+        seed=1,
+        sessions=run.plan.sessions,
+        passes=run.plan.passes,
+        scene=SceneRecord(
+            name="scene", sha256=scene.sha256, height=448, width=672, patch=224, rows=2, columns=3
+        ),
+        targets=tuple(TargetRecord(**asdict(trial.target)) for trial in run.plan.trials),
+        trials=tuple(
+            TrialRecord(
+                key=trial.key, target=trial.target.name, variant=trial.variant.name,
+                depth_multiplier=0.25, precision="int8", batch=1,
+            )
+            for trial in run.plan.trials
+        ),
+    )  # fmt: skip
+    return ExperimentStore.create(folder, "evil", record)
+
+
+def measured_beside_a_good_device(folder, changes: dict[str, Any]) -> dict[str, list[Any]]:
+    """The records of both targets by its name, after all that reads them has read them."""
+
+    def open_device(trial):
+        if trial.target.name == "good":
+            return FakeDevice()
+        if "open" in changes:
+            changes["open"](None)
+        return EvilDevice(changes=changes)
+
+    run = experiment(None, open_device, {"evil": None, "good": None}, sessions=2)
+    with store_of(run, folder) as store:
+        run.store = store
+        outcome = run.run()
+    assert outcome.faults == ()
+    judged = judge_folder(folder / "evil", ())
+    assert judged.results.warnings == []
+    for form in ("json", "md", "csv"):
+        export(judged, folder / f"report.{form}")
+    names = {trial.key: trial.target.name for trial in run.plan.trials}
+    return {name: judged.results.session_records(key) for key, name in names.items()}
+
+
+def with_(name: str, change: Any) -> dict[str, Any]:
+    return {name: change}
+
+
+def fact(**changes: Any) -> dict[str, Any]:
+    return {"facts": lambda facts: {**facts, **changes}}
+
+
+def one_pass(**changes: Any) -> dict[str, Any]:
+    return {"pass": lambda one: replace(one, **changes)}
+
+
+def stage(name: Any) -> dict[str, Any]:
+    """The last of the three stages has another name."""
+    return {"pass": lambda one: replace(one, stages=(*one.stages[:2], name))}
+
+
+ALONE = "its sessions fail alone, with the reason"
+THEN = {
+    "error": ALONE,
+    "protocol_error": f"{ALONE}: a protocol error",
+    "golden_mismatch": f"{ALONE}: a golden mismatch",
+}
+
+
+def attack(what: str, changes: dict[str, Any], status: str = "error", then: str = "") -> Any:
+    text = f"a device {what}: {then or THEN[status]}"
+    return pytest.param(changes, status, id=what, marks=pytest.mark.attack(text))
+
+
+def describes(description: Any) -> dict[str, Any]:
+    return with_("describe", lambda _: description)
+
+
+PROTOCOL, MISMATCH = "protocol_error", "golden_mismatch"
+ATTACKS = [
+    # how it is reached, and what it is
+    attack("cannot be opened, with an error of its own kind", with_("open", failing)),
+    attack("cannot be closed", with_("close", failing), "ok", "a note says so, and nothing is lost"),
+    attack("raises an error of its own kind as a session begins", with_("session", failing)),
+    attack("raises an error of its own kind as a session ends", with_("leave", failing)),
+    attack("raises while it describes itself", with_("describe", failing)),
+    attack("describes itself by a list", describes(["fake"])),
+    attack("describes itself by nothing", describes(None)),
+    attack("has a lone surrogate in its facts", describes({"board": "\udce9"})),
+    attack("nests its facts 250 deep", describes({"board": nested(250)})),
+    attack("nests its facts 800 deep", describes({"board": nested(800)})),
+    attack("has a fact that JSON cannot hold", describes({"board": object()})),
+    attack("gives its private names as a list", describes({"private": ["root"]})),
+    attack("has more memory than a float can count", describes({"memory_available_bytes": 10**400})),
+    # golden scores
+    attack("gives no golden scores", with_("golden", lambda _: None)),
+    attack("gives golden scores as texts", with_("golden", lambda one: np.full(one.shape, "ice"))),
+    attack("gives golden scores that are no numbers", with_("golden", lambda one: one * np.nan), MISMATCH),
+    # passes
+    attack("gives no iterator of passes", with_("passes", lambda _: None)),
+    attack("gives no pass at all", with_("passes", lambda _: iter(())), PROTOCOL),
+    attack("gives no steady pass", with_("passes", lambda passes: iter([next(passes)])), PROTOCOL),
+    attack("gives a text for a pass", with_("pass", lambda _: "a pass")),
+    attack("numbers its passes beyond 32 bits", one_pass(index=2**40)),
+    attack("does not stamp when a pass began", one_pass(start_ns=None)),
+    attack("ends a pass before it began", one_pass(end_ns=-1), PROTOCOL),
+    attack("stamps a pass beyond 64 bits", one_pass(end_ns=2**80)),
+    attack("takes 292 years for a pass", one_pass(start_ns=1 - 2**62, end_ns=2**62 - 1)),
+    attack("gives words for stamps", one_pass(stamps_ns=np.array([["a"]], object)), PROTOCOL),
+    attack("has batches of no patch", one_pass(batch=0), PROTOCOL),
+    attack("has a pass due beyond 64 bits", one_pass(due_ns=2**70, deadline_ns=2**70)),
+    attack("has a pass due in 292 years", one_pass(due_ns=2**63 - 1, deadline_ns=0)),
+    attack("gives words for scores", one_pass(scores=np.array([["a", "b"]] * 6))),
+    attack(
+        "takes no time at all for a pass",
+        one_pass(start_ns=0, end_ns=0, stamps_ns=np.zeros((6, 3, 2), np.int64)),
+        "ok",
+        "it is measured and reported",
+    ),
+    # stages
+    attack("has a stage called NMS", stage("NMS"), "ok", "it is reported under that name"),
+    attack("has a stage called image", stage("image"), PROTOCOL),
+    attack("has a stage called start", stage("start"), PROTOCOL),
+    attack("has a stage called lateness", stage("lateness"), PROTOCOL),
+    attack("has two stages of one name but for its case", stage("PATCHIFY"), PROTOCOL),
+    attack("has a stage called ../x", stage("../x"), PROTOCOL),
+    attack("has a stage whose name is a lone surrogate", stage("\udce9"), PROTOCOL),
+    attack("has a stage called by a number", stage(5)),
+    # predictions
+    attack("predicts fewer images than there are", with_("predict", lambda scores: scores[:-1])),
+    attack("predicts a word", with_("predict", lambda _: "ice")),
+    # samples
+    attack("sends samples of an unknown probe", with_("chunks", lambda _: iter([CHUNK])), PROTOCOL),
+    attack("sends nothing for samples", with_("chunks", lambda _: iter([None]))),
+    attack("has no iterator of samples", with_("chunks", lambda _: None)),
+    # facts of a session
+    attack("raises when a session is asked for its facts", with_("facts", failing)),
+    attack("knows nothing of a session", with_("facts", lambda _: None)),
+    attack("gives a session's facts as a list", with_("facts", lambda _: ["cold"])),
+    attack("has a lone surrogate in its runtime's name", fact(runtime={"name": "\udce9"})),
+    attack("nests its runtime's settings 250 deep", fact(runtime={"name": nested(250)})),
+    attack("describes its runtime by a word", fact(runtime="fake")),
+    attack('loads a model in "fast" seconds', fact(cold={"load_s": "fast"})),
+    attack("needs a byte and a half of memory", fact(memory={"peak_bytes": 1.5})),
+    attack("has a steady window beyond 64 bits", fact(windows_ns={"steady": (0, 2**70)})),
+    attack("matches its clock by a word", fact(clock={"start": "now"})),
+    attack("has a probe without channels", fact(probes=[{"kind": "m"}])),
+    attack("has a probe with a field that nobody knows", fact(probes=[{**METER, "smell": 1}])),
+    attack("has a lone surrogate in a probe's resolution", fact(probes=[{**METER, "resolution": "\udce9"}])),
+    attack("nests a probe's channels 250 deep", fact(probes=[{**METER, "channels": nested(250)}])),
+    attack("gives a number as the reason for an absent meter", fact(probe_reasons={"m": 5})),
+    attack("warns by an object", fact(warnings=[{"what": "heat"}])),
+]
+
+
+@pytest.mark.parametrize(("changes", "status"), ATTACKS)
+def test_an_evil_device_costs_its_own_sessions(tmp_path, changes, status):
+    records = measured_beside_a_good_device(tmp_path, changes)
+    assert [record.status for record in records["good"]] == ["ok", "ok"]
+    assert {record.status for record in records["evil"]} == {status}
+    for record in records["evil"]:
+        assert (record.failure is None) == (status == "ok")

@@ -1,0 +1,27 @@
+"""What a run ends with."""
+
+import pytest
+import typer
+
+from edgebench.cli.outcome import conclude
+from edgebench.measure.experiment import Outcome
+from edgebench.report import html
+from tests.made import made_experiment
+
+
+@pytest.mark.parametrize(("interrupted", "code"), [(False, 1), (True, 130)])
+def test_what_ended_the_measuring_on_one_host_is_an_error_after_the_report(
+    tmp_path, monkeypatch, capsys, interrupted, code
+):
+    folder = made_experiment(tmp_path, sessions=1)
+    reported = []
+    monkeypatch.setattr(html, "write_report", lambda *parts: reported.append(parts) or folder / "report.html")
+    outcome = Outcome(interrupted=interrupted, sessions=1, faults=(TypeError("no such cost"),))
+    with pytest.raises(typer.Exit) as caught:
+        conclude(folder, outcome, (), strict=False, json_=False)
+    assert caught.value.exit_code == code
+    assert reported
+    printed = capsys.readouterr()
+    assert "report.html" in printed.out
+    assert ("error: TypeError: no such cost" in printed.err) == (not interrupted)
+    assert ("run.json" in printed.err) == (not interrupted)
