@@ -15,7 +15,12 @@ def test_what_ended_the_measuring_on_one_host_is_an_error_after_the_report(
 ):
     folder = made_experiment(tmp_path, sessions=1)
     reported = []
-    monkeypatch.setattr(html, "write_report", lambda *parts: reported.append(parts) or folder / "report.html")
+
+    def write_report(results, summaries, verdicts, path, profiles):
+        reported.append(path)
+        return path
+
+    monkeypatch.setattr(html, "write_report", write_report)
     outcome = Outcome(interrupted=interrupted, sessions=1, faults=(TypeError("no such cost"),))
     with pytest.raises(typer.Exit) as caught:
         conclude(folder, outcome, (), strict=False, json_=False)

@@ -39,7 +39,7 @@ def test_a_field_that_is_wrong_is_named(wrong):
 
 @pytest.mark.parametrize(("name", "right"), [("NMS", True), ("image", False), ("non max", False)])
 def test_a_runners_own_stage_has_a_name_that_a_column_can_have(name, right):
-    loaded = {
+    loaded: dict[str, object] = {
         "import_s": 1.0, "load_s": 1.0, "after_load_bytes": None, "runtime": {}, "numpy": "2",
         "stages": ["patchify", "preprocess", "infer", name],
     }  # fmt: skip

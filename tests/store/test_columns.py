@@ -5,7 +5,7 @@ import pytest
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.store import frames
+from edgebench.store import frames, writing
 from edgebench.store.columns import Columns
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.records import SessionTables
@@ -103,14 +103,19 @@ def test_a_row_that_cannot_be_is_found(column, values, row, word):
     assert fault[0] == row and word in fault[1]
 
 
-def test_the_file_of_a_row_that_cannot_be_is_named(tmp_path):
+def test_a_row_that_cannot_be_is_not_written_and_its_file_is_named_when_it_is_read(tmp_path, monkeypatch):
     path = made_experiment(tmp_path, sessions=2, variants=QUARTER[:1])
     key = key_of(QUARTER[0])
     results = edgebench.load(path)
     frame = results.passes[results.passes["session"] == 0].drop(columns=["trial", "session"])
     record = results.session_records(key)[0].model_copy(update={"n": 2})
+    tables = SessionTables(passes=frame.assign(image_ns=-frame["image_ns"]))
     with ExperimentStore.open(path) as store:
-        store.write_session(record, SessionTables(passes=frame.assign(image_ns=-frame["image_ns"])))
+        with pytest.raises(ValueError, match="the table passes: 'image_ns'"):
+            store.write_session(record, tables)
+        assert not list(path.rglob("sessions/002"))
+        monkeypatch.setattr(writing, "first_fault", lambda name, columns: None)
+        store.write_session(record, tables)
     with pytest.raises(StoredResultError, match=r"sessions/002/passes\.parquet") as caught:
         _ = edgebench.load(path).passes
     assert "image_ns" in caught.value.why
