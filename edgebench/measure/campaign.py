@@ -108,7 +108,7 @@ class Campaign:
             begun = RunRecord(started_utc=_now_utc(), max_time_s=plan.max_time_s)
             store.write_run(begun)
             outcome = experiment.run()
-            over = _run_record(begun, outcome, Apart.here(target.host for target in self.built.targets))
+            over = _run_record(begun, outcome, self._apart())
             store.write_run(over)
             settled = self._conclude(store, plan)
             store.write_run(over.model_copy(update={"settled": settled}))
@@ -181,11 +181,14 @@ class Campaign:
             preflight=tuple(preflight(self.built.targets, self.built.backends)),
             warnings=plan.notes,
         )
+        return written(record, self._apart())
+
+    def _apart(self) -> Apart:
+        """The names that stand in the record's targets alone."""
         targets = self.built.targets
-        apart = Apart.here(
+        return Apart.here(
             (target.host for target in targets), launches=[asdict(target.launch) for target in targets]
         )
-        return written(record, apart)
 
 
 def _as_begun(plan: Plan, record: ExperimentRecord) -> Plan:

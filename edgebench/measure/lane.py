@@ -11,7 +11,7 @@ from typing import Protocol
 
 from edgebench import stopping
 from edgebench.contract import Device, MeasurePlan, SessionSettings
-from edgebench.errors import EdgeBenchError, StoredResultError
+from edgebench.errors import EdgeBenchError, StoredResultError, UnavailableError
 from edgebench.measure.adaptive import Settled, TimeBudget, never
 from edgebench.measure.interrupt import held_interrupt
 from edgebench.measure.progress import SessionState
