@@ -44,6 +44,7 @@ class Observed:
         waiting_share: the share of their time that they waited for one.
         stolen_share: the share of their cores' time that a hypervisor gave to others.
         others_cores: how many cores' worth of other work went on on their cores.
+        watched: whether a sample of the window tells of throttling: without one there may have been some.
     """
 
     throttled: tuple[str, ...] = ()
@@ -52,6 +53,7 @@ class Observed:
     waiting_share: float | None = None
     stolen_share: float | None = None
     others_cores: float | None = None
+    watched: bool = False
 
     @property
     def dropped(self) -> bool:
@@ -110,10 +112,12 @@ def _one(record: SessionRecord, found: Mapping[Any, pd.DataFrame]) -> Observed:
     def counter(channel: str) -> tuple[Stamps, Values]:
         return around(*column(channel), *steady)
 
-    flags = list(throttle_flags(samples("throttle_flags")))
-    if throttle_events(counter("throttle_count")[1]):
+    bits, cooling = samples("throttle_flags"), samples("cooling_state")
+    events = counter("throttle_count")[1]
+    flags = list(throttle_flags(bits))
+    if throttle_events(events):
         flags.append("throttle events counted")
-    if (samples("cooling_state") > 0).any():
+    if (cooling > 0).any():
         flags.append("a cooling device slowed the processor")
     busy_at, busy = counter("cores_busy")
     return Observed(
@@ -123,4 +127,5 @@ def _one(record: SessionRecord, found: Mapping[Any, pd.DataFrame]) -> Observed:
         waiting_share=waiting_share(counter("worker_running")[1], counter("worker_waiting")[1]),
         stolen_share=stolen_share(busy_at, busy, counter("cores_stolen")[1]),
         others_cores=others_cores(busy_at, busy, counter("worker_running")[1]),
+        watched=bool(bits.size or cooling.size or events.size > 1),
     )

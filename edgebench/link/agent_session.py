@@ -196,7 +196,7 @@ class AgentSession:
         with self._told("load"):
             loaded = checked(Loaded, frame.message)
             if loaded.own_time and not self._own_clock:
-                raise ProtocolError("a time of its own, which this backend's runner does not have")
+                raise ProtocolError("stamps of a time of its own, and its backend has none (own_clock)")
             self._own_time = loaded.own_time
             cold_s = (loaded.import_s or 0.0) + (loaded.load_s or 0.0)
             require_fits("an import and a load", cold_s * 1e9, self._span())

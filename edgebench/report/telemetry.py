@@ -58,8 +58,16 @@ def _cells(frame: pd.DataFrame, seen: tuple[Observed, ...]) -> tuple[str, ...]:
         f"{max(rates):.0f}" if rates else words.MISSING,
         words.percent(max(shares)) if shares else words.MISSING,
         words.percent(max(stolen)) if stolen else words.MISSING,
-        ", ".join(said) or ("no" if (frame["quantity"] == "throttle").any() else words.MISSING),
+        ", ".join(said) or _not_throttled(seen),
     )
+
+
+def _not_throttled(seen: tuple[Observed, ...]) -> str:
+    """That no session was throttled, as far as samples of their steady passes tell."""
+    watched = sum(one.watched for one in seen)
+    if not watched:
+        return words.MISSING
+    return "no" if watched == len(seen) else f"no, as far as {watched} of {len(seen)} sessions tell"
 
 
 def _hottest(frame: pd.DataFrame) -> pd.Series:

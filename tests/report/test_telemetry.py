@@ -4,21 +4,22 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pandas as pd
+import pytest
 
 from edgebench.report.telemetry import telemetry
 from edgebench.store.records import PROBE_COLUMNS
-from tests.fit.test_telemetry import RECORDS, SECOND
+from tests.fit.test_telemetry import RECORDS, SECOND, rows
 
 KEY = "0" * 16
 
 
 def results(samples: dict[str, tuple[str, list[float]]]) -> Any:
-    rows = [
+    made = [
         ("telemetry:1", name, quantity, "", (100 + second) * SECOND, value)
         for name, (quantity, values) in samples.items()
         for second, value in enumerate(values)
     ]
-    probes = pd.DataFrame(rows, columns=list(PROBE_COLUMNS)).assign(session=0, trial=KEY)
+    probes = pd.DataFrame(made, columns=list(PROBE_COLUMNS)).assign(session=0, trial=KEY)
     trials = (SimpleNamespace(key=KEY), SimpleNamespace(key="1" * 16))
     return cast(
         Any,
@@ -64,6 +65,21 @@ def test_a_board_that_tells_everything():
 def test_a_board_that_tells_little():
     [row] = telemetry(results({"load_1min": ("load", [0.5])}), {}).rows
     assert row == (KEY, "-", "-", "0.50", "-", "-", "-", "-", "-")
+
+
+@pytest.mark.attack("telemetry that dies before the steady passes: nobody says that there was no throttling")
+@pytest.mark.parametrize("channel", ["throttle_flags", "throttle_count", "cooling_state"])
+@pytest.mark.parametrize(
+    ("starts_s", "said"),
+    [((90, 90, 90), "-"), ((110, 90, 110), "no, as far as 2 of 3 sessions tell"), ((110, 110, 110), "no")],
+)
+def test_no_throttling_is_said_of_windows_with_samples_alone(channel, starts_s, said):
+    made = results({})
+    made.probes = pd.concat(
+        [rows(channel, [0.0] * 9, session, start_s) for session, start_s in enumerate(starts_s)]
+    ).assign(trial=KEY)
+    [row] = telemetry(made, {}).rows
+    assert row[-1] == said
 
 
 def test_without_telemetry_there_is_no_row(whole):
