@@ -342,7 +342,10 @@ class Pass:
 
     @property
     def lateness_ns(self) -> int | None:
-        """End against deadline: above 0 for a deadline miss, below when done in time; None when not paced."""
+        """End against deadline: above 0 for a deadline miss, below when done in time; None when not paced.
+
+        A device that paces itself has no lateness of the harness's or the link's in it.
+        """
         return None if self.deadline_ns is None else self.end_ns - self.deadline_ns
 
     @property

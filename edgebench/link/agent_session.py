@@ -273,6 +273,7 @@ class AgentSession:
                 self._clock.edge("end", self._timeouts.stop)
         with self._told("measure"):
             self._clock.require_agreement()  # which the end alone may have broken
+            self._probes.require_all()
 
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [n, classes] of every image, on the runtime that was timed."""

@@ -86,7 +86,7 @@ class Connection:
         self._opened_s = time.monotonic()
         self._asked: set[int] = set()  # requests without an answer so far
         self._id = 0
-        self._broken = ""  # why nothing more can be sent or understood
+        self._broken: LinkLost | ProtocolError | None = None  # why nothing more can be sent or understood
         self._closed = False
 
     @property
@@ -111,20 +111,21 @@ class Connection:
         """Send a request and return its id.
 
         NoAnswer when the agent takes in nothing for `stall_s`, or for the connection's own limit; LinkLost
-        when it is gone. A frame that was cut short, by Ctrl-C too, is the last one of the connection.
+        when it is gone. A frame that was cut short, by Ctrl-C too, is the last one of the connection, and so
+        is what was no frame: the ProtocolError is raised again.
         """
         self._require_open()
         pieces = encode({**message, "id": self._id + 1}, payload)
         self._id += 1
         self._asked.add(self._id)
-        self._broken = "a request was cut short"  # whatever ends the writing, and until it has ended
+        self._broken = LinkLost("a request was cut short")  # whatever ends the writing, until it has ended
         try:
             self._pipes.write(pieces, min(stall_s, self._stall_s))
         except Stalled as error:
             raise NoAnswer(str(error), self.tail()) from error
         except BrokenPipeError as error:
             raise self._ended() from error
-        self._broken = ""
+        self._broken = None
         return self._id
 
     def wait(
@@ -239,8 +240,8 @@ class Connection:
         if self._closed:
             # The descriptor's number may be somebody else's by now.
             raise LinkLost("the connection is closed", self.tail())
-        if self._broken:
-            raise LinkLost(f"the connection is of no more use: {self._broken}", self.tail())
+        if self._broken is not None:
+            raise self._broken
 
     def _next(self, request: int, deadline_s: float) -> Frame | None:
         """The next frame that says something of a request; None when the time is over."""
@@ -288,14 +289,13 @@ class Connection:
             frames = [Frame(plain_message(one.message), one.payload) for one in self._decoder.feed(data)]
             for frame in frames:
                 self._admit(frame)
+            if frames and self._unread_bytes > MAX_UNREAD_BYTES:
+                raise ProtocolError(f"more than {MAX_UNREAD_BYTES >> 20} MiB of frames that nobody waits for")
         except ProtocolError as error:
-            self._broken = str(error)
+            self._broken = error
             raise
         if not frames:
             return
-        if self._unread_bytes > MAX_UNREAD_BYTES:
-            self._broken = f"more than {MAX_UNREAD_BYTES >> 20} MiB of frames that nobody waits for"
-            raise ProtocolError(self._broken)
         # What was read at once is counted with the first of it.
         sizes = itertools.chain([self._decoding_bytes], itertools.repeat(0))
         self._arrived.extend(zip(frames, sizes, strict=False))

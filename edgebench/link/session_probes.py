@@ -39,6 +39,7 @@ class SessionProbes:
         self._reasons: dict[str, str] = {} if self._meters else {"": NOT_ASKED}
         self._chunks: deque[ProbeChunk] = deque()
         self._unread_bytes = 0
+        self._flooded: ProtocolError | None = None
         self._started: set[str] = set()
         self._running = False
 
@@ -92,6 +93,11 @@ class SessionProbes:
             when = " amid the session" if meter in self._infos else ""
             self._reasons[meter] = f"{meter}: its process ended{when}: {how}"
 
+    def require_all(self) -> None:
+        """ProtocolError where there were once more samples than are kept."""
+        if self._flooded is not None:
+            raise self._flooded
+
     def drain(self) -> Iterator[ProbeChunk]:
         """The chunks that nobody has taken yet."""
         while self._chunks:
@@ -109,8 +115,9 @@ class SessionProbes:
         if not len(chunk.stamps_ns):
             return
         self._unread_bytes += _size_bytes(chunk)
-        if self._unread_bytes > MAX_UNREAD_BYTES:
-            raise ProtocolError(f"probes that sample more than {MAX_UNREAD_BYTES >> 20} MiB in one pass")
+        if self._unread_bytes > MAX_UNREAD_BYTES and self._flooded is None:
+            self._flooded = ProtocolError(f"more than {MAX_UNREAD_BYTES >> 20} MiB of samples in one pass")
+        self.require_all()
         self._chunks.append(chunk)
 
     def _silent(self) -> list[str]:

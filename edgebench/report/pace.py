@@ -48,7 +48,8 @@ def paced_table(summaries: Sequence[TrialSummary]) -> Table:
             for one in summaries
             if one.paced is not None
         ),
-        caption="a miss is a pass that was not done when the next was due; lateness below 0 is time to spare",
+        caption="a miss is a pass that was not done when the next was due; lateness below 0 is time to spare "
+        "(the device keeps the period itself: a stall of this machine or of the link misses none)",
     )
 
 

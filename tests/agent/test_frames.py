@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgebench.agent import frames
-from edgebench.agent.frames import Decoder, Frame, FrameStream, ProtocolError, encode
+from edgebench.agent.frames import Decoder, Frame, FrameStream, Outgoing, ProtocolError, encode
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
@@ -109,3 +109,25 @@ def test_a_blocking_stream_names_a_truncated_frame():
     with pytest.raises(ProtocolError, match="ended inside a frame"):
         FrameStream(read_end, read_end).read()
     os.close(read_end)
+
+
+def test_what_nobody_reads_waits_and_blocks_nobody():
+    read_end, write_end = os.pipe()
+    outgoing = Outgoing(write_end)
+    outgoing.add({"a": 1}, bytes(1 << 20))  # more than any pipe holds
+    outgoing.add({"b": 2})
+    assert outgoing.flush()
+    arrived = []
+    decoder = Decoder()
+    while len(arrived) < 2:
+        arrived += decoder.feed(os.read(read_end, 1 << 16))
+        outgoing.flush()
+    assert arrived == [Frame({"a": 1}, bytes(1 << 20)), Frame({"b": 2}, b"")]
+    assert not outgoing.flush()
+    os.close(read_end)
+    outgoing.add({"c": 3})
+    with pytest.raises(BrokenPipeError):
+        outgoing.flush()
+    outgoing.drop()
+    assert not outgoing.flush()
+    os.close(write_end)

@@ -11,7 +11,7 @@ import pytest
 from edgebench.agent import clock
 from edgebench.agent.frames import ProtocolError
 from edgebench.link import clockmatch
-from edgebench.link.clockmatch import BETWEEN_TRIPS, ROUND_TRIPS, SessionClock, device_at, match
+from edgebench.link.clockmatch import BETWEEN_TRIPS, ROUND_TRIPS, STALL_S, SessionClock, device_at, match
 from edgebench.stats.clock import ClockFit, RoundTrip
 from tests.link.old_python import python36
 
@@ -193,3 +193,12 @@ def test_the_injected_clock_is_exact_and_off_by_default(monkeypatch):
     on_clock = clock.injected()
     assert on_clock is not None
     assert on_clock(2_000_000_000) == 2_000_000_000 - 5 - 1000
+
+
+def test_a_stall_amid_a_file_is_a_cut_that_the_session_outlived(device, monkeypatch):
+    session = SessionClock(device._connection)
+    assert session.warnings() == []
+    device._connection._pipes.longest_stall_s = STALL_S + 2
+    [warning] = session.warnings()
+    assert "stood still for 7 s" in warning
+    assert SessionClock(device._connection).warnings() == []  # another session's own

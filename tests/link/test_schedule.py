@@ -72,3 +72,11 @@ def test_a_clock_that_stands_still_does_not_go_on_for_ever():
     one.take_in(5, 6, None)
     with pytest.raises(ProtocolError, match="clock"):
         one.take_in(5, 6, None)
+
+
+def test_a_host_that_stood_still_takes_in_paced_passes_without_a_complaint():
+    now = iter([0.0, 1000.0, 1000.0])
+    one = schedule(period_s=2.0, sustained_s=4.0, host=lambda: next(now))
+    one.take_in(0, SECOND, 0)
+    one.take_in(2 * SECOND, 3 * SECOND, 2 * SECOND)
+    assert one.over
