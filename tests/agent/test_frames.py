@@ -28,7 +28,7 @@ def joined(message, payload=b""):
 def test_frames_survive_any_cut(sent, data):
     stream = b"".join(joined(message, payload) for message, payload in sent)
     decoder = Decoder()
-    arrived = []
+    arrived: list[Frame] = []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
         arrived += decoder.feed(stream[:size])
@@ -117,7 +117,7 @@ def test_what_nobody_reads_waits_and_blocks_nobody():
     outgoing.add({"a": 1}, bytes(1 << 20))  # more than any pipe holds
     outgoing.add({"b": 2})
     assert outgoing.flush()
-    arrived = []
+    arrived: list[Frame] = []
     decoder = Decoder()
     while len(arrived) < 2:
         arrived += decoder.feed(os.read(read_end, 1 << 16))

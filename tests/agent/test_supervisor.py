@@ -2,10 +2,10 @@
 
 import os
 import sys
+import time
 
 import pytest
 
-from edgebench.agent import supervisor
 from edgebench.agent.children import Child
 from edgebench.agent.frames import Frame
 from edgebench.agent.supervisor import Supervisor
@@ -15,7 +15,7 @@ from edgebench.agent.supervisor import Supervisor
 def serving(tmp_path, monkeypatch):
     """A supervisor beside a worker that neither reads nor says anything, and the time, which stands still."""
     now = [1000.0]
-    monkeypatch.setattr(supervisor.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     into, out = os.pipe(), os.pipe()
     one = Supervisor(into[0], out[1], str(tmp_path), str(tmp_path))
     one._worker = Child([sys.executable, "-c", "import time; time.sleep(600)"], {})
