@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -34,6 +36,7 @@ class Recipe(NamedTuple):
     suffix: str
     size_bytes: int
     note: Mapping[str, Any]
+    note_sha256: str | None  # None in recipes of earlier versions
 
 
 def as_recipe(noted: Mapping[str, Any] | None) -> Recipe | None:
@@ -49,8 +52,14 @@ def as_recipe(noted: Mapping[str, Any] | None) -> Recipe | None:
         and _SUFFIX.fullmatch(recipe.suffix)
         and isinstance(recipe.size_bytes, int)
         and isinstance(recipe.note, Mapping)
+        and recipe.note_sha256 in (None, _note_sha256(recipe.note))
     )
     return recipe if sound else None
+
+
+def _note_sha256(note: Mapping[str, Any]) -> str:
+    """The hash of a note: golden scores with a flipped bit would fail every session of their artifact."""
+    return hashlib.sha256(json.dumps(note, sort_keys=True).encode()).hexdigest()
 
 
 def find(cache: Cache, kind: str, key: str) -> Kept | None:
@@ -75,7 +84,8 @@ def keep(
 ) -> Kept:
     """Move a file that lies in `cache.scratch()` into the cache, under that recipe."""
     path, digest = cache.add_file(made, suffix)
-    recipe = Recipe(digest, suffix, path.stat().st_size, dict(note or {}))
+    noted = dict(note or {})
+    recipe = Recipe(digest, suffix, path.stat().st_size, noted, _note_sha256(noted))
     cache.note_recipe(kind, key, recipe._asdict())
     return Kept(path, digest, recipe.size_bytes, recipe.note)
 

@@ -60,6 +60,8 @@ def test_damage_is_noticed(cache: Cache):
         {"suffix": "/../../x"},
         {"size_bytes": "many"},
         {"note": 3},
+        {"note": {"scores": [[0.5]]}},
+        {"note_sha256": 3},
     ],
 )
 def test_a_damaged_note_counts_for_nothing(cache: Cache, change: dict[str, object]):
@@ -68,6 +70,9 @@ def test_a_damaged_note_counts_for_nothing(cache: Cache, change: dict[str, objec
     assert recipe is not None
     cache.note_recipe("thing", KEY, {**recipe, **change})
     assert find(cache, "thing", KEY) is None
+    # A recipe of an earlier version has no hash of its note.
+    cache.note_recipe("thing", KEY, {name: value for name, value in recipe.items() if name != "note_sha256"})
+    assert find(cache, "thing", KEY) is not None
     (cache.root / "recipes" / "thing" / f"{KEY}.json").write_text(json.dumps(recipe)[:20])
     assert find(cache, "thing", KEY) is None
 
