@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from edgebench.cli import streams
 from edgebench.errors import EXIT_ERROR, EdgeBenchError, InterruptedByUser
-from edgebench.measure.interrupt import exit_code, terminate_as_interrupt
+from edgebench.measure.interrupt import exit_code, interrupted, terminate_as_interrupt
 from edgebench.printable import printable
 
 
@@ -37,8 +37,8 @@ def as_error(
     """The exception with its cause and remedy; another is a fault of EdgeBench, with that `fix`."""
     if isinstance(exception, EdgeBenchError):
         return exception
-    if isinstance(exception, OSError) and (lost := streams.fault(sys.stdout)) is not None:
-        return unwritten(lost)
+    if isinstance(exception, OSError) and exception is getattr(sys.stdout, "lost", None):
+        return unwritten(exception)
     return EdgeBenchError(
         f"{type(exception).__name__}: {exception}",
         why="this is a fault of EdgeBench itself",
@@ -47,12 +47,15 @@ def as_error(
 
 
 def unwritten(lost: OSError) -> EdgeBenchError:
-    """What the command was to print does not reach stdout."""
-    return EdgeBenchError(
+    """What the command was to print does not reach stdout; one that was interrupted exits as such."""
+    error = EdgeBenchError(
         "the output cannot be written",
         why=lost.strerror or str(lost),
         fix="send it elsewhere, such as to a file on a disk with room",
     )
+    if interrupted():
+        error.exit_code = exit_code()
+    return error
 
 
 def usage_message(stop: SystemExit) -> str:
@@ -85,7 +88,7 @@ def finish_output(exit_code: int) -> int:
 
     A reader that has gone, such as `head`, is told nothing.
     """
-    lost = streams.fault(sys.stdout)
+    lost = streams.lost(sys.stdout)
     if lost is None:
         return exit_code
     streams.abandon(sys.stdout)

@@ -78,7 +78,7 @@ def main() -> None:
 
     With --json it is a document on stdout as well.
     """
-    with streams.messages_left_out():
+    with streams.watched():
         exit_code = failures.finish_output(_carry_out())
     sys.exit(exit_code)
 

@@ -14,6 +14,39 @@ from collections.abc import Iterator
 from typing import Any, TextIO, cast
 
 
+class Output:
+    """A text stream that remembers why it took no more; in all else the stream that it stands before.
+
+    Attributes:
+        lost: the error; None while all was taken. Without a buffer only the write itself tells it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.lost: OSError | None = None
+
+    def write(self, text: str) -> int:
+        """Write the text; OSError where it is refused."""
+        with self._remembered():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Write what is held back; OSError where it is refused."""
+        with self._remembered():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _remembered(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.lost = error
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class Messages:
     """A text stream that leaves out what cannot be written; in all else the stream that it stands before."""
 
@@ -36,28 +69,31 @@ class Messages:
 
 
 @contextlib.contextmanager
-def messages_left_out() -> Iterator[None]:
-    """Let no message on stderr end the block, nor, where it could not be written, change the exit code."""
-    stream = sys.stderr
-    if stream is None:  # closed before the program began
-        yield
-        return
-    with contextlib.redirect_stderr(cast(TextIO, Messages(stream))):
+def watched() -> Iterator[None]:
+    """Let stdout remember what it did not take, and no message on stderr end the block or decide its end."""
+    out, messages = sys.stdout, sys.stderr
+    with contextlib.ExitStack() as held:
+        # A stream that was closed before the program began is None.
+        if out is not None:
+            held.enter_context(contextlib.redirect_stdout(cast(TextIO, Output(out))))
+        if messages is not None:
+            held.enter_context(contextlib.redirect_stderr(cast(TextIO, Messages(messages))))
         yield
     # At its end Python flushes stderr and takes a failure for one of the program.
-    if fault(stream) is not None:
-        abandon(stream)
+    if lost(messages) is not None:
+        abandon(messages)
 
 
-def fault(stream: TextIO | None) -> OSError | None:
-    """Why what was written to a stream does not arrive; None where it does, or nothing is held back."""
+def lost(stream: TextIO | None) -> OSError | None:
+    """Why what was written to a stream did not arrive; None where it did."""
     if stream is None or stream.closed:
         return None
     try:
         stream.flush()
     except OSError as error:
         return error
-    return None
+    remembered: OSError | None = getattr(stream, "lost", None)
+    return remembered
 
 
 def abandon(stream: TextIO) -> None:

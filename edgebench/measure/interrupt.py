@@ -11,9 +11,13 @@ from types import FrameType
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """What asks a run to end: the user, a polite kill or a shutdown, and a terminal that goes away."""
 
-
 _came: list[int] = []
 """Which have come since `terminate_as_interrupt` began; they are the process's, as its handlers are."""
+
+
+def interrupted() -> bool:
+    """Whether one of them has come."""
+    return bool(_came)
 
 
 def exit_code() -> int:

@@ -1,0 +1,249 @@
+"""Terminals and outputs that take nothing any more, and names that would steer them."""
+
+import errno
+import fcntl
+import io
+import os
+import pty
+import signal
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import edgebench
+from edgebench.cli import failures, streams
+from edgebench.cli import main as command
+from edgebench.cli.common import complete_results, echo_path, say
+from edgebench.measure.progress import RunState, SessionState, StderrObserver
+from edgebench.plan.estimate import Span
+from edgebench.report import words
+from tests.walk.conftest import COMMAND, Place, make_place
+
+STEERING = "a\x1b]0;owned\x07b\x9b31m\u202ec\u2028d\x7f"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def place(tmp_path) -> Place:
+    return make_place(tmp_path)
+
+
+def command_on(output, *words, folder, program=COMMAND, **more):
+    return subprocess.run(
+        [*program, *words], stdout=output, stderr=subprocess.PIPE, cwd=folder, text=True, timeout=60, **more
+    )
+
+
+@pytest.mark.parametrize("words", [("profiles", "list"), ("profiles", "list", "--json"), ("--help",)])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.attack("show > /dev/full, and any other command: words and exit code 1, no traceback, no fault")
+def test_an_output_that_is_full_is_said(tmp_path, words, unbuffered):
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    with Path("/dev/full").open("w") as full:
+        done = command_on(full, *words, folder=tmp_path, env=environment)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "error: the output cannot be written",
+        "  why: No space left on device",
+        "  fix: send it elsewhere, such as to a file on a disk with room",
+    ]
+
+
+@pytest.mark.attack("nobody reads what a command prints (| head): exit code 1, without a word")
+def test_a_reader_that_has_gone_is_told_nothing(tmp_path):
+    end, output = os.pipe()
+    os.close(end)
+    try:
+        done = command_on(output, "profiles", "list", folder=tmp_path)
+    finally:
+        os.close(output)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.attack("messages cannot be written (2> /dev/full): left out, the exit code stays")
+def test_messages_that_cannot_be_written_change_no_exit_code(tmp_path):
+    with Path("/dev/full").open("w") as full:
+        for words, code in ((("profiles", "list"), 0), (("show", "nowhere"), 1), (("run", "--nonsense"), 2)):
+            done = subprocess.run(
+                [*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=full, cwd=tmp_path, timeout=60
+            )
+            assert done.returncode == code
+
+
+class Refusing(io.StringIO):
+    """A stream of a terminal that has gone."""
+
+    def write(self, text):
+        raise OSError(errno.EIO, "Input/output error")
+
+    def flush(self):
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_a_message_that_is_refused_is_left_out(monkeypatch):
+    gone = Refusing()
+    monkeypatch.setattr(sys, "stderr", gone)
+    monkeypatch.setattr(streams, "abandon", lambda stream: None)
+    with streams.watched():
+        print("said", file=sys.stderr, flush=True)
+        assert not sys.stderr.isatty()
+    assert sys.stderr is gone
+
+
+def test_an_error_of_another_file_is_none_of_the_output(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", Refusing())
+    with streams.watched():
+        assert "fault of EdgeBench" in failures.as_error(OSError(errno.EIO, "Input/output error")).why
+        with pytest.raises(OSError, match="Input/output") as caught:
+            print("printed")
+        assert failures.as_error(caught.value).what == "the output cannot be written"
+
+
+class Terminal:
+    """A terminal of a run's own, with the run in it."""
+
+    def __init__(self, place, *words, ignoring=()):
+        self._ours, theirs = pty.openpty()
+
+        def begin():
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            for number in ignoring:
+                signal.signal(number, signal.SIG_IGN)
+
+        self.process = subprocess.Popen(
+            [*COMMAND, *words],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=place.folder,
+            env=place.environment,
+            start_new_session=True,
+            preexec_fn=begin,
+        )
+        os.close(theirs)
+
+    def read_until(self, folder, pattern):
+        """Take what is shown until there are such files, as a terminal does."""
+        deadline = time.monotonic() + 60
+        os.set_blocking(self._ours, False)
+        while not list(folder.glob(pattern)):
+            assert self.process.poll() is None
+            assert time.monotonic() < deadline
+            try:
+                os.read(self._ours, 65536)
+            except BlockingIOError:
+                time.sleep(0.02)
+
+    def close(self):
+        os.close(self._ours)
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("ignoring", "code"),
+    [
+        pytest.param(
+            (),
+            129,
+            marks=pytest.mark.attack(
+                "the terminal of a run closes: it ends as by SIGTERM, session in hand and report kept"
+            ),
+        ),
+        pytest.param(
+            (signal.SIGHUP,),
+            1,
+            marks=pytest.mark.attack(
+                "the terminal of a run under nohup closes: it goes on in silence, with its report"
+            ),
+        ),
+    ],
+)
+def test_a_terminal_that_closes(place, ignoring, code):
+    results = place.folder / "results" / "closed"
+    words = place.toy("--name", "closed", "--depth", "0.25", "--precision", "int8", "--set", "delay_us=40000",
+                      "--sessions", "2")  # fmt: skip
+    terminal = Terminal(place, *words, ignoring=ignoring)
+    try:
+        terminal.read_until(results, "trials/*/sessions/000/session.json")
+        terminal.close()
+        assert terminal.process.wait(timeout=90) == code
+    finally:
+        terminal.end()
+    statuses = list(edgebench.load(results).sessions["status"])
+    assert (results / "report.html").stat().st_size > 10_000
+    assert statuses == ["ok", "ok" if ignoring else "interrupted"]
+
+
+def observed(terminal, tell):
+    file = io.StringIO()
+    observer = StderrObserver(Console(file=file, width=200, force_terminal=terminal, no_color=True))
+    tell(observer)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.attack("control characters in names of files, targets and notes: shown as a sign")
+def test_no_name_steers_the_terminal(terminal):
+    def tell(observer):
+        run, session = RunState(1, 2, Span.exactly(1.0)), SessionState("", STEERING, STEERING)
+        observer.note(STEERING)
+        observer.session_starts(run, session)
+        observer.sessions_move(run, [session])
+        observer.session_ended(session, None, "crash", 1.0)
+        observer.note("[bold]plain[/bold]")
+
+    text = observed(terminal, tell)
+    assert "\ufffd]0;owned\ufffdb" in text
+    assert "[bold]plain[/bold]" in text
+    for char in ("\x1b]", "\x07", "\x9b", "\u202e", "\u2028", "\x7f"):
+        assert char not in text
+
+
+def test_nor_do_messages_paths_and_errors(capsys, tmp_path, monkeypatch):
+    say(f"warning: {STEERING}\nforged")
+    echo_path(tmp_path / STEERING)
+    monkeypatch.setattr(sys, "argv", ["edgebench", "models", "show", f"{STEERING}.tflite"])
+    with pytest.raises(SystemExit):
+        command.main()
+    out, err = capsys.readouterr()
+    assert "owned" in out and err.count("owned") >= 2
+    assert "\nforged" not in err
+    assert not any(char in out + err for char in STEERING if not char.isprintable())
+
+
+def test_text_is_bounded_and_on_one_line():
+    assert words.plain("a\tb\nc") == "a b c"
+    assert words.plain("x" * 500, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.attack("Ctrl-C while Python still loads EdgeBench: exit code 130, no traceback")
+def test_ctrl_c_while_it_loads(tmp_path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
+    program = [sys.executable, "-c", "from edgebench.cli.main import main; main()"]
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    done = command_on(subprocess.PIPE, "--help", folder=tmp_path, program=program, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
+
+
+def test_the_shell_completes_from_the_folder_of_the_settings(tmp_path, monkeypatch):
+    class Context:
+        params = {"output_dir": None}  # noqa: RUF012
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("EDGEBENCH_OUTPUT_DIR", raising=False)
+    (tmp_path / "elsewhere" / "mine").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "mine" / "experiment.json").write_text("{}")
+    (tmp_path / "edgebench.toml").write_text('output_dir = "elsewhere"\n')
+    assert complete_results(Context(), "") == ["latest", "mine"]  # type: ignore[arg-type]
+    (tmp_path / "edgebench.toml").write_text("output_dir = ")
+    assert complete_results(Context(), "") == []  # type: ignore[arg-type]
