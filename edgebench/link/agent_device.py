@@ -17,7 +17,7 @@ from edgebench.link.base import Link
 from edgebench.link.board_lock import take_lock
 from edgebench.link.cleaning import Cleaned, clean_board
 from edgebench.link.connection import Connection, LinkLost, unavailable
-from edgebench.link.failures import from_placing, lost_before
+from edgebench.link.failures import from_placing, from_protocol, lost_before
 from edgebench.link.placing import Placer
 from edgebench.link.replies import Hello, checked
 from edgebench.link.timeouts import Timeouts
@@ -76,10 +76,17 @@ class AgentDevice:
         """The board's facts, each None with its reason under `absent` where it cannot be had.
 
         `private` holds the names of host and user: for taking them out of messages, not for a record.
+        SessionError (`protocol_error`) for an answer that holds no facts.
         """
         try:
             frame = self._alive().request({"op": "facts"}, self._timeouts.connect)
-        except (LinkLost, ProtocolError, EdgeBenchError) as error:
+            facts = frame.message.get("facts")
+            if not isinstance(facts, dict):
+                raise ProtocolError("an answer without facts")
+        except ProtocolError as error:
+            self._connection.close()
+            raise from_protocol(error, "start", "") from error
+        except (LinkLost, EdgeBenchError) as error:
             self._connection.close()
             # The board was there before: it is the next session that is lost, not the experiment.
             if self._facts is not None:
@@ -87,12 +94,10 @@ class AgentDevice:
             if isinstance(error, EdgeBenchError):
                 raise
             raise unavailable(self._link.name, error) from error
-        facts = frame.message.get("facts")
-        if not isinstance(facts, dict):
-            raise unavailable(self._link.name, ProtocolError("an answer without facts"))
         private = facts.get("private")
         names = {**(private if isinstance(private, dict) else {}), "link": self._link.name}
-        self._facts = {"link": self._link.kind, "platform": self._hello.platform, **facts, "private": names}
+        own = {"link": self._link.kind, "platform": self._hello.platform}
+        self._facts = {**facts, **own, "private": names}
         return self._facts
 
     def session(self, artifact: Artifact, settings: SessionSettings) -> AgentSession:

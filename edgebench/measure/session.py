@@ -192,7 +192,9 @@ def unmeasured_session(job: Job, error: Exception) -> Measured:
     status: SessionStatus = "error"
     if isinstance(error, UnavailableError | NoPermissionError):
         status = "disk_full" if isinstance(error, DiskFullError) else "lost_connection"
-    if isinstance(error, EdgeBenchError):
+    if isinstance(error, SessionError):
+        status, failure = _failure(error)
+    elif isinstance(error, EdgeBenchError):
         why = "; ".join(part for part in (error.why, error.fix) if part)
         failure = Failure(what=error.what, why=why, stage="start")
     else:
