@@ -50,6 +50,7 @@ def clean(
     Nothing is lost but time: the next run makes again what it needs. Only files
     that the cache itself has made are removed; whatever else lies in its folder
     stays, and so do results. Refused while a run or a preparation uses the cache.
+    Scratch of a process that was killed is removed by the next use of the cache, too.
 
     edgebench cache clean --older-than 30d --dry-run     see what would go
     """

@@ -34,6 +34,15 @@ def revisions_of(record: ExperimentRecord, name: str) -> tuple[TargetRecord, ...
     return tuple(target for target in record.targets if planned_name(target) == of)
 
 
+def later_revisions(record: ExperimentRecord, name: str) -> tuple[str, ...]:
+    """The names of the revisions that came after the target of that name; none for a name of no target."""
+    names = [target.name for target in record.targets]
+    if name not in names:
+        return ()
+    revisions = [target.name for target in revisions_of(record, name)]
+    return tuple(revisions[revisions.index(name) + 1 :])
+
+
 def revised_inputs(inputs: Mapping[str, Any], target: TargetRecord) -> dict[str, Any]:
     """The inputs of a trial (of any revision) as those of `target`, which is one."""
     planned = {name: value for name, value in inputs.items() if name != _INPUT}

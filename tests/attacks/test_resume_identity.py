@@ -168,7 +168,9 @@ def test_what_differs_is_measured_anew_as_a_new_trial(runs, said, runtime, why):
         assert [session.n for session in sessions] == [0, 1]
         assert any("images" in session.predicted for session in sessions)
     assert results.warnings == []
-    assert [summary.status for summary in summarise(results)][2:] == ["done", "done"]
+    summaries = summarise(results)
+    assert [summary.status for summary in summaries][2:] == ["done", "done"]
+    assert all(summary.reason.endswith("is measured as fake (2)") for summary in summaries[:2])
     # What was measured to its end as a revision is finished, and is what --resume looks for.
     assert find_unfinished(runs.path.parent, "one", runs.keys) == runs.path
     assert is_finished(runs.path, record)
