@@ -12,7 +12,7 @@ from edgebench.agent import frames
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.contract import Json, SessionSettings
 from edgebench.errors import DiskFullError, EdgeBenchError, UnavailableError
-from edgebench.link.agent_session import AgentSession, Explain, unexplained
+from edgebench.link.agent_session import AgentSession
 from edgebench.link.base import Link
 from edgebench.link.board_lock import take_lock
 from edgebench.link.cleaning import Cleaned, clean_board
@@ -21,6 +21,7 @@ from edgebench.link.failures import from_placing, from_protocol, lost_before
 from edgebench.link.placing import Placer
 from edgebench.link.replies import Hello, checked
 from edgebench.link.timeouts import Timeouts
+from edgebench.link.worker_calls import Explain, unexplained
 from edgebench.models.artifact import Artifact
 
 RETRY_S = 0.5

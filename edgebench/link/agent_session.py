@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from edgebench.agent.frames import Frame, Message, ProtocolError
-from edgebench.agent.worker import PREDICT_STEP
+from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.contract import (
     ColdFigures,
     ImageSet,
@@ -22,20 +20,18 @@ from edgebench.contract import (
     Scores,
     SessionSettings,
 )
-from edgebench.errors import NoPermissionError, SessionError, UnavailableError
+from edgebench.errors import SessionError
 from edgebench.link.clockmatch import SessionClock
-from edgebench.link.connection import Connection, LinkLost, NoAnswer
-from edgebench.link.failures import from_end, from_link, from_placing, from_protocol, from_reply
+from edgebench.link.connection import Connection, LinkLost
+from edgebench.link.failures import from_reply
+from edgebench.link.pass_requests import PassRequests
 from edgebench.link.placing import Placer
 from edgebench.link.replies import (
     Checked,
     Ended,
     Idle,
-    LeftRunning,
     Loaded,
     Passed,
-    Progressed,
-    Relayed,
     Scored,
     Warmed,
     checked,
@@ -54,6 +50,14 @@ from edgebench.link.stamp_checks import (
     require_warm_up,
 )
 from edgebench.link.timeouts import Timeouts
+from edgebench.link.worker_calls import (
+    AGENT_GRACE_S,
+    Explain,
+    ImageProgress,
+    WorkerCalls,
+    WorkerEnded,
+    unexplained,
+)
 from edgebench.models.artifact import Artifact
 from edgebench.stages import SENDING, SessionStage
 
@@ -62,30 +66,6 @@ SESSION = "EDGEBENCH_SESSION"
 
 MAX_WARNINGS = 20
 MAX_WARNING = 300
-
-MATCHING_S = 0.05
-"""The pause before a paced pass in which there is time for a few round trips."""
-
-AGENT_GRACE_S = 15.0
-"""How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
-
-
-Explain = Callable[[SessionError], SessionError | None]
-
-Finished = tuple[Frame, KeyboardInterrupt | None]
-"""A pass, and the interrupt that came while it was in hand."""
-
-Frames = Generator[Finished, None, None]
-
-
-def unexplained(error: SessionError) -> None:
-    """There is nothing to add to it."""
-
-
-class _WorkerEnded(Exception):
-    def __init__(self, end: Ended) -> None:
-        super().__init__("the worker has ended")
-        self.end = end
 
 
 class AgentSession:
@@ -111,7 +91,6 @@ class AgentSession:
         explain: Explain = unexplained,
         own_clock: bool = False,
     ) -> None:
-        self._explain = explain
         self._own_clock = own_clock
         self._connection = connection
         self._placer = placer
@@ -127,30 +106,29 @@ class AgentSession:
         self._runtime: dict[str, Json] = {}
         self._clock = SessionClock(connection)
         self._windows: dict[str, tuple[int, int] | None] = {"idle": None, "steady": None}
-        self._stderr_tail = ""
-        self._left_running: tuple[LeftRunning, ...] = ()
+        self._calls = WorkerCalls(connection, self._clock, explain, timeouts.stop)
         self._running = False
         self._own_time = False
         self._reached_ns = 0  # of the stamps so far
         self._batch_ns: list[int] = []  # of the first pass
-        self._predicting = 0  # images, while a worker predicts them
-        self._predicted = 0  # of them, so far
 
     # --- entering and leaving ---
 
     def __enter__(self) -> AgentSession:
         self._connection.listen(self._hear)
         try:
-            with self._told("start"):
+            with self._calls.as_session_error("start"):
                 self._clock.edge("start", self._timeouts.connect)
             self._start_worker()
             self._load()
-            with self._told("start"):
+            with self._calls.as_session_error("start"):
                 self._probes.start(self._connection, self._placer, self._timeouts.probe)
         except BaseException as error:
             self._stop(gently=False)
             if isinstance(error, SessionError):  # there is no session whose facts could have it
-                error.stderr_tail += "".join(f"\nedgebench: {left.words()}" for left in self._left_running)
+                error.stderr_tail += "".join(
+                    f"\nedgebench: {left.words()}" for left in self._calls.left_running
+                )
             raise
         return self
 
@@ -169,13 +147,13 @@ class AgentSession:
             "affinity": list(launch.affinity),
         }
         self._running = True
-        with self._told("start"):
+        with self._calls.as_session_error("start"):
             frame = self._connection.request(message, self._timeouts.start)
             if failure := failure_in(frame):
                 raise from_reply(*failure, "start", "")
 
     def _load(self) -> None:
-        with self._told("start"):
+        with self._calls.as_session_error("start"):
             runner, *others = [self._placer.place_code(file) for file in self._runner_files]
             names = _modules_of(self._runner_files)
             artifact = self._placer.place(self._artifact.path, self._artifact.sha256)
@@ -193,7 +171,7 @@ class AgentSession:
             classes=self._artifact.scores,
             tensors=[one.model_dump() for one in self._artifact.tensors],
         )
-        with self._told("load"):
+        with self._calls.as_session_error("load"):
             loaded = checked(Loaded, frame.message)
             if loaded.own_time and not self._own_clock:
                 raise ProtocolError("stamps of a time of its own, and its backend has none (own_clock)")
@@ -220,28 +198,22 @@ class AgentSession:
                 )
             stop = {"op": "stop", "grace_s": grace if gently else 0.0}
             frame = self._connection.request(stop, (grace if gently else 0.0) + AGENT_GRACE_S)
-            self._note_end(checked(Ended, frame.message))
-        except _WorkerEnded as ended:
-            self._note_end(ended.end)
+            self._calls.note_stopped(checked(Ended, frame.message))
+        except WorkerEnded as ended:
+            self._calls.note_stopped(ended.end)
         except (LinkLost, ProtocolError):
             self._connection.close()
-
-    def _note_end(self, end: Ended) -> None:
-        self._stderr_tail = end.stderr_tail
-        self._left_running = end.left_running
-        if end.signal not in (None, "SIGKILL"):
-            self._stderr_tail += f"\nedgebench: the worker ended by {end.signal} after it was told to stop\n"
 
     # --- the contract ---
 
     def golden(self) -> Scores:
         """Scores float32 [golden, classes] of the artifact's golden patches, by the real loop."""
         golden = self._artifact.golden
-        with self._told("golden"):
+        with self._calls.as_session_error("golden"):
             path = self._placer.place(golden.patches, golden.patches_sha256)
         limit_s = self._timeouts.golden
         frame = self._call_with(golden.patches_sha256, "golden", "golden", limit_s, path=path)
-        with self._told("golden"):
+        with self._calls.as_session_error("golden"):
             taken_ns = checked(Checked, frame.message).batch_ns
             require_fits("a golden batch", taken_ns or 0, self._span())
         if taken_ns:
@@ -254,13 +226,13 @@ class AgentSession:
         A first KeyboardInterrupt lets the pass in hand come to its end, gives it, and is then raised; a
         second one ends at once.
         """
-        with self._told("scene"):
+        with self._calls.as_session_error("scene"):
             # Known before the first pass: a disk that is too small for the images costs no measuring.
             images = [(plan.images.path, plan.images.sha256)] if plan.images else []
             self._placer.require_room([(plan.scene.path, plan.scene.sha256), *images])
             path = self._placer.place(plan.scene.path, plan.scene.sha256, self._sending("scene"))
         limit_s = self._timeouts.scene
-        self._call_with(plan.scene.sha256, "scene", "scene", limit_s, path=path, **plan.scene.grid)
+        self._call_with(plan.scene.sha256, "scene", "scene", limit_s, None, path=path, **plan.scene.grid)
         try:
             if self._probes.metering and self._settings.idle_s > 0:
                 self._report("idle window")
@@ -268,35 +240,34 @@ class AgentSession:
             self._report("first pass")
             yield from self._passes(plan)
         finally:
-            with self._at_the_end():
+            with self._calls.at_the_end():
                 self._probes.stop(self._connection, self._timeouts.probe)
                 self._clock.edge("end", self._timeouts.stop)
-        with self._told("measure"):
+        with self._calls.as_session_error("measure"):
             self._clock.require_agreement()  # which the end alone may have broken
             self._probes.require_all()
 
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [n, classes] of every image, on the runtime that was timed."""
-        with self._told("predict"):
+        with self._calls.as_session_error("predict"):
             path = self._placer.place(images.path, images.sha256, self._sending("images"))
         self._report("images", 0, images.n)
-        self._predicting, self._predicted = images.n, 0
-        frame = self._call_with(images.sha256, "predict", "predict", self._timeouts.predict, path=path)
-        self._predicting = 0
+        progress = ImageProgress(images.n, lambda done, all_images: self._report("images", done, all_images))
+        limit_s = self._timeouts.predict
+        frame = self._call_with(images.sha256, "predict", "predict", limit_s, progress, path=path)
         return self._scores(frame, "predict", images.n)
 
     def probe_chunks(self) -> Iterator[ProbeChunk]:
         """What the probes have sampled so far and not yet given; never blocks."""
-        with contextlib.suppress(LinkLost, ProtocolError, _WorkerEnded):
+        with contextlib.suppress(LinkLost, ProtocolError, WorkerEnded):
             self._connection.poll()
         yield from self._probes.drain()
 
     def facts(self) -> dict[str, Json]:
         """What is known by now, as the contract lists it; works at any time, also after the end."""
         if self._running:
-            with self._at_the_end():
-                tail = self._connection.request({"op": "tail"}, self._timeouts.stop).message
-                self._stderr_tail = str(tail.get("stderr_tail", ""))
+            with self._calls.at_the_end():
+                self._calls.ask_tail()
         probes, reasons, monitor_reasons = self._probes.facts()
         return {
             "cold": dict(self._cold),
@@ -308,21 +279,21 @@ class AgentSession:
             "warnings": [
                 *_warnings_in(self._runtime),
                 *self._clock.warnings(timed=not self._own_time),
-                *(process.words() for process in self._left_running[:MAX_WARNINGS]),
+                *(process.words() for process in self._calls.left_running[:MAX_WARNINGS]),
             ],
             "probes": probes,
             "probe_reasons": reasons,
             "monitor_reasons": monitor_reasons,
             "windows_ns": dict(self._windows),
-            "stderr_tail": self._stderr_tail,
+            "stderr_tail": self._calls.stderr_tail,
         }
 
     # --- measuring ---
 
     def _idle(self) -> None:
         idle_s = self._settings.idle_s
-        frame = self._call("idle", "measure", self._timeouts.measure + idle_s, idle_s=idle_s)
-        with self._told("measure"):
+        frame = self._calls.call("idle", "measure", self._timeouts.measure + idle_s, idle_s=idle_s)
+        with self._calls.as_session_error("measure"):
             window = checked(Idle, frame.message)
             if self._own_time and window.end_ns == window.start_ns:
                 return  # a duration of 0 is one that is not known
@@ -331,7 +302,8 @@ class AgentSession:
         self._windows["idle"] = (window.start_ns, window.end_ns)
 
     def _passes(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
-        frame, interrupt = self._one_pass()
+        requests = PassRequests(self._calls, None if self._own_time else self._clock, self._timeouts)
+        frame, interrupt = requests.one()
         first = self._as_pass(frame, 0, "first", plan)
         self._cold["first_pass_s"] = first.image_ns / 1e9
         yield first
@@ -339,7 +311,8 @@ class AgentSession:
             raise interrupt
         index = 1
         self._report("warm-up")
-        warm, interrupt = self._warm_up(plan)
+        frame, interrupt = requests.warm_up(plan.warmup_floor, plan.warmup_cap)
+        warm = self._as_warm_up(frame, plan)
         if warm is not None:
             index = 2
             yield warm
@@ -348,8 +321,7 @@ class AgentSession:
         begin: int | None = None
         self._report("passes", 0, plan.passes if plan.sustained_s is None else 0)
         schedule = Schedule(plan)
-        steady = self._back_to_back(plan, schedule) if plan.period_s is None else self._paced(plan, schedule)
-        with contextlib.closing(steady):
+        with contextlib.closing(requests.steady(schedule)) as steady:
             for frame, interrupt in steady:
                 one = self._as_pass(frame, index, "steady", plan, schedule)
                 index += 1
@@ -358,47 +330,6 @@ class AgentSession:
                 yield one
                 if interrupt:
                     raise interrupt
-
-    def _back_to_back(self, plan: MeasurePlan, schedule: Schedule) -> Frames:
-        """Each pass as soon as the host has taken in the one before."""
-        while not schedule.over:
-            yield self._one_pass()
-
-    def _paced(self, plan: MeasurePlan, schedule: Schedule) -> Frames:
-        """All passes by one request: the device keeps the period, and nothing here can make a pass late.
-
-        In the pause before a pass there is none in hand that an interrupt would have to wait for.
-        """
-        assert plan.period_s is not None
-        limit_s = self._timeouts.measure + plan.period_s
-        self._match_clocks()
-        with self._told("measure"):
-            request = self._send("paced", limit_s, schedule.request)
-        try:
-            while not schedule.over:
-                try:
-                    yield self._follow(request, limit_s), None
-                except KeyboardInterrupt as interrupt:
-                    if self._pause_s(schedule) > 0:
-                        raise
-                    yield self._last(interrupt, lambda limit_s: self._follow(request, limit_s, grace_s=0.0))
-                    return
-                if self._pause_s(schedule) > MATCHING_S and not schedule.over:
-                    self._match_clocks()
-            if "progress" in self._follow(request, limit_s).message:
-                raise from_protocol(ProtocolError("more passes than were due"), "measure", self._stderr_tail)
-        finally:
-            self._connection.leave()
-
-    def _one_pass(self) -> Finished:
-        self._match_clocks()
-        return self._finishing("pass")
-
-    def _match_clocks(self) -> None:
-        """Round trips while the device does nothing else."""
-        if not self._own_time:
-            with self._told("measure"):
-                self._clock.between(self._timeouts.measure)
 
     def _as_pass(
         self,
@@ -409,7 +340,7 @@ class AgentSession:
         schedule: Schedule | None = None,
     ) -> Pass:
         due_ns = deadline_ns = None
-        with self._told("measure"):
+        with self._calls.as_session_error("measure"):
             reply = checked(Passed, frame.message)
             if schedule is not None:
                 due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
@@ -427,9 +358,8 @@ class AgentSession:
         stamped = (reply.start_ns, reply.end_ns, self._stages, stamps, scores, batch)
         return Pass(index, phase, *stamped, due_ns=due_ns, deadline_ns=deadline_ns)
 
-    def _warm_up(self, plan: MeasurePlan) -> tuple[Pass | None, KeyboardInterrupt | None]:
-        frame, interrupt = self._finishing("warmup", floor=plan.warmup_floor, cap=plan.warmup_cap)
-        with self._told("measure"):
+    def _as_warm_up(self, frame: Frame, plan: MeasurePlan) -> Pass | None:
+        with self._calls.as_session_error("measure"):
             reply = checked(Warmed, frame.message)
             stamps = stamps_in(frame.payload, len(self._stages))
             taken_ns = self._batch_ns + batch_ns(stamps)
@@ -439,32 +369,12 @@ class AgentSession:
         self._reached_ns = max(self._reached_ns, reply.end_ns)
         self._warmup = {"batches": reply.batches, "steady": reply.steady}
         if not len(stamps):
-            return None, interrupt
+            return None
         batch = self._artifact.batch
-        return Pass(1, "warmup", reply.start_ns, reply.end_ns, self._stages, stamps, None, batch), interrupt
-
-    def _finishing(self, operation: str, **fields: Json) -> Finished:
-        """A request that outlives one Ctrl-C: the pass in hand is worth its few seconds."""
-        with self._told("measure"):
-            request = self._send(operation, self._timeouts.measure, fields)
-        try:
-            return self._wait(request, "measure", self._timeouts.measure), None
-        except KeyboardInterrupt as interrupt:
-            return self._last(interrupt, lambda limit_s: self._wait(request, "measure", limit_s, grace_s=0.0))
-
-    def _last(self, interrupt: KeyboardInterrupt, answer: Callable[[float], Frame]) -> Finished:
-        """What is in hand when an interrupt comes; the interrupt at once where it does not end in time."""
-        try:
-            return answer(self._timeouts.interrupt), interrupt
-        except SessionError:
-            raise interrupt from None
-
-    def _pause_s(self, schedule: Schedule) -> float:
-        """For how long the device waits before the next pass is due; nobody waits for a runner's own time."""
-        return 0.0 if self._own_time else schedule.wait_s(self._clock.device_ns())
+        return Pass(1, "warmup", reply.start_ns, reply.end_ns, self._stages, stamps, None, batch)
 
     def _scores(self, frame: Frame, stage: str, patches: int) -> Scores:
-        with self._told(stage):
+        with self._calls.as_session_error(stage):
             reply = checked(Scored, frame.message)
             scores = scores_in(frame.payload, reply, patches, self._artifact.scores)
             self._note_first_inference(reply)
@@ -483,45 +393,19 @@ class AgentSession:
         asked = self._clock.span
         return asked._replace(from_ns=max(asked.from_ns, self._reached_ns))
 
-    # --- talking to the worker ---
-
-    def _call(self, operation: str, stage: str, timeout_s: float, **fields: Json) -> Frame:
-        with self._told(stage):
-            request = self._send(operation, timeout_s, fields)
-        return self._wait(request, stage, timeout_s)
-
-    def _call_with(self, sha256: str, operation: str, stage: str, timeout_s: float, **fields: Json) -> Frame:
+    def _call_with(
+        self,
+        sha256: str,
+        operation: str,
+        stage: str,
+        timeout_s: float,
+        progress: ImageProgress | None = None,
+        **fields: Json,
+    ) -> Frame:
         """A call whose file of data the worker verifies, unless it has been over this connection."""
         unverified = self._placer.unverified(sha256)
-        frame = self._call(operation, stage, timeout_s, sha256=unverified, **fields)
+        frame = self._calls.call(operation, stage, timeout_s, progress, sha256=unverified, **fields)
         self._placer.note_verified(sha256)
-        return frame
-
-    def _send(self, operation: str, timeout_s: float, fields: Message) -> int:
-        self._clock.asked()
-        return self._connection.send({"to": "worker", "op": operation, "limit_s": timeout_s, **fields})
-
-    def _wait(self, request: int, stage: str, timeout_s: float, grace_s: float = AGENT_GRACE_S) -> Frame:
-        with self._told(stage):
-            limit_s = timeout_s + grace_s
-            if self._predicting:
-                longest_s = limit_s * math.ceil(self._predicting / PREDICT_STEP)
-                frame = self._connection.wait(request, limit_s, self._progressed, longest_s)
-            else:
-                frame = self._connection.wait(request, limit_s)
-            return self._heard(frame, stage)
-
-    def _follow(self, request: int, timeout_s: float, grace_s: float = AGENT_GRACE_S) -> Frame:
-        """The next pass of a request for several, or its reply."""
-        with self._told("measure"):
-            return self._heard(self._connection.follow(request, timeout_s + grace_s), "measure")
-
-    def _heard(self, frame: Frame, stage: str) -> Frame:
-        """What a worker answers, where that is no failure."""
-        if failure := failure_in(frame):
-            error = from_reply(*failure, stage, self._tail())
-            raise self._explain(error) or error
-        self._clock.note_reply(checked(Relayed, frame.message).now_ns)
         return frame
 
     # --- what is said of it on the way, never from a timed region ---
@@ -534,54 +418,12 @@ class AgentSession:
             f"{SENDING} {what}", sent // 1_000_000, size // 1_000_000
         )
 
-    def _progressed(self, frame: Frame) -> bool:
-        """Whether more of the images are predicted than before; more than there are is no progress."""
-        note = checked(Progressed, frame.message)
-        self._clock.note_reply(note.now_ns)
-        if not self._predicted < note.progress <= self._predicting:
-            return False
-        self._predicted = note.progress
-        self._report("images", self._predicted, self._predicting)
-        return True
-
-    def _tail(self) -> str:
-        frame = self._connection.request({"op": "tail"}, self._timeouts.stop)
-        self._stderr_tail = str(frame.message.get("stderr_tail", ""))
-        return self._stderr_tail
-
     def _hear(self, frame: Frame) -> None:
         event = frame.message.get("event")
         if event == "ended":
-            raise _WorkerEnded(checked(Ended, frame.message))
+            raise WorkerEnded(checked(Ended, frame.message))
         if event == "probe":
             self._probes.hear(frame)
-
-    @contextlib.contextmanager
-    def _at_the_end(self) -> Iterator[None]:
-        """What ends a session may fail; an agent that is silent then is waited for once and no more."""
-        try:
-            yield
-        except NoAnswer:
-            self._connection.close()
-        except (LinkLost, ProtocolError, _WorkerEnded):
-            pass
-
-    @contextlib.contextmanager
-    def _told(self, stage: str) -> Iterator[None]:
-        """Whatever ends the session in here becomes the SessionError that says so."""
-        try:
-            yield
-        except _WorkerEnded as ended:
-            self._stderr_tail = ended.end.stderr_tail
-            self._left_running = ended.end.left_running
-            error = from_end(ended.end, stage)
-            raise self._explain(error) or error from None
-        except LinkLost as error:
-            raise from_link(error, stage) from None
-        except (UnavailableError, NoPermissionError) as error:
-            raise from_placing(error, stage) from None
-        except ProtocolError as error:
-            raise from_protocol(error, stage, self._stderr_tail) from None
 
 
 def _modules_of(runner_files: tuple[Path, ...]) -> list[str]:

@@ -12,12 +12,12 @@ from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link import connection as connections
 from edgebench.link import pipes, session_probes, ssh
-from edgebench.link.agent_session import AgentSession
+from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
 from edgebench.link.local import LocalLink
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.ssh import SshLink
-from edgebench.link.timeouts import Timeouts
+from edgebench.link.worker_calls import ImageProgress, WorkerCalls, unexplained
 
 LONG_S = 60.0
 """A limit that none of these may reach."""
@@ -268,21 +268,12 @@ PREDICTING = "n = asked()['id']\nend = time.monotonic() + 600\n"
         ),
     ],
 )
-def test_progress_that_is_none_renews_no_deadline(hostile, code):
+def test_progress_that_is_none_renews_no_deadline(hostile, monkeypatch, code):
+    monkeypatch.setattr(SessionClock, "note_reply", lambda self, sent_ns: None)
     agent = hostile(PREDICTING + code)
-    session = bare_session(agent)
-    session._predicting = 100
+    calls = WorkerCalls(agent, SessionClock(agent), unexplained, 0.2)
+    progress = ImageProgress(100, lambda done, images: None)
     with pytest.raises(SessionError) as caught:
-        session._wait(session._send("predict", 0.4, {}), "predict", 0.4, grace_s=0.2)
+        calls.wait(calls.send("predict", "predict", 0.4, {}), "predict", 0.4, 0.2, progress)
     assert caught.value.status == "timeout"
-    assert session._predicted <= 100
-
-
-def bare_session(connection, **timeouts):
-    """A session without a device, for what it says to an agent."""
-    settings = type(
-        "Settings", (), {"meters": (), "monitors": (), "report": staticmethod(lambda *words: None)}
-    )
-    session = AgentSession(connection, None, None, settings, (), Timeouts(stop=0.2))  # type: ignore[arg-type]
-    session._clock.note_reply = lambda sent_ns: None  # type: ignore[method-assign]
-    return session
+    assert progress.done <= 100
