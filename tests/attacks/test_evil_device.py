@@ -1,5 +1,6 @@
 """A device whose every answer may be nonsense, in the harness's process, beside a good one."""
 
+import itertools
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -103,29 +104,6 @@ def store_of(run, folder) -> ExperimentStore:
     return ExperimentStore.create(folder, "evil", record)
 
 
-def measured_beside_a_good_device(folder, changes: dict[str, Any]) -> dict[str, list[Any]]:
-    """The records of both targets by its name, after all that reads them has read them."""
-
-    def open_device(trial):
-        if trial.target.name == "good":
-            return FakeDevice()
-        if "open" in changes:
-            changes["open"](None)
-        return EvilDevice(changes=changes)
-
-    run = experiment(None, open_device, {"evil": None, "good": None}, sessions=2)
-    with store_of(run, folder) as store:
-        run.store = store
-        outcome = run.run()
-    assert outcome.faults == ()
-    judged = judge_folder(folder / "evil", ())
-    assert judged.results.warnings == []
-    for form in ("json", "md", "csv"):
-        export(judged, folder / f"report.{form}")
-    names = {trial.key: trial.target.name for trial in run.plan.trials}
-    return {name: judged.results.session_records(key) for key, name in names.items()}
-
-
 def with_(name: str, change: Any) -> dict[str, Any]:
     return {name: change}
 
@@ -151,9 +129,13 @@ THEN = {
 }
 
 
+CHANGES: dict[str, dict[str, Any]] = {}  # by what is wrong with the device
+
+
 def attack(what: str, changes: dict[str, Any], status: str = "error", then: str = "") -> Any:
+    CHANGES[what] = changes
     text = f"a device {what}: {then or THEN[status]}"
-    return pytest.param(changes, status, id=what, marks=pytest.mark.attack(text))
+    return pytest.param(what, status, id=what, marks=pytest.mark.attack(text))
 
 
 def describes(description: Any) -> dict[str, Any]:
@@ -237,10 +219,35 @@ ATTACKS = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "status"), ATTACKS)
-def test_an_evil_device_costs_its_own_sessions(tmp_path, changes, status):
-    records = measured_beside_a_good_device(tmp_path, changes)
-    assert [record.status for record in records["good"]] == ["ok", "ok"]
-    assert {record.status for record in records["evil"]} == {status}
-    for record in records["evil"]:
-        assert (record.failure is None) == (status == "ok")
+GOOD = "good"
+
+
+@pytest.fixture(scope="module")
+def statuses(tmp_path_factory) -> dict[str, list[str]]:
+    """One run of all of these devices and a good one: by device, after results were read and reported."""
+    folder = tmp_path_factory.mktemp("evil")
+
+    def open_device(trial):
+        changes = CHANGES.get(trial.target.name, {})
+        if "open" in changes:
+            changes["open"](None)
+        return EvilDevice(changes=changes)
+
+    run = experiment(None, open_device, dict.fromkeys([*CHANGES, GOOD]), sessions=2)
+    with store_of(run, folder) as store:
+        run.store = store
+        assert run.run().faults == ()
+    judged = judge_folder(folder / "evil", ())
+    assert judged.results.warnings == []
+    for form in ("json", "md", "csv"):
+        export(judged, folder / f"report.{form}")
+    records = {trial.target.name: judged.results.session_records(trial.key) for trial in run.plan.trials}
+    for record in itertools.chain.from_iterable(records.values()):
+        assert (record.failure is None) == (record.status == "ok")
+    return {name: [record.status for record in kept] for name, kept in records.items()}
+
+
+@pytest.mark.parametrize(("what", "status"), ATTACKS)
+def test_an_evil_device_costs_its_own_sessions(statuses, what, status):
+    assert set(statuses[what]) == {status}
+    assert statuses[GOOD] == ["ok", "ok"]

@@ -28,20 +28,24 @@ def rig(tmp_path_factory):
     return make_rig(tmp_path_factory.mktemp("rig"))
 
 
-def session_of(rig, folder, change):
-    """One session of the toy with that line in its runner, then one of the plain toy on the same device."""
+@pytest.fixture(scope="module")
+def device(rig):
+    opened = rig.device()
+    yield opened
+    opened.close()
+
+
+def session_of(rig, device, folder, change):
+    """One session of the toy with that line in its runner; then the plain toy computes on the same device."""
     [plain] = registry.backend("toy").runner_files()
     runner = folder / "runner.py"
     runner.write_text(plain.read_text() + RUNNER.format(change=change))
-    device = rig.device(runner=runner)
-    try:
-        job = Job("k" * 16, 0, 0, rig.artifact(), rig.settings(), rig.plan(passes=1))
-        evil = measure_session(device, job, device.describe())
-        device._runner_files = (plain,)
-        good = measure_session(device, job, device.describe())
-    finally:
-        device.close()
-    assert good.record.status == "ok"
+    job = Job("k" * 16, 0, 0, rig.artifact(), rig.settings(), rig.plan(passes=1))
+    device._runner_files = (runner,)
+    evil = measure_session(device, job, device.describe())
+    device._runner_files = (plain,)
+    with device.session(rig.artifact(), rig.settings()) as session:
+        assert len(session.golden())
     return evil
 
 
@@ -58,22 +62,13 @@ PROTOCOL, CRASH = "protocol_error", "crash"
 ATTACKS = [
     attack("describes itself 250 levels deep", says("{'x': nested(250)}"), PROTOCOL, "more than 32 deep"),
     attack(
-        "describes itself in 30,000 entries",
-        says("{str(number): 0 for number in range(30000)}"),
-        PROTOCOL,
-        "more than 20000 entries",
-    ),
-    attack("has a name of 300,000 characters", says("{'name': 'x' * 300000}"), PROTOCOL, "300000 characters"),
-    attack(
         "has a name of two million characters", says("{'name': 'x' * (2 << 20)}"), CRASH, "1048576 allowed"
     ),
-    attack("says a number of 71 bits", says("{'memory': 1 << 70}"), PROTOCOL, "more than 64 bits"),
     attack("says a number that is none", says("{'speed': float('nan')}"), CRASH, "not JSON compliant"),
     attack("says an array's number", says("{'speed': np.float32(1)}"), CRASH, "not JSON serializable"),
     attack("describes itself by a list", says("['toy']"), PROTOCOL, "runtime"),
     attack("raises when asked to describe itself", says("1 / 0"), "load_failed", "ZeroDivisionError"),
     attack("has a stage called image", "model.extra_stage = 'image'", PROTOCOL, "is called 'image'"),
-    attack("has a stage called start", "model.extra_stage = 'start'", PROTOCOL, "is called 'start'"),
     attack("has a second stage called infer", "model.extra_stage = 'infer'", PROTOCOL, "are called 'infer'"),
     attack("has a stage that no column can be called", "model.extra_stage = 'a b'", PROTOCOL, "'a b'"),
     attack("has a stage called by a number", "model.extra_stage = 5", PROTOCOL, "stages"),
@@ -81,8 +76,8 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize(("change", "status", "why"), ATTACKS)
-def test_an_evil_runner_costs_its_own_session(rig, tmp_path, change, status, why):
-    evil = session_of(rig, tmp_path, change)
+def test_an_evil_runner_costs_its_own_session(rig, device, tmp_path, change, status, why):
+    evil = session_of(rig, device, tmp_path, change)
     assert evil.record.status == status
     assert evil.record.failure is not None
     assert why in evil.record.failure.why
@@ -91,15 +86,15 @@ def test_an_evil_runner_costs_its_own_session(rig, tmp_path, change, status, why
 @pytest.mark.attack(
     "a runner has a lone surrogate in its name, as one read from a file: it is kept as its escape"
 )
-def test_a_lone_surrogate_is_kept_as_its_escape(rig, tmp_path):
-    evil = session_of(rig, tmp_path, says("{'name': 'toy\\udce9'}"))
+def test_a_lone_surrogate_is_kept_as_its_escape(rig, device, tmp_path):
+    evil = session_of(rig, device, tmp_path, says("{'name': 'toy\\udce9'}"))
     assert evil.record.status == "ok"
     assert evil.record.runtime["name"] == r"toy\udce9"
 
 
 @pytest.mark.attack("a runner has a stage called NMS: it is measured under that name")
-def test_a_stage_in_capitals_is_a_column(rig, tmp_path):
-    evil = session_of(rig, tmp_path, "model.extra_stage = 'NMS'")
+def test_a_stage_in_capitals_is_a_column(rig, device, tmp_path):
+    evil = session_of(rig, device, tmp_path, "model.extra_stage = 'NMS'")
     assert evil.record.status == "ok"
     assert evil.tables.passes is not None
     assert list(to_arrow(evil.tables.passes, "passes").column_names)[-1] == "NMS_ns"
@@ -108,9 +103,9 @@ def test_a_stage_in_capitals_is_a_column(rig, tmp_path):
 @pytest.mark.attack(
     "a runner writes 64 KiB to stderr without a space and dies: they are kept, without a long search"
 )
-def test_a_word_of_64_kib_is_searched_for_names_once(rig, tmp_path):
+def test_a_word_of_64_kib_is_searched_for_names_once(rig, device, tmp_path):
     change = "sys.stderr.write('a@' * 40000); raise SystemExit(3)"
-    evil = session_of(rig, tmp_path, change)
+    evil = session_of(rig, device, tmp_path, change)
     assert evil.record.status == "crash"
     assert evil.record.failure is not None
     assert evil.record.failure.stderr_tail.count("a@") > 30_000

@@ -35,7 +35,7 @@ def test_what_is_kept_is_found_with_its_note(cache: Cache):
     assert find(cache, "other", KEY) is None
 
 
-@pytest.mark.attack("a file in the cache is damaged: it is made anew")
+@pytest.mark.attack("a file in the cache is damaged: it is found out and removed")
 def test_damage_is_noticed(cache: Cache):
     path = keep(cache, "thing", KEY, made(cache), ".bin").path
     path.write_bytes(b"mad")

@@ -151,7 +151,9 @@ def test_a_table_truncated_anywhere(path, table):
             assert read_all(path) == 1, length
 
 
-@pytest.mark.attack("any bit of any file is flipped: it is found, or changes no figure")
+@pytest.mark.attack(
+    "bits of any file are flipped: those of a table are found, those of a record found or sound"
+)
 def test_flipped_bits_are_found_or_harmless(path):
     """A bit of a table is always found; one of a record is found, or makes another sound record."""
     rng = random.Random(2)
@@ -330,7 +332,7 @@ def test_hostile_names_of_folders(path, tmp_path, monkeypatch):
         shutil.rmtree(copy)
 
 
-@pytest.mark.attack("a file that is written is a link elsewhere: the link is replaced, its end untouched")
+@pytest.mark.attack("a file that is written is a link elsewhere: its end is untouched")
 @pytest.mark.parametrize("name", ["report.html", "run.json", ".lock-holder.json", "trial.json", ".lock"])
 def test_what_is_written_never_follows_a_link(path, tmp_path, name):
     """A folder from elsewhere may hold links in the places of what EdgeBench writes."""
@@ -353,7 +355,7 @@ def test_what_is_written_never_follows_a_link(path, tmp_path, name):
     assert place.is_symlink() == (name in {"run.json", ".lock"})
 
 
-@pytest.mark.attack("foreign files lie in every folder: they are left alone and named")
+@pytest.mark.attack("folders stand for files and files for folders: each is said in words")
 def test_foreign_files_in_every_place(path, tmp_path):
     """Folders where files should be, files where folders should be, and other programs' files."""
     places = [one.relative_to(path) for one in (*files(path), *(one.parent for one in files(path)[2:]))]
