@@ -160,7 +160,8 @@ class BackendKit:
         self._require_sound()
         timeouts = replace(Timeouts.from_environment(), measure=self.subject.pass_limit_s)
         try:
-            return AgentDevice(open_link(self.target), backend.runner_files(), timeouts)
+            link, files = open_link(self.target), backend.runner_files()
+            return AgentDevice(link, files, timeouts, own_clock=backend.own_clock)
         except (UnavailableError, NoPermissionError) as error:
             self.missing(error)
 
