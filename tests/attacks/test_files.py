@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from edgebench import registry
+from edgebench.cli.common import results_folder
 from edgebench.data.files import list_files
 from edgebench.data.images import load_images, load_scene
 from edgebench.data.labels import read_labels
 from edgebench.data.samples import given_samples
-from edgebench.errors import EdgeBenchError, InputError, UsageError
+from edgebench.errors import EdgeBenchError, InputError, StoredResultError, UsageError
 from edgebench.fit.profile import load_profile
 from edgebench.measure.host import host_facts
 from edgebench.models import shipped_tflite
@@ -259,5 +260,8 @@ def test_one_setting_is_taken_and_the_others_are_not_judged(tmp_path, monkeypatc
     (tmp_path / "edgebench.toml").write_text('output_dir = "elsewhere"\nsessions = "many"\n')
     assert resolve_one("output_dir", None).output_dir == Path("elsewhere")
     assert resolve_one("output_dir", Path("typed")).output_dir == Path("typed")
+    # What `show`, `fit` and `report` read, as `run` writes there.
+    with pytest.raises(StoredResultError, match="nothing was measured yet in elsewhere"):
+        results_folder("latest")
     monkeypatch.setenv("EDGEBENCH_OUTPUT_DIR", "from-environment")
     assert resolve_one("output_dir", None).output_dir == Path("from-environment")
