@@ -14,9 +14,12 @@ RECONNECT_ENVIRONMENT = "EDGEBENCH_RECONNECT_S"
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds for one request of each stage: a pass, not a session; a few hundred predictions, not all."""
+    """Seconds for one request of each stage: a pass, not a session; a few hundred predictions, not all.
 
-    connect: float = 60.0
+    Progress gives a request its time anew; all predictions have as much as each few hundred of them may take.
+    """
+
+    connect: float = 60.0  # for an answer of the agent, and without any headway in what is sent to it
     start: float = 60.0
     load: float = 900.0
     golden: float = 600.0
