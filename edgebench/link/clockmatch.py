@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from edgebench.agent.clock import ENVIRONMENT
-from edgebench.agent.frames import ProtocolError
 from edgebench.contract import ClockMatch, Json
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Clock, InjectedClock, checked
-from edgebench.link.stamp_checks import Span
+from edgebench.link.stamp_checks import ImpossibleTimes, Span
 from edgebench.stats.clock import MAX_DRIFT, ClockFit, RoundTrip, fit_clocks
 from edgebench.stats.clock_rate import MAX_SLEW, ClockRate, Disagreement, strayed
 
@@ -29,7 +28,7 @@ class SessionClock:
     """All round trips of one session, and what they say of the device's clock.
 
     A request to the worker and its reply are a round trip too, by what the agent's clock said when it passed
-    the reply on; its work lies within. ProtocolError, from whatever takes in a trip, where the two clocks
+    the reply on; its work lies within. ImpossibleTimes, from whatever takes in a trip, where the two clocks
     cannot both be right (see edgebench.stats.clock_rate).
 
     Attributes:
@@ -77,9 +76,9 @@ class SessionClock:
             self._judge(RoundTrip(asked_ns, sent_ns, time.monotonic_ns()))
 
     def require_agreement(self) -> None:
-        """ProtocolError where the clocks have disagreed, if only after the last pass."""
+        """ImpossibleTimes where the clocks have disagreed, if only after the last pass."""
         if self._disagreement is not None:
-            raise ProtocolError(str(self._disagreement))
+            raise ImpossibleTimes(str(self._disagreement))
 
     def warnings(self, timed: bool = True) -> list[str]:
         """That the session outlived a cut of its connection, and that its clock is none to measure with.
@@ -134,7 +133,7 @@ class SessionClock:
 
     def _judge(self, trip: RoundTrip) -> None:
         if trip.device_ns < self._latest_ns:
-            raise ProtocolError(f"its clock fell from {self._latest_ns} to {trip.device_ns} ns")
+            raise ImpossibleTimes(f"its clock fell from {self._latest_ns} to {trip.device_ns} ns")
         self._latest_ns = trip.device_ns
         self._disagreement = self._disagreement or self._rate.take_in(trip)
         self.require_agreement()

@@ -148,5 +148,5 @@ def from_protocol(error: ProtocolError, stage: str, stderr_tail: str) -> Session
         stage=stage,
         stderr_tail=stderr_tail,
         why=str(error),
-        fix="use the same EdgeBench on both sides",
+        fix=getattr(error, "fix", "use the same EdgeBench on both sides"),
     )

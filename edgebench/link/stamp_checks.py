@@ -5,7 +5,7 @@ fails here; a device that breaks it has stamped something else, and none of its 
 agent reads the same clock as its worker, before a request and as it passes the reply on: the work lies
 between. How those readings fit the host's clock is `edgebench.stats.clock_rate`'s to say.
 
-Raises ProtocolError, here everywhere, with what was said.
+Raises ImpossibleTimes, here everywhere, with what was said.
 """
 
 from __future__ import annotations
@@ -29,6 +29,15 @@ TIMED = 3
 """Stages that the worker stamps one after the other: patchify, preprocess, infer."""
 
 
+class ImpossibleTimes(ProtocolError):
+    """What cannot have been measured: no figure of the session is one."""
+
+    fix = (
+        "repeat it with both machines awake and no clock being set (timedatectl, chronyc tracking); a device "
+        "that goes on saying so is not to be believed"
+    )
+
+
 class Span(NamedTuple):
     """From when to when a request can have been worked on, on the clock of its stamps."""
 
@@ -39,9 +48,9 @@ class Span(NamedTuple):
 def require_within(what: str, start_ns: int, end_ns: int, span: Span) -> None:
     """It ends after it begins, and lies where it was asked for."""
     if end_ns <= start_ns:
-        raise ProtocolError(f"{what} that began at {start_ns} ns and ended at {end_ns} ns of its clock")
+        raise ImpossibleTimes(f"{what} that began at {start_ns} ns and ended at {end_ns} ns of its clock")
     if start_ns < span.from_ns - ROUNDING_NS or end_ns > span.to_ns + ROUNDING_NS:
-        raise ProtocolError(
+        raise ImpossibleTimes(
             f"{what} from {start_ns} to {end_ns} ns of its clock, where it was asked for after "
             f"{span.from_ns} and was over before {span.to_ns}"
         )
@@ -51,14 +60,14 @@ def require_fits(what: str, taken_ns: float, span: Span) -> None:
     """What has no stamps of its own took no longer than the request that it was part of."""
     whole_ns = span.to_ns - span.from_ns
     if taken_ns > whole_ns + ROUNDING_NS:
-        raise ProtocolError(f"{what} of {taken_ns / 1e9:.6g} s in a request of {whole_ns / 1e9:.6g} s")
+        raise ImpossibleTimes(f"{what} of {taken_ns / 1e9:.6g} s in a request of {whole_ns / 1e9:.6g} s")
 
 
 def require_idle(start_ns: int, end_ns: int, idle_s: float, span: Span) -> None:
     """An idle window as long as it was asked for."""
     require_within("an idle window", start_ns, end_ns, span)
     if end_ns - start_ns < idle_s * 1e9 * (1 - MAX_DRIFT):
-        raise ProtocolError(f"an idle window of {(end_ns - start_ns) / 1e9:.6g} s, {idle_s:g} s were due")
+        raise ImpossibleTimes(f"an idle window of {(end_ns - start_ns) / 1e9:.6g} s, {idle_s:g} s were due")
 
 
 def require_batches(what: str, start_ns: int, end_ns: int, stamps: NDArray[np.int64], span: Span) -> None:
@@ -69,7 +78,7 @@ def require_batches(what: str, start_ns: int, end_ns: int, stamps: NDArray[np.in
     """
     require_within(what, start_ns, end_ns, span)
     if not len(stamps):
-        raise ProtocolError(f"{what} without a batch")
+        raise ImpossibleTimes(f"{what} without a batch")
     starts, ends = stamps[:, :, 0], stamps[:, :, 1]
     began, filled, done = starts[:, 0], starts[:, TIMED - 1], ends[:, TIMED - 1]
     for wrong, words in (
@@ -81,9 +90,9 @@ def require_batches(what: str, start_ns: int, end_ns: int, stamps: NDArray[np.in
         (np.append(False, began[1:] < filled[:-1]), "was filled while the one before it was"),
     ):
         if wrong.any():
-            raise ProtocolError(f"{what} of which batch {int(wrong.argmax())} {words}")
+            raise ImpossibleTimes(f"{what} of which batch {int(wrong.argmax())} {words}")
     if not (done > filled).any():
-        raise ProtocolError(f"{what} without any time of inference")
+        raise ImpossibleTimes(f"{what} without any time of inference")
 
 
 def batch_ns(stamps: NDArray[np.int64]) -> list[int]:
@@ -104,9 +113,9 @@ def require_warm_up(batches: int, steady: bool, taken_ns: Sequence[int], floor: 
     least = steady_after(taken_ns, floor, cap)
     counted = min(len(taken_ns), cap) if least is None else least
     if (batches, steady) != (counted, least is not None):
-        raise ProtocolError(
+        raise ImpossibleTimes(
             f"a warm-up of {batches} batches, {'steady' if steady else 'not steady'}, where its stamps are "
             f"of {len(taken_ns)} batches, {'not steady' if least is None else f'steady after {least}'}"
         )
     if least is None and len(taken_ns) < cap:
-        raise ProtocolError(f"a warm-up that ended after {len(taken_ns)} batches, {cap} were due")
+        raise ImpossibleTimes(f"a warm-up that ended after {len(taken_ns)} batches, {cap} were due")

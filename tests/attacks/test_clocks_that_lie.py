@@ -160,10 +160,11 @@ def measured(device, own_clock=False):
         return passes, session.facts()
 
 
-def failure(device, **how):
+def failure(device, fix="", **how):
     with pytest.raises(SessionError) as caught:
         measured(device, **how)
     assert caught.value.status == "protocol_error"
+    assert fix in caught.value.fix
     return f"{caught.value.stage}: {caught.value.why}"
 
 
@@ -339,7 +340,7 @@ def clock(how, words, what):
     ],
 )
 def test_clocks_that_cannot_both_be_right_end_the_session(time, how, words):
-    assert words in failure(Device(time, **how))
+    assert words in failure(Device(time, **how), fix="no clock being set")
 
 
 @pytest.mark.attack("a device's clock that strays after the last pass: the session fails")
