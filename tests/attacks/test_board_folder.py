@@ -226,7 +226,7 @@ def measure(rig, device):
 
 
 @pytest.mark.attack(
-    "a placed runner is replaced together with its note: it is not run, and its session fails"
+    "a placed file (code, artifact, pictures) is replaced with its note: not loaded, the session fails"
 )
 @pytest.mark.parametrize("what", ["runner", "artifact", "golden", "scene", "images"])
 def test_what_was_replaced_with_its_note_is_not_loaded(rig, placed, what):
