@@ -18,8 +18,18 @@ MAX_BYTES = 256 * 1024
 MAX_DEPTH = 32
 """Tables and lists within each other, and the parts of a dotted key; no document of EdgeBench has ten."""
 
-_WORD = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_WORD}(?:[ \t]*+\.[ \t]*+{_WORD}){{{MAX_DEPTH},}}+")
+# The time of Python's parser grows with the square of a key's parts, so that a long key is found before it is
+# parsed. Comments and strings are passed over as wholes, as what stands in them is no key; one that is not
+# ended goes as far as it can, so that no character is looked at many times.
+_COMMENT = r"#[^\n]*+"
+_TEXT = r""""{3}(?:[^"\\]|\\(?s:.)?|"(?!""))*+(?:"{3,5}+|\Z)"""
+_LITERAL_TEXT = r"""'{3}(?:[^']|'(?!''))*+(?:'{3,5}+|\Z)"""
+_WORD = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\[^\n]?)*+(?:"|$)|'[^'\n]*+(?:'|$))"""
+_TOKEN = re.compile(
+    rf"{_COMMENT}|{_TEXT}|{_LITERAL_TEXT}"
+    rf"|(?P<long_key>{_WORD}(?:[ \t]*+\.[ \t]*+{_WORD}){{{MAX_DEPTH},}}+)|{_WORD}",
+    re.MULTILINE,
+)
 _LONG_NUMBER = re.compile(r"(?<![\w.])[0-9](?:_?[0-9]){999,}+")
 
 
@@ -44,17 +54,17 @@ def read_toml(path: Path, what: str = "", *, fix: str) -> TomlFile:
     Args:
         path: a regular file of at most `MAX_BYTES`.
         what: the kind of file for messages, such as "profile".
-        fix: what to do where it cannot be read.
+        fix: what to do where it cannot be read; what stands in it is to be mended there.
     """
     where = f"{what} {path}".strip()
     try:
         data = read_regular(path, MAX_BYTES)
     except OSError as error:
         raise UsageError(f"{where} cannot be read", why=reason(error), fix=fix) from error
-    return parse_toml(data, where, fix=fix)
+    return parse_toml(data, where)
 
 
-def parse_toml(data: bytes, where: str, *, fix: str) -> TomlFile:
+def parse_toml(data: bytes, where: str) -> TomlFile:
     """The TOML document in these bytes; `where` names it in messages. UsageError as `read_toml`.
 
     A mark of byte order at its start is passed over.
@@ -64,23 +74,23 @@ def parse_toml(data: bytes, where: str, *, fix: str) -> TomlFile:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise _not_toml(where, f"line {line} is not UTF-8 text", "save it as UTF-8") from error
-    if key := _LONG_KEY.search(text):
-        raise _not_toml(where, f"a key of more than {MAX_DEPTH} parts ({_at(text, key)})", fix)
+    if key := next((token for token in _TOKEN.finditer(text) if token["long_key"]), None):
+        raise _not_toml(where, f"a key of more than {MAX_DEPTH} parts ({_at(text, key)})")
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:  # which names line and column
-        raise _not_toml(where, str(error)[:300], fix) from error
+        raise _not_toml(where, str(error)[:300]) from error
     except ValueError as error:  # Python converts numbers of some thousand digits alone
         number = _LONG_NUMBER.search(text)
         place = f" ({_at(text, number)})" if number else ""
-        raise _not_toml(where, f"a number of thousands of digits{place}", fix) from error
+        raise _not_toml(where, f"a number of thousands of digits{place}") from error
     except RecursionError as error:
-        raise _too_deep(where, fix) from error
-    _require_bounded(tables, where, fix)
+        raise _too_deep(where) from error
+    _require_bounded(tables, where)
     return TomlFile(tables, text, data)
 
 
-def _require_bounded(tables: dict[str, Any], where: str, fix: str) -> None:
+def _require_bounded(tables: dict[str, Any], where: str) -> None:
     """UsageError for numbers beyond TOML's 64 bits, and for what lies too deep to be printed or checked.
 
     Without recursion: dotted keys nest without the parser's noticing.
@@ -89,22 +99,25 @@ def _require_bounded(tables: dict[str, Any], where: str, fix: str) -> None:
     while waiting:
         key, value, depth = waiting.pop()
         if depth > MAX_DEPTH:
-            raise _too_deep(where, fix)
+            raise _too_deep(where)
         if isinstance(value, dict):
             waiting += [(name, inner, depth + 1) for name, inner in value.items()]
         elif isinstance(value, list):
             waiting += [(key, inner, depth + 1) for inner in value]
         elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise _not_toml(where, f"the number at {short(key)} has more than 64 bits", fix)
+            raise _not_toml(
+                where, f"the number at {short(key)} has more than 64 bits", "write a smaller number"
+            )
 
 
-def _not_toml(where: str, why: str, fix: str) -> UsageError:
+def _not_toml(where: str, why: str, fix: str = "mend that line") -> UsageError:
     return UsageError(f"{where} is not TOML", why=why, fix=fix)
 
 
-def _too_deep(where: str, fix: str) -> UsageError:
-    return _not_toml(where, f"it is nested too deeply: at most {MAX_DEPTH} levels are read", fix)
+def _too_deep(where: str) -> UsageError:
+    why = f"it is nested too deeply: at most {MAX_DEPTH} levels are read"
+    return _not_toml(where, why, "write it with fewer levels")
 
 
-def _at(text: str, found: re.Match[str]) -> str:
-    return f"at line {text.count(chr(10), 0, found.start()) + 1}"
+def _at(text: str, token: re.Match[str]) -> str:
+    return f"at line {text.count(chr(10), 0, token.start()) + 1}"

@@ -21,7 +21,7 @@ from .scenario import Scenario
 
 def read_scenario(path: Path) -> tuple[Scenario, str]:
     """A scenario and the SHA-256 of its file; UsageError, with the line where one is known."""
-    read = read_toml(path, "the scenario", fix="mend that line, or name another .toml file")
+    read = read_toml(path, "the scenario", fix="name another .toml file")
     return parse(read.tables, read.text, str(path)), hashlib.sha256(read.data).hexdigest()
 
 

@@ -21,7 +21,10 @@ class InterruptibleGroup(TyperGroup):
     """
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; InterruptedByUser for a Ctrl-C, or its kin, that it does not take itself."""
+        """Run the command; InterruptedByUser for a Ctrl-C, or its kin, that it does not take itself.
+
+        EdgeBenchError for a broken pipe that is not stdout's: typer takes each for a reader that has gone.
+        """
         try:
             with terminate_as_interrupt():
                 return super().invoke(ctx)
@@ -29,6 +32,10 @@ class InterruptibleGroup(TyperGroup):
             error = InterruptedByUser("interrupted")
             error.exit_code = exit_code()
             raise error from None
+        except BrokenPipeError as error:
+            if _is_of_stdout(error):
+                raise
+            raise as_error(error) from error
 
 
 def as_error(
@@ -37,13 +44,17 @@ def as_error(
     """The exception with its cause and remedy; another is a fault of EdgeBench, with that `fix`."""
     if isinstance(exception, EdgeBenchError):
         return exception
-    if isinstance(exception, OSError) and exception is getattr(sys.stdout, "lost", None):
+    if isinstance(exception, OSError) and _is_of_stdout(exception):
         return unwritten(exception)
     return EdgeBenchError(
         f"{type(exception).__name__}: {exception}",
         why="this is a fault of EdgeBench itself",
         fix=fix,
     )
+
+
+def _is_of_stdout(error: OSError) -> bool:
+    return error is getattr(sys.stdout, "lost", None)
 
 
 def unwritten(lost: OSError) -> EdgeBenchError:

@@ -28,7 +28,7 @@ try:
         targets,
     )
     from edgebench.cli.panels import PanelledCommand
-    from edgebench.errors import EXIT_ERROR, EXIT_OK, UsageError
+    from edgebench.errors import EXIT_OK, UsageError
 except KeyboardInterrupt:
     # A Ctrl-C while the program is still loaded: nothing has begun that could be told or kept.
     sys.stderr.write("error: interrupted\n")
@@ -91,9 +91,6 @@ def _carry_out() -> int:
     as_json = "--json" in arguments
     try:
         app(args=arguments, prog_name="edgebench")
-    except BrokenPipeError:
-        # The reader of our output has gone; nothing is left to say to it.
-        return EXIT_ERROR
     except SystemExit as stop:
         if as_json and (message := failures.usage_message(stop)):
             failures.print_document(UsageError(message, fix="see --help of the command"))

@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, TextIO, cast
 
 
@@ -70,14 +71,18 @@ class Messages:
 
 @contextlib.contextmanager
 def watched() -> Iterator[None]:
-    """Let stdout remember what it did not take, and no message on stderr end the block or decide its end."""
+    """Let stdout remember what it did not take, and no message on stderr end the block or decide its end.
+
+    What was closed before the program began (`>&-`) is as /dev/null.
+    """
     out, messages = sys.stdout, sys.stderr
     with contextlib.ExitStack() as held:
-        # A stream that was closed before the program began is None.
-        if out is not None:
-            held.enter_context(contextlib.redirect_stdout(cast(TextIO, Output(out))))
-        if messages is not None:
-            held.enter_context(contextlib.redirect_stderr(cast(TextIO, Messages(messages))))
+        # Python's name for a stream that was closed is None, and every writer would have to ask for it.
+        # To open something in its place also keeps its descriptor from the next file that is opened.
+        standing_out = out or held.enter_context(Path(os.devnull).open("w"))
+        standing_messages = messages or held.enter_context(Path(os.devnull).open("w"))
+        held.enter_context(contextlib.redirect_stdout(cast(TextIO, Output(standing_out))))
+        held.enter_context(contextlib.redirect_stderr(cast(TextIO, Messages(standing_messages))))
         yield
     # At its end Python flushes stderr and takes a failure for one of the program.
     if lost(messages) is not None:

@@ -113,7 +113,7 @@ def load_profile(name_or_file: str) -> Profile:
             f"there is no profile {short(name_or_file)}",
             fix=f"{choose(name_or_file, known)}, or a TOML file of your own",
         )
-    return _checked(read_toml(path, "profile", fix="give a name or a TOML file").tables, str(path))
+    return _checked(read_toml(path, "profile", fix="name a profile, or another TOML file").tables, str(path))
 
 
 def load_profiles(names_or_files: Sequence[str]) -> tuple[Profile, ...]:
@@ -137,7 +137,7 @@ def load_profiles(names_or_files: Sequence[str]) -> tuple[Profile, ...]:
 
 def parse_profile(data: bytes, where: str) -> Profile:
     """The profile that a TOML document is; UsageError otherwise, with `where` as the file's name."""
-    return _checked(parse_toml(data, f"profile {where}", fix=_EXAMPLE).tables, where)
+    return _checked(parse_toml(data, f"profile {where}").tables, where)
 
 
 def _checked(table: Mapping[str, Any], where: str) -> Profile:

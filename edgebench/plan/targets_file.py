@@ -31,7 +31,7 @@ from edgebench.errors import UsageError
 from edgebench.link.address import check_address
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
-from edgebench.toml_files import parse_toml, read_toml
+from edgebench.toml_files import read_toml
 
 FILE_NAME = "targets.toml"
 MAX_TARGETS = 200
@@ -158,22 +158,17 @@ def user_file() -> Path:
 
 
 def read_targets(path: Path | None = None) -> TargetsFile:
-    """The file named, else the first of ./targets.toml and the user's; UsageError for a bad one."""
+    """The file named, else the first of ./targets.toml and the user's.
+
+    Raises UsageError, which names the file and the target, for what cannot be read or is not TOML, a key that
+    does not exist, a value that does not fit, and a name that comes twice.
+    """
     if path is not None:
         return _read(path)
     for candidate in (Path(FILE_NAME), user_file()):
         if os.path.exists(candidate):  # noqa: PTH110  # no, and no error, in a folder that may not be read
             return _read(candidate)
     return TargetsFile(None, ())
-
-
-def parse_targets(data: bytes, path: Path) -> tuple[DeclaredTarget, ...]:
-    """The targets of a file's bytes; `path` is for messages.
-
-    Raises UsageError, which names the file and the target, for what is not TOML, a key that does not
-    exist, a value that does not fit, and a name that comes twice.
-    """
-    return _declared_in(parse_toml(data, str(path), fix="mend the file").tables, path)
 
 
 def _read(path: Path) -> TargetsFile:

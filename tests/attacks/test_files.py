@@ -190,13 +190,40 @@ def test_a_saved_model_with_a_pipe_is_refused(tmp_path):
 @pytest.mark.attack("TOML with keys of 15,000 parts, numbers of 5,000 digits or no UTF-8: words and the line")
 def test_toml_that_was_made_to_do_harm_is_refused_in_words(data, why):
     with pytest.raises(UsageError, match=r"^f\.toml is not TOML") as caught:
-        parse_toml(data, "f.toml", fix="mend it")
+        parse_toml(data, "f.toml")
     assert why in caught.value.why
     assert len(caught.value.why) < 400
 
 
+LONG = ".".join(["word"] * 40)
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        (f"# {LONG}\na = 1", ["a"]),
+        (f'a = \'{LONG}\'\nb = "\\" {LONG}"', ["a", "b"]),
+        (f'a = """\n{LONG} = "" 1\n""""', ["a"]),
+        (f"a = '''\n{LONG} = '' 1\n'''", ["a"]),
+        (f'"{LONG}" = 1', [LONG]),
+    ],
+)
+def test_dotted_words_that_are_no_key_are_read(text, keys):
+    assert list(parse_toml(text.encode(), "f").tables) == keys
+
+
+@pytest.mark.parametrize(
+    "text", [f"x.{LONG} = 1", f"[{LONG}]", f"a = {{ b = 1, {LONG} = 2 }}", f"'a'.'#'.{LONG} = 1"]
+)
+def test_a_long_key_is_found_wherever_a_key_can_be(text):
+    with pytest.raises(UsageError) as caught:
+        parse_toml(f"# {LONG}\n{text}".encode(), "f")
+    assert caught.value.why == "a key of more than 32 parts (at line 2)"
+    assert caught.value.fix == "mend that line"
+
+
 def test_a_mark_of_byte_order_is_no_fault():
-    assert parse_toml(b"\xef\xbb\xbfa = -9223372036854775808", "f", fix="").tables == {"a": -(2**63)}
+    assert parse_toml(b"\xef\xbb\xbfa = -9223372036854775808", "f").tables == {"a": -(2**63)}
 
 
 def test_a_file_that_grows_is_read_as_it_was(tmp_path, monkeypatch):

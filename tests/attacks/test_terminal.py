@@ -3,8 +3,10 @@
 import errno
 import fcntl
 import io
+import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from typer.core import TyperGroup
 
 import edgebench
 from edgebench.cli import failures, streams
@@ -73,6 +76,37 @@ def test_messages_that_cannot_be_written_change_no_exit_code(tmp_path):
                 [*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=full, cwd=tmp_path, timeout=60
             )
             assert done.returncode == code
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.attack("stdout or stderr is closed before a command begins (>&-): its exit code, no traceback")
+def test_an_output_that_was_closed_takes_nothing(tmp_path, closed):
+    for line, code in (
+        ("profiles list", 0),
+        ("run --nonsense --json", 2),
+        ("run --device toy --profile nowhere --json", 2),
+        ("show nowhere --json", 1),
+    ):
+        program = f"exec {shlex.join(COMMAND)} {line} {closed}"
+        done = subprocess.run(["sh", "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+        assert done.returncode == code, line
+        assert "Traceback" not in done.stderr
+        assert ("error" in done.stderr.lower()) == (code > 0 and "2>" not in closed)
+        if "--json" in line and closed == "2>&-":
+            assert json.loads(done.stdout)["error"]["exit_code"] == code
+
+
+@pytest.mark.attack("the pipe of a helper or device breaks: it is said, and not taken for stdout's reader")
+def test_a_broken_pipe_that_is_not_stdouts_is_said(monkeypatch, capsys):
+    def broken(context):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(TyperGroup, "invoke", lambda group, context: broken(context))
+    monkeypatch.setattr(sys, "argv", ["edgebench", "profiles", "list"])
+    with pytest.raises(SystemExit) as stop:
+        command.main()
+    assert stop.value.code == 1
+    assert "error: BrokenPipeError: [Errno 32] Broken pipe\n  why: this is a fault" in capsys.readouterr().err
 
 
 class Refusing(io.StringIO):

@@ -68,7 +68,7 @@ def test_every_flags_scenario_has_one_that_must_not_raise_it():
         ("[variants.'../../etc']\nimage_s = 1", "line 17: '../../etc' is not a variant", "mobilenet_v1"),
         ("[extra]\nx = 1", "line 17: unknown key 'extra'", "known: default, schema_version, name, seed"),
         ("image_s = [", "is not TOML", "mend that line"),
-        ("x = " + "[" * 5000, "is not TOML", "mend that line"),
+        ("x = " + "[" * 5000, "is not TOML", "write it with fewer levels"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path, text, said, fix):

@@ -7,7 +7,7 @@ import pytest
 
 from edgebench.errors import UsageError
 from edgebench.plan import targets_file
-from edgebench.plan.targets_file import DeclaredTarget, parse_targets, read_targets
+from edgebench.plan.targets_file import DeclaredTarget, read_targets
 
 WHOLE = """
 schema_version = 1
@@ -31,8 +31,23 @@ device = "cpu"
 PATH = Path("targets.toml")
 
 
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 def parsed(text):
-    return parse_targets(text.encode(), PATH)
+    PATH.write_text(text)
+    return read_targets(PATH).targets
+
+
+def test_a_syntax_error_is_to_be_mended_and_a_file_that_is_not_there_to_be_named():
+    with pytest.raises(UsageError) as caught:
+        parsed("targets = [")
+    assert caught.value.fix == "mend that line"
+    with pytest.raises(UsageError) as caught:
+        read_targets(Path("nowhere.toml"))
+    assert caught.value.fix == "name another --targets-file"
 
 
 def one(line):
