@@ -62,6 +62,7 @@ class Supervisor:
         self._probes: Dict[str, Child] = {}
         self._probes_deadline: Optional[float] = None
         self._probes_stopping: Any = None
+        self._ending = False  # once the host has been told why
 
     def run(self) -> None:
         """Serve until the host closes its side, or has said nothing for an hour that nobody gave it."""
@@ -84,6 +85,8 @@ class Supervisor:
 
     def _turn(self, wake: int) -> bool:
         for key, _events in self._selector.select(self._patience_s()):
+            if self._selector.get_map().get(key.fd) is not key:
+                continue  # its child was ended by what came before it
             if key.data == "wake":
                 os.read(wake, 4096)
             elif callable(key.data):
@@ -99,6 +102,8 @@ class Supervisor:
                 self._read_child(key.fd, key.data)
         self._end_the_late()
         self._collect_the_ended()
+        if self._ending and not self._host_out.flush():
+            return False
         return time.monotonic() < self._silent_at()
 
     def _patience_s(self) -> Optional[float]:
@@ -202,7 +207,10 @@ class Supervisor:
     def _start_worker(self, message: Message) -> Message:
         if self._worker is not None:
             raise RuntimeError("a worker is still running")
-        _require_whole_agent(sys.argv[0])
+        if _is_damaged(sys.argv[0]):
+            self._ending = True  # the next agent's start finds it out and has it sent again
+            raise RuntimeError("the agent's file was damaged since the agent was started")
+        self._end_leftover_probes()
         python = os.path.expanduser(message.get("python") or sys.executable)
         command = list(message.get("prefix") or []) + [python, sys.argv[0], "worker"]
         if message.get("affinity"):
@@ -295,6 +303,14 @@ class Supervisor:
             probe.terminate()
         return None
 
+    def _end_leftover_probes(self) -> None:
+        """End those of an earlier session that nobody stopped: their samples are nobody's."""
+        for probe in self._probes.values():
+            self._forget(probe)
+        self._probes.clear()
+        self._probes_deadline = None
+        self._probes_stopping = None
+
     def _probe_frame(self, name: str, frame: Frame) -> None:
         self._send(dict(frame.message, event="probe", probe=name), frame.payload)
 
@@ -372,11 +388,10 @@ class Supervisor:
                 self._probe_ended(name, probe)
 
 
-def _require_whole_agent(path: str) -> None:
-    """SystemExit where the agent's own file was damaged since its start: the host then sends it again."""
+def _is_damaged(path: str) -> bool:
+    """Whether the agent's own file is another one than its name, a SHA-256, says."""
     digest, suffix = os.path.splitext(os.path.basename(path))
-    if suffix == ".pyz" and len(digest) == 64 and sha256_of(path) != digest:
-        raise SystemExit("the agent's file was damaged since the agent was started")
+    return suffix == ".pyz" and len(digest) == 64 and sha256_of(path) != digest
 
 
 def _oom_kills() -> Optional[int]:

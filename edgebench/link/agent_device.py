@@ -9,14 +9,14 @@ from typing import Literal
 
 from edgebench import stopping
 from edgebench.agent import frames
-from edgebench.agent.frames import Frame, ProtocolError
+from edgebench.agent.frames import ProtocolError
 from edgebench.contract import Json, SessionSettings
 from edgebench.errors import DiskFullError, EdgeBenchError, UnavailableError
 from edgebench.link.agent_session import AgentSession
 from edgebench.link.base import Link
 from edgebench.link.board_lock import take_lock
 from edgebench.link.cleaning import Cleaned, clean_board
-from edgebench.link.connection import Connection, LinkLost, unavailable
+from edgebench.link.connection import Connection, LinkLost, ignore, unavailable
 from edgebench.link.failures import from_placing, from_protocol, lost_before
 from edgebench.link.placing import Placer
 from edgebench.link.replies import Hello, checked
@@ -183,7 +183,7 @@ class AgentDevice:
                 return found
 
     def _connect(self) -> tuple[Connection, Hello]:
-        connection = Connection(self._link.start(), _ignore, self._timeouts.connect)
+        connection = Connection(self._link.start(), ignore, self._timeouts.connect)
         self._held = False
         try:
             frame = connection.request({"op": "hello"}, self._timeouts.connect)
@@ -204,7 +204,3 @@ class AgentDevice:
         # Asked again at each session where another device of this harness had it.
         timeouts = self._timeouts
         self._held = take_lock(connection, self._link.name, timeouts.lock, timeouts.connect)
-
-
-def _ignore(frame: Frame) -> None:
-    """Between sessions nothing unasked is of use to anyone."""

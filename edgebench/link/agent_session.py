@@ -22,7 +22,7 @@ from edgebench.contract import (
 )
 from edgebench.errors import SessionError
 from edgebench.link.clockmatch import SessionClock
-from edgebench.link.connection import Connection, LinkLost
+from edgebench.link.connection import Connection, LinkLost, ignore
 from edgebench.link.failures import from_reply
 from edgebench.link.pass_requests import PassRequests
 from edgebench.link.placing import Placer
@@ -115,7 +115,6 @@ class AgentSession:
     # --- entering and leaving ---
 
     def __enter__(self) -> AgentSession:
-        self._connection.listen(self._hear)
         try:
             with self._calls.as_session_error("start"):
                 self._clock.edge("start", self._timeouts.connect)
@@ -151,6 +150,8 @@ class AgentSession:
             frame = self._connection.request(message, self._timeouts.start)
             if failure := failure_in(frame):
                 raise from_reply(*failure, "start", "")
+        # Before this the agent has ended what an earlier session left: what comes unasked is this one's.
+        self._connection.listen(self._hear)
 
     def _load(self) -> None:
         with self._calls.as_session_error("start"):
@@ -203,6 +204,8 @@ class AgentSession:
             self._calls.note_stopped(ended.end)
         except (LinkLost, ProtocolError):
             self._connection.close()
+        finally:
+            self._connection.listen(ignore)
 
     # --- the contract ---
 
@@ -244,7 +247,8 @@ class AgentSession:
                 self._probes.stop(self._connection, self._timeouts.probe)
                 self._clock.edge("end", self._timeouts.stop)
         with self._calls.as_session_error("measure"):
-            self._clock.require_agreement()  # which the end alone may have broken
+            self._calls.require_no_fault()  # these may have been heard at the end alone
+            self._clock.require_agreement()
             self._probes.require_all()
 
     def predict(self, images: ImageSet) -> Scores:
@@ -259,8 +263,8 @@ class AgentSession:
 
     def probe_chunks(self) -> Iterator[ProbeChunk]:
         """What the probes have sampled so far and not yet given; never blocks."""
-        with contextlib.suppress(LinkLost, ProtocolError, WorkerEnded):
-            self._connection.poll()
+        if self._running:
+            self._calls.poll()
         yield from self._probes.drain()
 
     def facts(self) -> dict[str, Json]:

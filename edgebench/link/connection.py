@@ -263,12 +263,14 @@ class Connection:
             self._receive(left_s)
 
     def _tell_unasked(self) -> None:
-        """Hand what answers nothing to the listener; the rest stays, in its order."""
-        for _ in range(len(self._arrived)):
-            if self._arrived[0][0].message.get("re") is None:
-                self._listener(self._taken(self._arrived))
-            else:
-                self._arrived.rotate(-1)
+        """Hand what answers nothing to the listener, who may raise; the rest stays, in its order."""
+        unasked = deque(item for item in self._arrived if item[0].message.get("re") is None)
+        self._arrived = deque(item for item in self._arrived if item[0].message.get("re") is not None)
+        try:
+            while unasked:
+                self._listener(self._taken(unasked))
+        finally:
+            self._arrived.extendleft(reversed(unasked))
 
     def _taken(self, frames: deque[tuple[Frame, int]]) -> Frame:
         frame, size = frames.popleft()
@@ -277,8 +279,7 @@ class Connection:
 
     def _receive(self, timeout_s: float) -> int:
         """Take in what is there, waiting for it at most that long; how many bytes that were."""
-        if self._closed:
-            raise LinkLost("the connection is closed", self.tail())
+        self._require_open()
         return self._pipes.receive(timeout_s)
 
     def _hear(self, data: bytes) -> None:
@@ -319,6 +320,10 @@ class Connection:
         return LinkLost("the agent has ended", self.tail())
 
 
+def ignore(frame: Frame) -> None:
+    """The listener between sessions: what comes unasked then is of use to nobody."""
+
+
 def unavailable(name: str, error: Exception) -> UnavailableError:
     """An agent that never answered, as the user sees it."""
     tail = getattr(error, "tail", "").strip().splitlines()
@@ -329,4 +334,4 @@ def unavailable(name: str, error: Exception) -> UnavailableError:
     )
 
 
-__all__ = ["Connection", "LinkLost", "NoAnswer", "ProtocolError", "unavailable"]
+__all__ = ["Connection", "LinkLost", "NoAnswer", "ProtocolError", "ignore", "unavailable"]

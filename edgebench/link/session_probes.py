@@ -49,7 +49,10 @@ class SessionProbes:
         return self._running and any(info.is_meter for info in self._infos.values())
 
     def start(self, connection: Connection, placer: Placer, timeout_s: float) -> None:
-        """Start every probe and wait until each has said what it is, or why it is not."""
+        """Start every probe and wait until each has said what it is, or why it is not.
+
+        Where this is cut short, `stop` ends those that were started before.
+        """
         for meter in self._all:
             kind, _, address = meter.partition(":")
             module = registry.probe_module(kind)
@@ -58,12 +61,12 @@ class SessionProbes:
                 continue
             code = placer.place_code(Path(module.__file__))
             message = {"op": "probe_start", "name": meter, "file": code["path"], "sha256": code["sha256"]}
+            self._running = True
             reply = connection.request({**message, "address": address}, timeout_s).message
             if "error" in reply:
                 self._reasons[meter] = f"{meter}: the agent could not start it: {reply['error']}"
                 continue
             self._started.add(meter)
-        self._running = bool(self._started)
         if not connection.listen_until(self._all_reported, timeout_s):
             for meter in self._silent():
                 self._reasons[meter] = f"{meter}: it said nothing within {timeout_s:g} s"

@@ -68,6 +68,8 @@ class WorkerCalls:
         explain: what the backend knows of a failure.
         tail_s: for the answer to what the worker last wrote on stderr.
 
+    What ends the session, and is heard where nothing may fail, is raised by the next request or wait.
+
     Attributes:
         stderr_tail: the end of what the worker wrote there, as far as it is known by now.
         left_running: what it had started and did not end.
@@ -78,6 +80,7 @@ class WorkerCalls:
         self._clock = clock
         self._explain = explain
         self._tail_s = tail_s
+        self._deferred: ProtocolError | WorkerEnded | None = None
         self.stderr_tail = ""
         self.left_running: tuple[LeftRunning, ...] = ()
 
@@ -95,6 +98,7 @@ class WorkerCalls:
     def send(self, operation: str, stage: str, timeout_s: float, fields: Message) -> int:
         """Ask for something; the id of the request. The agent ends a worker that has not answered in time."""
         with self.as_session_error(stage):
+            self._raise_deferred()
             self._clock.asked()
             return self._connection.send({"to": "worker", "op": operation, "limit_s": timeout_s, **fields})
 
@@ -109,6 +113,7 @@ class WorkerCalls:
         """The reply to a request, where it is no failure."""
         limit_s = timeout_s + grace_s
         with self.as_session_error(stage):
+            self._raise_deferred()
             if progress is None:
                 return self._reply(self._connection.wait(request, limit_s), stage)
 
@@ -123,11 +128,22 @@ class WorkerCalls:
     def follow(self, request: int, stage: str, timeout_s: float, grace_s: float = AGENT_GRACE_S) -> Frame:
         """The next frame of a request that is answered in several; `leave` says that it is the last."""
         with self.as_session_error(stage):
+            self._raise_deferred()
             return self._reply(self._connection.follow(request, timeout_s + grace_s), stage)
 
     def leave(self) -> None:
         """Nobody waits any more for what is still to come of a request that was followed."""
         self._connection.leave()
+
+    def poll(self) -> None:
+        """Hear what has arrived, without waiting; never fails."""
+        with self._deferring():
+            self._connection.poll()
+
+    def require_no_fault(self) -> None:
+        """ProtocolError where something was no frame, or no report of a probe, and nothing has failed yet."""
+        if isinstance(self._deferred, ProtocolError):
+            raise self._deferred
 
     def ask_tail(self) -> str:
         """What the worker last wrote on stderr."""
@@ -144,12 +160,11 @@ class WorkerCalls:
     @contextlib.contextmanager
     def at_the_end(self) -> Iterator[None]:
         """What ends a session may fail; an agent that is silent then is waited for once and no more."""
-        try:
-            yield
-        except NoAnswer:
-            self._connection.close()
-        except (LinkLost, ProtocolError, WorkerEnded):
-            pass
+        with self._deferring():
+            try:
+                yield
+            except NoAnswer:
+                self._connection.close()
 
     @contextlib.contextmanager
     def as_session_error(self, stage: str) -> Iterator[None]:
@@ -166,6 +181,20 @@ class WorkerCalls:
             raise from_placing(error, stage) from None
         except ProtocolError as error:
             raise from_protocol(error, stage, self.stderr_tail) from None
+
+    @contextlib.contextmanager
+    def _deferring(self) -> Iterator[None]:
+        """What ends the session in here is kept, but for a lost connection: that says so itself each time."""
+        try:
+            yield
+        except LinkLost:
+            pass
+        except (ProtocolError, WorkerEnded) as error:
+            self._deferred = self._deferred or error
+
+    def _raise_deferred(self) -> None:
+        if self._deferred is not None:
+            raise self._deferred
 
     def _reply(self, frame: Frame, stage: str) -> Frame:
         if failure := failure_in(frame):

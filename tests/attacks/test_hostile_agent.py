@@ -15,9 +15,10 @@ from edgebench.link import pipes, session_probes, ssh
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
 from edgebench.link.local import LocalLink
+from edgebench.link.replies import Ended
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.ssh import SshLink
-from edgebench.link.worker_calls import ImageProgress, WorkerCalls, unexplained
+from edgebench.link.worker_calls import ImageProgress, WorkerCalls, WorkerEnded, unexplained
 
 LONG_S = 60.0
 """A limit that none of these may reach."""
@@ -196,6 +197,45 @@ def test_a_flood_ends_a_wait(hostile, monkeypatch, code, words):
         with pytest.raises(ProtocolError, match=words):
             flooding.request({"op": "tail"}, LONG_S)
     assert not flooding.alive
+
+
+@pytest.mark.attack(
+    "an agent answers what nobody asked, heard between two waits: the next wait ends, protocol_error"
+)
+def test_a_wait_after_nonsense_ends_at_once(hostile):
+    broken = hostile("asked(); stream.write({'re': 4711}); time.sleep(600)")
+    request = broken.send({"op": "tail"})
+    with pytest.raises(ProtocolError, match="not open"):
+        broken.listen_until(lambda: False, LONG_S)
+    with pytest.raises(ProtocolError, match="not open"):
+        broken.wait(request, 0.2)
+
+
+@pytest.mark.attack("an agent sends news between answers: who listens may fail, and every answer stays")
+def test_a_listener_that_fails_loses_no_frame(hostile):
+    heard = []
+
+    def listen(frame):
+        heard.append(frame.message["event"])
+        if heard == ["first"]:
+            raise WorkerEnded(Ended())
+
+    agent = hostile(
+        "asked(); asked()\n"
+        "stream.write({'re': 1, 'progress': 1}); stream.write({'event': 'first'}); stream.write({'re': 1})\n"
+        "stream.write({'event': 'second'}); stream.write({'re': 2})\n"
+        "time.sleep(600)",
+        listen,
+    )
+    first, second = agent.send({"op": "a"}), agent.send({"op": "b"})
+    while len(agent._arrived) < 5:
+        assert agent._receive(LONG_S)
+    with pytest.raises(WorkerEnded):
+        agent.poll()
+    assert "progress" in agent.follow(first, LONG_S).message
+    assert agent.follow(first, LONG_S).message == {"re": first}
+    assert agent.wait(second, LONG_S).message == {"re": second}
+    assert heard == ["first", "second"]
 
 
 @pytest.mark.attack("an agent sends faster than the host listens: a look at what has come ends all the same")

@@ -4,8 +4,12 @@ import itertools
 import os
 import signal
 import threading
+import time
 
+import psutil
 import pytest
+
+from edgebench.errors import SessionError
 
 
 def test_paced_passes_start_when_they_are_due_and_not_before(rig):
@@ -80,5 +84,34 @@ def test_an_interrupt_in_the_pause_before_a_pass_ends_it_there(rig):
         # Nothing of the session is left: the next one starts.
         with device.session(rig.artifact(), rig.settings()) as session:
             assert len(list(session.measure(rig.plan(passes=1)))) >= 2
+    finally:
+        device.close()
+
+
+@pytest.mark.attack("a worker is killed between two paced passes: a crash with its signal, and no time limit")
+def test_a_paced_worker_that_is_killed_is_a_crash_wherever_its_end_is_heard(rig):
+    device = rig.device(measure=20.0)
+    try:
+        agent = psutil.Process(device._connection._process.pid)
+        with pytest.raises(SessionError) as caught, device.session(rig.artifact(), rig.settings()) as session:
+            events = []
+
+            def hear(frame):
+                events.append(frame.message["event"])
+                session._hear(frame)
+
+            session._connection.listen(hear)
+            passes = session.measure(rig.plan(passes=1000, period_s=0.05))
+            while next(passes).phase != "steady":
+                pass
+            [worker] = agent.children()
+            worker.kill()
+            deadline_s = time.monotonic() + 30.0
+            while "ended" not in events and time.monotonic() < deadline_s:
+                assert list(session.probe_chunks()) == []
+                time.sleep(0.01)
+            assert events == ["ended"]
+            next(passes)
+        assert (caught.value.status, caught.value.signal) == ("crash", "SIGKILL")
     finally:
         device.close()

@@ -1,10 +1,17 @@
 """Meters from a made tree to chunks on the host, and the honest word where there is none."""
 
+from typing import Any
+
 import numpy as np
+import psutil
 import pytest
 
+from edgebench.agent.frames import Frame, encode
 from edgebench.contract import Channel, ProbeInfo
-from edgebench.errors import UsageError
+from edgebench.errors import SessionError, UsageError
+from edgebench.link.replies import Ended
+from edgebench.link.session_probes import SessionProbes
+from edgebench.link.worker_calls import WorkerEnded
 
 
 def tree(folder, energies):
@@ -74,3 +81,87 @@ def test_an_unknown_kind_of_meter_is_a_usage_error(rig, device):
         device.session(rig.artifact(), rig.settings(meters=("wattmeter:1",))).__enter__()
     with device.session(rig.artifact(), rig.settings()) as session:
         assert session.golden().shape == (10, 5)
+
+
+# --- what is left of a session ---
+
+
+class EndedAmidStart:
+    """Connection and placer where the worker's end is heard while the second probe is started."""
+
+    def __init__(self) -> None:
+        self.operations: list[str] = []
+
+    def place_code(self, path):
+        return {"path": str(path), "sha256": "0" * 64}
+
+    def request(self, message, timeout_s):
+        self.operations.append(message["op"])
+        if self.operations == ["probe_start"] * 2:
+            raise WorkerEnded(Ended(signal="SIGKILL"))
+        return Frame({"re": 1}, b"")
+
+
+@pytest.mark.attack("a worker dies while the meters are started: those that run already are stopped")
+def test_the_probes_of_a_start_that_was_cut_short_are_stopped():
+    probes, board = SessionProbes(["rapl:a", "rapl:b"]), EndedAmidStart()
+    connection: Any = board
+    with pytest.raises(WorkerEnded):
+        probes.start(connection, connection, 1.0)
+    probes.stop(connection, 1.0)
+    probes.stop(connection, 1.0)
+    assert board.operations == ["probe_start", "probe_start", "probe_stop"]
+
+
+@pytest.mark.attack("a session leaves its meter running: the agent ends it, the next session has the meter")
+def test_a_meter_that_an_earlier_session_left_is_ended(rig, device, tmp_path, monkeypatch):
+    meter = f"rapl:{tree(tmp_path / 'powercap', {'intel-rapl:0': 1000})}"
+    settings = rig.settings(meters=(meter,))
+    with monkeypatch.context() as patch, device.session(rig.artifact(), settings):
+        patch.setattr(SessionProbes, "stop", lambda self, connection, timeout_s: None)
+        [(_, orphan)] = _probes_of(device)
+    with device.session(rig.artifact(), settings) as session:
+        [(_, probe)] = _probes_of(device)
+        facts = session.facts()
+    assert probe != orphan
+    assert (len(facts["probes"]), facts["probe_reasons"]) == (1, {})
+
+
+def _probes_of(device):
+    """Name and process of each probe that the agent runs."""
+    children = psutil.Process(device._connection._process.pid).children()
+    return [(child.name(), child.pid) for child in children if "probe" in child.cmdline()]
+
+
+def arrive(device, message, payload=b""):
+    """As if the agent had sent it just now."""
+    device._connection._hear(b"".join(bytes(piece) for piece in encode(message, payload)))
+
+
+@pytest.mark.attack("a frame of a session arrives after its end: the next session is none the worse for it")
+def test_late_frames_of_a_session_go_to_nobody(rig, device):
+    with device.session(rig.artifact(), rig.settings()) as session:
+        pass
+    arrive(device, {"event": "ended", "code": 1})
+    assert device.describe()["python"]
+    arrive(device, {"event": "probe", "probe": "rapl:", "kind": "nonsense"})
+    assert list(session.probe_chunks()) == []
+    with device.session(rig.artifact(), rig.settings()) as session:
+        assert session.golden().shape == (10, 5)
+
+
+@pytest.mark.attack("a probe sends nonsense between two requests: the session ends, protocol_error")
+@pytest.mark.parametrize("ask", ["golden", "measure"])
+def test_nonsense_of_a_probe_is_no_less_for_when_it_is_heard(rig, device, ask):
+    with pytest.raises(SessionError) as caught, device.session(rig.artifact(), rig.settings()) as session:
+        passes = session.measure(rig.plan(passes=1, warmup_cap=0))
+        if ask == "measure":  # the last pass has come by then
+            while next(passes).phase != "steady":
+                pass
+        arrive(device, {"event": "probe", "probe": "rapl:", "kind": "nonsense"})
+        assert list(session.probe_chunks()) == []
+        if ask == "measure":
+            list(passes)
+        else:
+            session.golden()
+    assert (caught.value.status, caught.value.stage) == ("protocol_error", ask)
