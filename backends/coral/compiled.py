@@ -54,7 +54,7 @@ def require_fit(given: Compiled, base: Compiled, path: Path, variant: str) -> No
         ):
             raise InputError(
                 f"{path} is not compiled of {variant}",
-                why=f"its {what} is {_told(have)}, and {variant} has {_told(due)}",
+                why=f"its {what} is {_listed(have)}, and {variant} has {_listed(due)}",
                 fix="compile the file that `edgebench models prepare --device coral` names, or ask for the "
                 "model that this one was compiled of (--model, --depth)",
             )
@@ -68,7 +68,7 @@ def _alike(one: TensorFacts, other: TensorFacts) -> bool:
     return math.isclose(one.scale, other.scale, rel_tol=1e-4)
 
 
-def _told(tensors: tuple[TensorFacts, ...]) -> str:
+def _listed(tensors: tuple[TensorFacts, ...]) -> str:
     return ", ".join(
         f"{one.dtype} {list(one.shape)}"
         + ("" if one.scale is None else f" with scale {one.scale:.6g} and zero point {one.zero_point}")

@@ -79,11 +79,6 @@ class Log:
     on_edgetpu: int | None = None
     on_cpu: int | None = None
 
-    @property
-    def left_on_cpu(self) -> tuple[Operation, ...]:
-        """The rows that are not mapped, each with the compiler's reason."""
-        return tuple(one for one in self.table if not one.mapped)
-
     def as_record(self) -> dict[str, Any]:
         """Plain data for an artifact's provenance."""
         return asdict(self)

@@ -5,8 +5,8 @@ import signal
 import subprocess
 from typing import Dict, List, NamedTuple, Optional
 
-from .descriptors import end_with_parent
-from .frames import READ_BYTES, Buffer, Decoder, Frame, Outgoing, ProtocolError
+from .descriptors import end_with_parent, read_available
+from .frames import Buffer, Decoder, Frame, Outgoing, ProtocolError
 
 TAIL_BYTES = 65536
 
@@ -73,7 +73,7 @@ class Child:
 
         Bytes that are no frame end the child: `problem` says what they were.
         """
-        data = _available(self.stdout)
+        data = read_available(self.stdout)
         if data is None:
             return []
         try:
@@ -89,7 +89,7 @@ class Child:
 
     def read_tail(self) -> bool:
         """Keep what has come on stderr; False when the child has closed it."""
-        data = _available(self.stderr)
+        data = read_available(self.stderr)
         if data:
             self.tail.add(data)
         return data != b""
@@ -98,7 +98,7 @@ class Child:
         """Everything that is still in the pipes, without waiting for more."""
         frames: List[Frame] = []
         while self.problem is None:
-            data = _available(self.stdout)
+            data = read_available(self.stdout)
             if not data:
                 break
             try:
@@ -106,7 +106,7 @@ class Child:
             except ProtocolError as error:
                 self.problem = str(error)
         while True:
-            data = _available(self.stderr)
+            data = read_available(self.stderr)
             if not data:
                 return frames
             self.tail.add(data)
@@ -148,11 +148,3 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return "signal {}".format(number)
-
-
-def _available(descriptor: int) -> Optional[bytes]:
-    """What can be read now: None for nothing yet, b"" at the end."""
-    try:
-        return os.read(descriptor, READ_BYTES)
-    except BlockingIOError:
-        return None

@@ -1,12 +1,12 @@
-"""A child's descriptors: frames get descriptors of their own, and whatever prints goes to stderr."""
+"""Descriptors: a child's frames get some of their own, whatever prints goes to stderr, and pipes are read."""
 
 import ctypes
 import os
 import signal
 import sys
-from typing import Callable
+from typing import Callable, Optional
 
-from .frames import FrameStream
+from .frames import READ_BYTES, FrameStream
 
 PR_SET_PDEATHSIG = 1
 
@@ -44,6 +44,14 @@ def end_with_parent() -> Callable[[], None]:
             os._exit(1)
 
     return ask
+
+
+def read_available(descriptor: int) -> Optional[bytes]:
+    """What can be read now from a descriptor that does not block: None for nothing yet, b"" at the end."""
+    try:
+        return os.read(descriptor, READ_BYTES)
+    except BlockingIOError:
+        return None
 
 
 def _die_with_parent() -> None:

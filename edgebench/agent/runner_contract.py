@@ -77,4 +77,3 @@ class Model(Protocol):
 
 
 Filled = Iterator[Tuple[int, Slot]]
-InferMany = Callable[[Filled, Done], None]

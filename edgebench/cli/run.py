@@ -132,7 +132,7 @@ def run(
         bool | None,
         typer.Option(
             "--decide/--no-decide",
-            help="End a trial when every verdict of the --profile is settled. "
+            help="End a trial when every verdict of the --profile that can be settled is settled. "
             "With --target-ci whichever comes first",
             show_default=False,
         ),

@@ -87,7 +87,7 @@ def _reached(far: Standing, sessions: str, rule: Rule) -> str:
     if far.narrow and rule.target_ci is not None and far.half_width is not None:
         said.append(f"half-width {_rounded_up(far.half_width)} of {share_text(rule.target_ci)} asked")
     if far.decided:
-        said.append("every verdict settled")
+        said.append("every verdict that can be settled is settled")
     how = f" ({SPENDING_NAME})" if far.decided else ""
     # The run found its rule reached, and today's figures do not.
     return f"{' and '.join(said) or 'ended by its rule'}, after {sessions}{how}"

@@ -17,6 +17,7 @@ from edgebench.errors import UnavailableError
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Reply, checked
 from edgebench.link.ssh_failures import unsafe_folder
+from edgebench.printable import printable
 
 ASK_EVERY_S = 0.5
 _log = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ class _Holder(BaseModel):
         parts += [f"process {self.pid}"] if self.pid is not None else []
         parts += [f"since {self.since_utc}"] if self.since_utc else []
         text = ", ".join(parts) or "a process that the board does not name"
-        return "".join(one if one.isprintable() else "?" for one in text)[:300]
+        return printable(text, 300)
 
 
 class _Locked(Reply):

@@ -85,25 +85,25 @@ class SessionClock:
 
         `timed` is whether the stamps are of that clock.
         """
-        said = []
+        warnings = []
         stall_s = max(self._stall_ns / 1e9, self._connection.longest_stall_s)
         if stall_s >= STALL_S:
-            said.append(
+            warnings.append(
                 f"the connection to the device stood still for {stall_s:.0f} s and came back: "
                 "the session went on, and its times, which are the device's, have nothing of it"
             )
         if self.injected is not None:
-            said.append(
+            warnings.append(
                 f"the device's clock was moved for a test ({ENVIRONMENT}), by "
                 f"{self.injected.offset_ns / 1e9:g} s and {self.injected.drift_ppm:g} ppm: "
                 "no figure was measured here"
             )
         if timed and (fit := self._fit()) is not None and (share := strayed(fit)) > MAX_SLEW:
-            said.append(
+            warnings.append(
                 f"the device's clock and this machine's differ by {share:.2%} of the time: one of the two is "
                 "being set, and the times may be wrong by as much"
             )
-        return said
+        return warnings
 
     def facts(self) -> dict[str, Json]:
         """`start` and `end` where they were reached, `fit`, the line through all trips, and `test_clock`."""
@@ -120,16 +120,16 @@ class SessionClock:
         return self._fitted[1]
 
     def _ask(self, round_trips: int, timeout_s: float) -> list[RoundTrip]:
-        made = []
+        trips = []
         for _ in range(round_trips):
             sent = time.monotonic_ns()
             frame = self._connection.request({"op": "clock"}, timeout_s)
             received = time.monotonic_ns()
-            made.append(RoundTrip(sent, checked(Clock, frame.message).now_ns, received))
+            trips.append(RoundTrip(sent, checked(Clock, frame.message).now_ns, received))
             self._stall_ns = max(self._stall_ns, received - sent)
-            self._judge(made[-1])
-        self._trips += made
-        return made
+            self._judge(trips[-1])
+        self._trips += trips
+        return trips
 
     def _judge(self, trip: RoundTrip) -> None:
         if trip.device_ns < self._latest_ns:

@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from edgebench import stopping
-from edgebench.agent.frames import READ_BYTES, Buffer
+from edgebench.agent.descriptors import read_available
+from edgebench.agent.frames import Buffer
 
 TAIL_BYTES = 16384
 PIPE_BYTES = 1 << 20
@@ -73,7 +74,7 @@ class Pipes:
         if self._stderr in ready:
             taken += self._take_stderr()
         if self._stdout in ready:
-            data = _available(self._stdout)
+            data = read_available(self._stdout)
             if data is not None:
                 taken += len(data)
                 self._hear(data)
@@ -145,7 +146,7 @@ class Pipes:
 
     def _take_stderr(self) -> int:
         try:
-            data = _available(self._stderr)
+            data = read_available(self._stderr)
         except OSError:
             data = b""  # closed already
         if data is None:
@@ -155,14 +156,6 @@ class Pipes:
         self.tail += data
         del self.tail[: -self._tail_bytes]
         return len(data)
-
-
-def _available(descriptor: int) -> bytes | None:
-    """What can be read now: None for nothing yet, b"" at the end."""
-    try:
-        return os.read(descriptor, READ_BYTES)
-    except BlockingIOError:
-        return None
 
 
 def _widen(descriptor: int) -> None:

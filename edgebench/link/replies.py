@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 
 from edgebench.agent.frames import Frame, Message, ProtocolError
 from edgebench.contract import Channel, ProbeChunk, ProbeInfo
+from edgebench.printable import printable
 from edgebench.stage_names import fault_of_stages
 
 Count = Annotated[int, Field(ge=0, lt=1 << 62)]
@@ -134,7 +135,7 @@ class LeftRunning(Reply):
     def words(self) -> str:
         """For the session's warnings."""
         text = f"process {self.pid} ({self.name[:50]}), which this session started, goes on: {self.why[:200]}"
-        return "".join(one if one.isprintable() else "?" for one in text)
+        return printable(text)
 
 
 class Ended(Reply):

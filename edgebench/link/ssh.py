@@ -168,40 +168,40 @@ class SshLink:
             Path(str(bootstrap.__file__)).read_text() + f"\n\nbecome_agent({self._digest!r}, {len(data)})\n"
         )
         opening.send(ascii(source).encode() + b"\n")
-        said = self._heard(opening)
-        if said["state"] == "send":
+        reply = self._next_reply(opening)
+        if reply["state"] == "send":
             opening.send(data)
-            said = self._heard(opening)
-        if said["state"] == "ready":
+            reply = self._next_reply(opening)
+        if reply["state"] == "ready":
             return
-        if said["state"] == "send":
+        if reply["state"] == "send":
             raise UnavailableError(
                 f"{self.name} asks for the agent again and again",
                 why="it was sent once, and all of it",
                 fix=f"see what '{self._login} {self._python}' runs there",
             )
-        what = str(said.get("what", ""))[:500]
-        if said.get("unsafe"):
+        what = str(reply.get("what", ""))[:500]
+        if reply.get("unsafe"):
             raise unsafe_folder(what, self.name)
-        raise not_placed(what, said.get("errno"), self.name, NO_ROOM_FOR_THE_AGENT)
+        raise not_placed(what, reply.get("errno"), self.name, NO_ROOM_FOR_THE_AGENT)
 
     def _opening(self, process: subprocess.Popen[bytes], awaited: str) -> Opening:
         # A board that was there before is waited for by whoever lost it, who says so once.
         return Opening(process, self._timeout_s, "" if self._answered else awaited)
 
-    def _heard(self, opening: Opening) -> dict[str, object]:
+    def _next_reply(self, opening: Opening) -> dict[str, object]:
         line = opening.after(bootstrap.MARK.encode())
         try:
-            said = json.loads(line)
+            reply = json.loads(line)
         except (ValueError, RecursionError):
-            said = None
-        if not isinstance(said, dict) or "state" not in said:
+            reply = None
+        if not isinstance(reply, dict) or "state" not in reply:
             raise UnavailableError(
                 f"{self.name} answers in another way than was due",
                 why=repr(line[:200]),
                 fix="keep login scripts there from printing where no terminal is",
             )
-        return said
+        return reply
 
 
 def _checked_python(python: str) -> str:

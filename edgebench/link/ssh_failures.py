@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from edgebench.errors import DiskFullError, EdgeBenchError, NoPermissionError, UnavailableError
 from edgebench.link.opening import OpeningFailed
+from edgebench.printable import printable
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
@@ -141,7 +142,7 @@ def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> E
         return NoPermissionError(
             f"{python} on {address} cannot be run", why=last, fix="name another Python with --python"
         )
-    said = _printable(failed.stdout)
+    said = _printable_lines(failed.stdout)
     why = last if words or not said else said[-1]
     if failed.code is None and not words:
         why = "it said nothing in time" if not said else said[-1]
@@ -163,7 +164,7 @@ def not_placed(what: str, number: object, address: str, make_room: str = NO_ROOM
         address: for the message.
         make_room: the fix where its disk is full.
     """
-    what = "; ".join(_printable(what))
+    what = "; ".join(_printable_lines(what))
     if not isinstance(number, int):
         number = None
     if number in _FULL:
@@ -181,7 +182,7 @@ def not_placed(what: str, number: object, address: str, make_room: str = NO_ROOM
 
 def unsafe_folder(what: str, address: str) -> EdgeBenchError:
     """Another user of the board can write where EdgeBench's files would lie; `what` are the board's words."""
-    why, _, fix = "; ".join(_printable(what)).partition(": ")
+    why, _, fix = "; ".join(_printable_lines(what)).partition(": ")
     return NoPermissionError(
         f"the cache folder of {address} is not safe from other users", why=why, fix=fix or "choose another"
     )
@@ -198,11 +199,10 @@ def _known_as(host: str) -> str:
 
 
 def _lines(failed: OpeningFailed) -> list[str]:
-    return _printable(failed.stderr)
+    return _printable_lines(failed.stderr)
 
 
-def _printable(text: str) -> list[str]:
+def _printable_lines(text: str) -> list[str]:
     """The lines of something that a board, or ssh, said; without frames of '@' and what a terminal obeys."""
     lines = (line.strip().strip("@").strip() for line in text.splitlines())
-    printable = ("".join(one if one.isprintable() else "?" for one in line) for line in lines)
-    return [line[:500] for line in printable if line]
+    return [printable(line, 500) for line in lines if line]

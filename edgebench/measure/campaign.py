@@ -26,8 +26,8 @@ from edgebench.measure.preparation import (
     require_any,
 )
 from edgebench.measure.progress import Observer
-from edgebench.measure.revisions import TargetRevisions
 from edgebench.measure.session import traceback_text
+from edgebench.measure.target_revisions import TargetRevisions
 from edgebench.models.artifact import Artifact
 from edgebench.models.cache import Cache
 from edgebench.plan.amounts import share_text
@@ -215,7 +215,7 @@ def _numbers(plan: Plan) -> str:
     if plan.target_ci is not None:
         said.append(f"until a half-width of {share_text(plan.target_ci)}")
     if plan.decide:
-        said.append("until every verdict is settled")
+        said.append("until every verdict that can be settled is settled")
     return ", ".join(said)
 
 

@@ -14,8 +14,8 @@ from edgebench.measure.adaptive import Settled, TimeBudget, never
 from edgebench.measure.interrupt import handling
 from edgebench.measure.lane import IDLE_WINDOW_S, Lane, Standing, Store, label
 from edgebench.measure.progress import Observer
-from edgebench.measure.revisions import Revise, unrevised
 from edgebench.measure.run_progress import RunProgress
+from edgebench.measure.target_revisions import Revise, unrevised
 from edgebench.models.artifact import Artifact
 from edgebench.plan.estimate import Cost
 from edgebench.plan.known_costs import KnownCosts

@@ -15,10 +15,10 @@ from edgebench.errors import EdgeBenchError, StoredResultError, UnavailableError
 from edgebench.measure.adaptive import Settled, TimeBudget, never
 from edgebench.measure.interrupt import held_interrupt
 from edgebench.measure.progress import SessionState
-from edgebench.measure.revisions import Revise, unrevised
 from edgebench.measure.run_progress import RunProgress
 from edgebench.measure.session import Job, Measured, measure_session, unmeasured_session, unwritable_session
 from edgebench.measure.session_watch import SessionWatch
+from edgebench.measure.target_revisions import Revise, unrevised
 from edgebench.models.artifact import Artifact
 from edgebench.plan.beside import meters_of, monitors_of
 from edgebench.plan.cost import sessions_span, shape_of
@@ -308,7 +308,7 @@ class Lane:
     def _assigned(self, key: str, result: Measured) -> Measured:
         """The session, moved to the target's revision where its device is not what other sessions recorded.
 
-        One whose device is another one again and again counts as failed, and its target is given up.
+        One whose device keeps becoming another one counts as failed, and its target is given up.
         """
         record, trial = result.record, self.trials[key]
         at = list(self.trials).index(key)

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,12 +65,6 @@ class TensorFacts:
         if self.shape[3] in (1, 3, 4):
             return "NHWC"
         return "NCHW" if self.shape[1] in (1, 3, 4) else None
-
-    @property
-    def elements(self) -> int | None:
-        """Numbers in one item of the batch (the first axis); None where an axis has no fixed length."""
-        lengths = [length for length in self.shape[1:] if length is not None]
-        return prod(lengths) if len(lengths) == len(self.shape[1:]) else None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from edgebench.models.variant import PRECISIONS
 KIND = "own-tflite"
 RECIPE_VERSION = 1  # counts up when the same inputs would give another file
 _CONVERTED = ("keras", "saved_model")
-_MOST_GOLDEN = 8
 
 # The largest difference of a score that is accepted against the reference, as a fraction of the largest
 # score; where the output is quantised at least as many of its steps as int8's fraction has of 256.

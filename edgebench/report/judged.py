@@ -96,7 +96,7 @@ def _shared(requirement: str, word: Word, group: Sequence[Verdict], of: int) -> 
         of=of,
         reason=_in_common(word, [words.plain(verdict.reason) for verdict in group if verdict.reason]),
         margins=(min(margins), max(margins)) if margins else None,
-        unit=words.unit(group[0]),
+        unit=words.margin_unit(group[0]),
     )
 
 

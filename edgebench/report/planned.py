@@ -105,7 +105,10 @@ def _notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
     if plan.target_ci is not None:
         notes.append(f"a trial ends at a half-width of {share_text(plan.target_ci)} of image_s")
     if plan.decide:
-        notes.append(f"a trial ends when every verdict is settled, from {plan.min_sessions} sessions on")
+        notes.append(
+            "a trial ends when every verdict that can be settled is settled, "
+            f"from {plan.min_sessions} sessions on"
+        )
     notes += forecast_notes(plan, costs, always=True)
     return notes + _basis_notes(costs)
 

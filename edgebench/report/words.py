@@ -275,8 +275,13 @@ def span(verdict: Verdict) -> str:
 
 
 def margin(verdict: Verdict) -> str:
-    """What is left to the limit, signed: `+4.19 s`."""
-    return MISSING if verdict.margin is None else f"{signed(verdict.margin)}{unit(verdict)}"
+    """What is left to the limit, signed: `+4.19 s`, `-3.20 points`."""
+    return MISSING if verdict.margin is None else f"{signed(verdict.margin)}{margin_unit(verdict)}"
+
+
+def margin_unit(verdict: Verdict) -> str:
+    """The margin's unit with its space: what lies between two percentages are points."""
+    return " points" if verdict.unit == "%" else unit(verdict)
 
 
 def counted(n: int, noun: str) -> str:

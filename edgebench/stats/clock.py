@@ -69,12 +69,6 @@ class ClockFit:
         """A stamp of the host's clock on the device's."""
         return host_ns + self.offset_at(host_ns)
 
-    def to_host(self, device_ns: int) -> int:
-        """A stamp of the device's clock on the host's; the inverse of `to_device`."""
-        drift = (self.drift_ppm or 0.0) * 1e-6
-        since = device_ns - self.reference_ns - self.offset_ns
-        return self.reference_ns + round(since / (1.0 + drift))
-
 
 def fit_clocks(trips: Sequence[RoundTrip]) -> ClockFit | None:
     """The line in the middle of all that the trips allow; None without a trip.

@@ -7,7 +7,8 @@ than MAX_DRIFT of it, has another second than the host.
 
 That share is generous on purpose: crystals stay below 100 ppm, NTP slews a clock by 500 ppm (adjtime adds as
 much again), so that no clock that is only being corrected comes near it. chrony may slew a clock that was set
-wrong at its start by 8 %; durations are then wrong by as much, and the session says so instead.
+wrong at its start by 8 %; durations are then wrong by as much. Above MAX_DRIFT (1 %) the session fails;
+between MAX_SLEW (0.1 %) and MAX_DRIFT it has a warning.
 
 Neither monotonic clock counts the time in which its machine was suspended: where one of the two was, they
 disagree by that time.
@@ -48,9 +49,10 @@ class ClockRate:
 
     def __init__(self) -> None:
         self._first: RoundTrip | None = None
-        # Of all trips so far, those that allow the least and demand the most of the next.
-        self._latest_start: tuple[float, RoundTrip] = (float("inf"), RoundTrip(0, 0, 0))
-        self._earliest_end: tuple[float, RoundTrip] = (float("-inf"), RoundTrip(0, 0, 0))
+        # A later reading may not lie above the line of the fastest clock, nor below that of the slowest: each
+        # by its device time, in ns, when the first trip was sent, and the trip that it goes through.
+        self._upper_bound: tuple[float, RoundTrip] = (float("inf"), RoundTrip(0, 0, 0))
+        self._lower_bound: tuple[float, RoundTrip] = (float("-inf"), RoundTrip(0, 0, 0))
 
     def take_in(self, trip: RoundTrip) -> Disagreement | None:
         """What this trip disagrees about with an earlier one; None where both clocks can be right."""
@@ -60,12 +62,12 @@ class ClockRate:
         sent, received = trip.sent_ns - first.sent_ns, trip.received_ns - first.sent_ns
         fast, slow = 1 + MAX_DRIFT, 1 - MAX_DRIFT
         earlier = None
-        if device - fast * received > self._latest_start[0] + TICK_NS:
-            earlier = self._latest_start[1]
-        elif device - slow * sent < self._earliest_end[0] - TICK_NS:
-            earlier = self._earliest_end[1]
-        self._latest_start = min(self._latest_start, (device - fast * sent, trip))
-        self._earliest_end = max(self._earliest_end, (device - slow * received, trip))
+        if device - fast * received > self._upper_bound[0] + TICK_NS:
+            earlier = self._upper_bound[1]
+        elif device - slow * sent < self._lower_bound[0] - TICK_NS:
+            earlier = self._lower_bound[1]
+        self._upper_bound = min(self._upper_bound, (device - fast * sent, trip))
+        self._lower_bound = max(self._lower_bound, (device - slow * received, trip))
         if earlier is None:
             return None
         return Disagreement(

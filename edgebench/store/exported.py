@@ -11,7 +11,7 @@ from edgebench.store.secrets import MASK, masked_inputs, masked_launch
 
 def written(record: ExperimentRecord, apart: Apart) -> ExperimentRecord:
     """What goes into experiment.json: names, and values of launches, stand in its targets only."""
-    return record.model_copy(update=_told(record, apart))
+    return record.model_copy(update=_redacted(record, apart))
 
 
 def exported(record: ExperimentRecord) -> ExperimentRecord:
@@ -20,7 +20,7 @@ def exported(record: ExperimentRecord) -> ExperimentRecord:
         (target.host for target in record.targets), launches=[target.launch for target in record.targets]
     )
     targets = tuple(_target(target, apart) for target in record.targets)
-    return record.model_copy(update={**_told(record, apart), "targets": targets})
+    return record.model_copy(update={**_redacted(record, apart), "targets": targets})
 
 
 def session_written(record: SessionRecord, apart: Apart) -> SessionRecord:
@@ -41,7 +41,7 @@ def session_written(record: SessionRecord, apart: Apart) -> SessionRecord:
     )
 
 
-def _told(record: ExperimentRecord, apart: Apart) -> dict[str, Any]:
+def _redacted(record: ExperimentRecord, apart: Apart) -> dict[str, Any]:
     return {
         "command": apart.command(record.command),
         "config": {name: _setting(name, setting, apart) for name, setting in record.config.items()},

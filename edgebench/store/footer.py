@@ -24,16 +24,16 @@ def values_of(data: bytes) -> dict[str, int]:
     length = int.from_bytes(data[-8:-4], "little")
     if length > len(data) - 12:
         raise ValueError("its footer is longer than the file")
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     try:
         for group in _Compact(data[-8 - length : -8]).struct().get(_ROW_GROUPS, ()):
             for chunk in group[_COLUMNS]:
                 column = chunk[_COLUMN]
                 name = column[_PATH][0].decode()
-                found[name] = found.get(name, 0) + int(column[_VALUES])
+                counts[name] = counts.get(name, 0) + int(column[_VALUES])
     except (IndexError, KeyError, TypeError, AttributeError) as error:
         raise ValueError("its footer is damaged") from error
-    return found
+    return counts
 
 
 class _Compact:

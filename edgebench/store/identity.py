@@ -25,6 +25,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from edgebench.printable import printable
+
 Identity = Mapping[str, str]
 """Facts by the name that messages give them; a fact that nobody knows is not in it."""
 
@@ -56,9 +58,9 @@ def identity_of(device: Mapping[str, Any], runtime: Mapping[str, Any]) -> dict[s
 
 
 def differences(before: Identity, now: Identity) -> tuple[str, ...]:
-    """What differs, each as `kernel was A, is B`; a fact that one of them lacks differs in nothing."""
+    """What differs, each as `kernel was A and is now B`; a fact that one of them lacks differs in nothing."""
     return tuple(
-        f"{fact} was {before[fact]}, is {value}"
+        f"{fact} was {before[fact]} and is now {value}"
         for fact, value in now.items()
         if fact in before and before[fact] != value
     )
@@ -67,7 +69,7 @@ def differences(before: Identity, now: Identity) -> tuple[str, ...]:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         return ""
-    return "".join(char if char.isprintable() else " " for char in value[:_LONGEST]).strip()
+    return printable(value[:_LONGEST]).strip(" \ufffd")  # boards end names with a zero byte
 
 
 def _is_number(value: Any) -> bool:

@@ -147,7 +147,8 @@ def load(path: str | Path) -> Results:
     """The experiment in a result folder; reads experiment.json only.
 
     As for the commands, `latest` is the newest result, and a bare name is looked for among the results: in
-    the folder that EDGEBENCH_OUTPUT_DIR names, else ./results.
+    the folder that EDGEBENCH_OUTPUT_DIR names, else ./results. Unlike the commands it reads no configuration
+    file: where one sets output_dir, `latest` is another folder's, and the path is to be given.
 
     StoredResultError, with its fix, when there is no such folder, when it is not an EdgeBench result, or
     when experiment.json is truncated, damaged or of a newer version.

@@ -158,5 +158,6 @@ def test_what_cannot_be_ended_is_named(rig, tmp_path):
     finally:
         device.close()
     assert (
-        warning == "process 4711 (root?[2J), which this session started, goes on: it belongs to another user"
+        warning
+        == "process 4711 (root\ufffd[2J), which this session started, goes on: it belongs to another user"
     )

@@ -11,7 +11,7 @@ import pytest
 
 import edgebench
 from edgebench.fit.summary import summarise
-from edgebench.measure.revisions import MOST_NEW, TargetRevisions
+from edgebench.measure.target_revisions import MOST_NEW, TargetRevisions
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.find import find_unfinished, is_finished
 from edgebench.store.reading import read_experiment
@@ -124,25 +124,25 @@ def differing(said, runtime, why, what):
         differing(
             {"board": "Raspberry Pi 5"},
             {},
-            "board was Raspberry Pi 4 Model B, is Raspberry Pi 5",
+            "board was Raspberry Pi 4 Model B and is now Raspberry Pi 5",
             "another board answers at the address on --resume: its sessions are a new trial, which says why",
         ),
         differing(
             {"kernel": "Linux 6.6"},
             {},
-            "kernel was Linux 6.1, is Linux 6.6",
+            "kernel was Linux 6.1 and is now Linux 6.6",
             "a board has another kernel on --resume: its sessions are a new trial, which says why",
         ),
         differing(
             {"usable_cores": [0, 1]},
             {},
-            "usable cores was 0-3, is 0-1",
+            "usable cores was 0-3 and is now 0-1",
             "a board has fewer usable cores on --resume: its sessions are a new trial, which says why",
         ),
         differing(
             {},
             {"version": "2.4.0"},
-            "runtime was litert 2.3.0, is litert 2.4.0",
+            "runtime was litert 2.3.0 and is now litert 2.4.0",
             "a board has another runtime on --resume, which only a session shows: that session and those "
             "that follow are a new trial, which says why",
         ),
@@ -155,7 +155,7 @@ def test_what_differs_is_measured_anew_as_a_new_trial(runs, said, runtime, why):
     assert runs.go_on(device) == 4
     assert runs.counts() == {"fake": Counter(ok=1, interrupted=1), "fake (2)": Counter(ok=4)}
     assert all(path.read_bytes() == data for path, data in before.items())
-    note = f"fake: {why}: measured anew as a new trial, fake (2)"
+    note = f"fake: measured again as target fake (2), because {why}"
     assert runs.notes == [note]
     record = read_experiment(runs.path)
     assert record.warnings == (note,)
@@ -204,7 +204,7 @@ def test_a_device_that_is_what_it_was_before_goes_on_with_its_own_trial(runs):
 def test_a_board_that_becomes_another_one_amid_a_run(runs):
     runs.go_on(Board(boards=["A", "A", *["B"] * 10]))
     assert runs.counts() == {"fake": Counter(ok=2), "fake (2)": Counter(ok=4)}
-    assert runs.notes == ["fake: board was A, is B: measured anew as a new trial, fake (2)"]
+    assert runs.notes == ["fake: measured again as target fake (2), because board was A and is now B"]
 
 
 @pytest.mark.attack(
@@ -226,7 +226,7 @@ def test_a_board_that_is_another_one_at_every_session(runs):
         for one in results.session_records(trial.key)
         if one.failure
     ]
-    assert failure == "fake is another device again and again"
+    assert failure == "fake became another device more than 3 times"
 
 
 @pytest.mark.attack(

@@ -64,9 +64,11 @@ def test_a_width_that_was_reached():
 def test_verdicts_that_were_settled_and_by_which_rule():
     both = Rule(0.01, (EASY,), 3, 30)
     _, end = ended(trial(3), records(3), both)
-    assert end.text == f"every verdict settled, after 3 sessions ({SPENDING_NAME})"
+    assert end.text == f"every verdict that can be settled is settled, after 3 sessions ({SPENDING_NAME})"
     _, end = ended(trial(3, half=0.001), records(3), both)
-    assert end.text.startswith("half-width 0.1 % of 1 % asked and every verdict settled, after 3")
+    assert end.text.startswith(
+        "half-width 0.1 % of 1 % asked and every verdict that can be settled is settled, after 3"
+    )
 
 
 def test_the_most_sessions_without_reaching_it():

@@ -120,7 +120,6 @@ def test_an_open_batch_is_one(tmp_path: Path):
         tflite(tmp_path / "m.tflite", tensors, [(Codes.FULLY_CONNECTED, [0, 1], [2])], [0], [2])
     )
     assert facts.inputs[0].shape == (None, 6)
-    assert facts.inputs[0].elements == 6
     assert facts.macs == 24
 
 
@@ -229,4 +228,3 @@ def test_an_image_is_known_by_its_channels():
     assert TensorFacts("x", "float32", (1, 3, 224, 224)).layout == "NCHW"
     assert TensorFacts("x", "float32", (None, 224, 224, 3)).layout == "NHWC"
     assert TensorFacts("x", "float32", (1, 77)).layout is None
-    assert TensorFacts("x", "float32", (1, None, 7)).elements is None

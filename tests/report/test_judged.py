@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from edgebench.fit.types import Verdict
-from edgebench.report import judged
+from edgebench.report import judged, words
 from tests.report import samples
 
 
@@ -71,3 +71,9 @@ def test_a_pass_is_not_cut_to_its_caveat() -> None:
 
     [group] = judged.shared([accuracy("a", 190), accuracy("b", 186)])
     assert group.reason == "the whole Wilson interval of … of 200 meets the limit; crops overlap"
+
+
+def test_the_margin_of_a_percentage_is_in_points() -> None:
+    accuracy = replace(power("a", -3.2, ""), quantity="accuracy", value=86.8, limit=90.0, unit="%")
+    assert words.margin(accuracy) == "-3.20 points"
+    assert [group.margin for group in judged.shared([accuracy])] == ["margin -3.20 points"]

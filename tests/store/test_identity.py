@@ -58,9 +58,9 @@ def test_each_difference_says_what_was_and_what_is():
         DEVICE | {"kernel": "Linux 6.6", "usable_cores": [0, 1]}, RUNTIME | {"version": "2.4.0"}
     )
     assert differences(identity_of(DEVICE, RUNTIME), now) == (
-        "kernel was Linux 6.1.21-v8+, is Linux 6.6",
-        "usable cores was 0-3, 6, is 0-1",
-        "runtime was litert 2.3.0, is litert 2.4.0",
+        "kernel was Linux 6.1.21-v8+ and is now Linux 6.6",
+        "usable cores was 0-3, 6 and is now 0-1",
+        "runtime was litert 2.3.0 and is now litert 2.4.0",
     )
 
 

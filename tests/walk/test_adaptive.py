@@ -136,7 +136,7 @@ def test_verdicts_that_pass_and_fail_are_settled_at_the_third_session(session_ca
     path, _ = adaptive(session_cache, tmp_path, source, decide=True, profile=[mine])
     _, end = only(path)
     assert (end.by, end.sessions) == ("rule", 3)
-    assert end.text == f"every verdict settled, after 3 sessions ({SPENDING_NAME})"
+    assert end.text == f"every verdict that can be settled is settled, after 3 sessions ({SPENDING_NAME})"
     verdicts = judge_folder(path).verdicts
     assert [one.verdict for one in verdicts] == ["pass", "fail"]
 

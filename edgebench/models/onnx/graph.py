@@ -16,24 +16,7 @@ Proto = Any
 """An `onnx.ModelProto`; not named, because importing onnx takes a tenth of a second."""
 
 TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
-INTEGER_DOMAINS = {"QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger"}
 _OWN_DOMAIN = ("", "ai.onnx")
-
-
-def precision_of(model: Proto) -> str:
-    """`int8` for a quantised graph, `fp16` where most weights are, else `fp32`."""
-    import onnx
-
-    if any(node.op_type in INTEGER_DOMAINS for node in model.graph.node):
-        return "int8"
-    sizes = {onnx.TensorProto.FLOAT: 0, onnx.TensorProto.FLOAT16: 0}
-    for tensor in model.graph.initializer:
-        if tensor.data_type in sizes:
-            count = 1
-            for side in tensor.dims:
-                count *= side
-            sizes[tensor.data_type] += count
-    return "fp16" if sizes[onnx.TensorProto.FLOAT16] > sizes[onnx.TensorProto.FLOAT] else "fp32"
 
 
 def inputs_of(model: Proto) -> list[Any]:

@@ -63,7 +63,7 @@ class TargetRevisions:
             if self.store.has(trial.key for trial in revised) and not self._differences(
                 target.name, identity
             ):
-                self.note(f"{name}: {listed}: goes on as {target.name}, which was measured so")
+                self.note(f"{name}: goes on as target {target.name}, which was measured so, because {listed}")
                 return revised
         return self._begin(trials, identity, listed)
 
@@ -74,12 +74,12 @@ class TargetRevisions:
         self._new[of] += 1
         if self._new[of] > MOST_NEW:
             raise UnavailableError(
-                f"{of} is another device again and again",
+                f"{of} became another device more than {MOST_NEW} times",
                 why=listed,
                 fix="give each board an address of its own, and keep it as it is while it is measured",
             )
         revised = [_revised(trial, target) for trial in trials]
-        note = f"{name}: {listed}: measured anew as a new trial, {target.name}"
+        note = f"{name}: measured again as target {target.name}, because {listed}"
         keys = [(trial.key, new.key) for trial, new in zip(trials, revised, strict=True)]
         self.store.extend(with_revision(record, target, keys, note))
         self._recorded[target.name] = [identity]
