@@ -72,7 +72,7 @@ class Target:
     options: Mapping[str, Json] = field(default_factory=dict)  # validated by the backend's options model
     launch: Launch = field(default_factory=Launch)
     power_mode: str | None = None
-    meters: tuple[str, ...] = ()  # "kind:address"
+    meters: tuple[str, ...] = ()  # KIND[:ADDRESS], as asked for
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
     host: str | None = None  # user@board[:port], reached by SSH; None: this machine
@@ -361,6 +361,12 @@ class Channel:
     name: str
     quantity: str
     unit: str
+
+
+def probe_name(asked: str) -> str:
+    """`kind:address` of a probe as it was asked for: `rapl` and `rapl:` are the same probe."""
+    kind, _, address = asked.partition(":")
+    return f"{kind}:{address}"
 
 
 @dataclass(frozen=True)

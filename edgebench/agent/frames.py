@@ -123,11 +123,14 @@ class Outgoing:
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)
         self.descriptor = descriptor
+        self.waiting_bytes = 0
         self._pieces: Deque[memoryview] = deque()
 
     def add(self, message: Message, payload: Buffer = b"") -> None:
         """Put a frame behind those that wait; `flush` writes it."""
-        self._pieces.extend(memoryview(piece).cast("B") for piece in encode(message, payload))
+        for piece in encode(message, payload):
+            self._pieces.append(memoryview(piece).cast("B"))
+            self.waiting_bytes += len(self._pieces[-1])
 
     def flush(self) -> bool:
         """Write what is taken in now; whether anything is left. OSError when nobody reads any more."""
@@ -135,6 +138,7 @@ class Outgoing:
             while self._pieces:
                 piece = self._pieces[0]
                 written = os.write(self.descriptor, piece)
+                self.waiting_bytes -= written
                 if written < len(piece):
                     self._pieces[0] = piece[written:]
                 else:
@@ -146,6 +150,7 @@ class Outgoing:
     def drop(self) -> None:
         """Forget what waits."""
         self._pieces.clear()
+        self.waiting_bytes = 0
 
 
 class FrameStream:

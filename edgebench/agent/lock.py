@@ -54,7 +54,8 @@ class BoardLock:
         return self._descriptor is not None
 
     def take(self, holder: Holder) -> Optional[Holder]:
-        """None when it is held now; else its holder's `pid` and `user`, and its own user hears the rest.
+        """None when this process now holds the lock; else the holder's pid and user, and for the same user
+        its note; {} where the system names no holder.
 
         Args:
             holder: what this user's other harnesses are told while it is held, as JSON.
@@ -96,7 +97,9 @@ class BoardLock:
     def _holder(self, locked: os.stat_result) -> Holder:
         pid, note = locker(locked), self._read()
         # The note of an agent that was killed is still there, and another user's lies elsewhere.
-        if pid is None or note.get("pid") == pid:
+        if pid is None:
+            return note if _lives(note.get("pid")) else {}
+        if note.get("pid") == pid:
             return note
         return {"pid": pid, "user": _user(pid)}
 
@@ -140,6 +143,17 @@ def locker(locked: os.stat_result, table: str = "/proc/locks") -> Optional[int]:
     # What stat says of a device is not what the table says, on btrfs and on layers.
     holders = by_device or by_inode
     return holders[0] if len(holders) == 1 else None
+
+
+def _lives(pid: Any) -> bool:
+    """Whether a process of this user has that number."""
+    if not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except (OSError, OverflowError):
+        return False
+    return True
 
 
 def _user(pid: int) -> str:

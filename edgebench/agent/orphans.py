@@ -23,19 +23,18 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0)
 
 
-def end_orphans(but: Collection[int] = (), patience_s: float = PATIENCE_S) -> List[Orphan]:
+def end_orphans(spared: Collection[int] = (), patience_s: float = PATIENCE_S) -> List[Orphan]:
     """End and collect the children of this process, and theirs; those that go on, with the reason.
 
     Args:
-        but: children that are meant to go on.
+        spared: children that are meant to go on.
         patience_s: for processes that are told to end.
     """
     refused: Set[int] = set()
     give_up = time.monotonic() + patience_s
     while True:
-        going_on = [
-            (pid, name) for pid, name in _children() if pid not in but and not _collected(pid)
-        ]  # what these started is adopted when they end, and found the next time
+        found = [(pid, name) for pid, name in _children() if pid not in spared]
+        going_on = [(pid, name) for pid, name in found if not _collected(pid)]
         for pid, _name in going_on:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -43,7 +42,10 @@ def end_orphans(but: Collection[int] = (), patience_s: float = PATIENCE_S) -> Li
                 pass
             except PermissionError:
                 refused.add(pid)
-        if all(pid in refused for pid, _name in going_on) or time.monotonic() >= give_up:
+        # What a process started is adopted when that ends, perhaps too late for this scan: after one that
+        # collected any there is another.
+        over = found == going_on and all(pid in refused for pid, _name in found)
+        if over or time.monotonic() >= give_up:
             return [
                 Orphan(pid, name, "it belongs to another user" if pid in refused else "it does not end")
                 for pid, name in going_on

@@ -1,6 +1,7 @@
 """The agent's supervisor: relays frames between host, worker and probes, and sleeps in between.
 
-It never polls: it wakes for a frame, for a child's end, or for the deadline that the host gave a request.
+It wakes for a frame, for a child's end, or for the deadline that the host gave a request. It polls only while
+it ends what a worker left behind, for two seconds at most.
 When the host closes its side, or anything else ends the supervisor, every child ends with it, and so does
 what a child started in a session of its own.
 """
@@ -30,6 +31,8 @@ RUN_TOKEN = "EDGEBENCH_RUN_TOKEN"
 PROBE_STOP_S = 3.0
 # A host that lost its power says no goodbye, and nothing on the board may wait for it for ever.
 SILENCE_S = 3600.0
+MOST_WAITING_BYTES = 64 << 20
+"""For a host that does not read: what the children send further waits with them."""
 
 
 class Supervisor:
@@ -38,18 +41,19 @@ class Supervisor:
     Args:
         read_from, write_to: descriptors of the frames.
         folder: where files that are sent are kept.
-        lock_folder: where it is noted who holds the machine's lock.
+        note_folder: where it is noted who holds the machine's lock.
     """
 
-    def __init__(self, read_from: int, write_to: int, folder: str, lock_folder: str) -> None:
+    def __init__(self, read_from: int, write_to: int, folder: str, note_folder: str) -> None:
         self._host_in = read_from
         self._host_out = frames.Outgoing(write_to)
         self._files = FileStore(folder)
-        self._lock = BoardLock(lock_folder)
+        self._lock = BoardLock(note_folder)
         self._heard = time.monotonic()
         self._clock = monotonic_clock()
         self._decoder = frames.Decoder()
         self._selector = selectors.DefaultSelector()
+        self._held_back: Dict[int, Any] = {}  # by descriptor, children that are not read from
         self._worker: Optional[Child] = None
         self._worker_deadline: Optional[float] = None
         self._worker_limit_s = 0.0
@@ -65,7 +69,9 @@ class Supervisor:
         self._ending = False  # once the host has been told why
 
     def run(self) -> None:
-        """Serve until the host closes its side, or has said nothing for an hour that nobody gave it."""
+        """Serve until the host closes its side, or has sent nothing for an hour beyond the deadline of
+        the request in hand.
+        """
         wake_out, wake_in = os.pipe()
         os.set_blocking(wake_out, False)
         os.set_blocking(wake_in, False)
@@ -84,6 +90,7 @@ class Supervisor:
             self._lock.release()
 
     def _turn(self, wake: int) -> bool:
+        self._hold_back()
         for key, _events in self._selector.select(self._patience_s()):
             if self._selector.get_map().get(key.fd) is not key:
                 continue  # its child was ended by what came before it
@@ -112,6 +119,18 @@ class Supervisor:
 
     def _silent_at(self) -> float:
         return max(self._heard, self._worker_deadline or 0.0) + SILENCE_S
+
+    def _hold_back(self) -> None:
+        """Read what the children send only while little of it waits for the host."""
+        if self._host_out.waiting_bytes > MOST_WAITING_BYTES:
+            for key in list(self._selector.get_map().values()):
+                if isinstance(key.data, tuple) and key.data[2] == "stdout":
+                    self._held_back[key.fd] = key.data
+                    self._selector.unregister(key.fd)
+        else:
+            while self._held_back:
+                descriptor, data = self._held_back.popitem()
+                self._selector.register(descriptor, selectors.EVENT_READ, data)
 
     # --- the host ---
 
@@ -350,6 +369,7 @@ class Supervisor:
         child.close()
 
     def _ignore(self, descriptor: int) -> None:
+        self._held_back.pop(descriptor, None)
         if descriptor in self._selector.get_map():
             self._selector.unregister(descriptor)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from edgebench.fit.declared import board_caution
 from edgebench.fit.latency import SteadyPasses
+from edgebench.fit.probe_reasons import reasons_by_probe
 from edgebench.fit.telemetry import Observed
 from edgebench.fit.types import Accuracy
 from edgebench.stats import pacing
@@ -124,7 +125,7 @@ def _lost_probes(records: Sequence[SessionRecord]) -> list[Caution]:
         for record in records
         for reason in dict.fromkeys(
             reason
-            for probe, reason in (record.probe_reasons | record.monitor_reasons).items()
+            for probe, reason in reasons_by_probe(record).items()
             if probe in {f"{info.get('kind')}:{info.get('address')}" for info in record.probes}
         )
     )

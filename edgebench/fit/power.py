@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from edgebench.fit.probe_reasons import reasons_by_probe
 from edgebench.fit.types import PowerFigure
 from edgebench.stats.power import WindowPower, energy_per_image, window_power
 from edgebench.store.records import SessionRecord
@@ -116,7 +117,7 @@ def _session(rail: _Rail, record: SessionRecord, rows: pd.DataFrame | None, imag
         return _OneSession(WindowPower(None, None, 0.0, 0, 0.0, reason), None, None, None, reason)
     t_ns, watts = _watts(rail, rows, scale)
     window = window_power(t_ns, watts, *steady, rate_hz=rail.rate_hz)
-    if window.reason and (why := record.probe_reasons.get(rail.meter)):
+    if window.reason and (why := reasons_by_probe(record).get(rail.meter)):
         window = replace(window, reason=f"{window.reason} ({why})")
     idle = record.windows_ns.get("idle")
     idle_w = window_power(t_ns, watts, *idle, rate_hz=rail.rate_hz).mean_w if idle else None

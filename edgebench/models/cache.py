@@ -45,6 +45,15 @@ def _sha256_of_state(path: Path, state: tuple[int, ...]) -> str:
     return sha256_file(path)
 
 
+def _state_of(path: Path) -> tuple[int, ...] | None:
+    """What changes when a file does: its size, times and place; None where there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
 def canonical_hash(value: Mapping[str, Any]) -> str:
     """The hex SHA-256 of a JSON value, whatever the order of its keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -102,13 +111,14 @@ class Cache:
         Bytes are hashed once a process, and again where the file's size, times or place have changed.
         OSError where the system refuses to read it.
         """
-        try:
-            status = path.stat()
-        except FileNotFoundError:
+        while (state := _state_of(path)) is not None:
+            if _sha256_of_state(path, state) == digest:
+                return True
+            if _state_of(path) == state:
+                break
+            # Another process has put another file there meanwhile, which may be sound.
+        else:
             return False
-        state = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        if _sha256_of_state(path, state) == digest:
-            return True
         _log.warning("%s in the cache is damaged: it is removed, and made again when it is needed", path.name)
         path.unlink(missing_ok=True)
         return False

@@ -118,7 +118,8 @@ def using(cache: Cache) -> Iterator[None]:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             with waiting(FileLock(folder / GATE), f"cleans the cache ({cache.root})"):
-                _sweep(cache, folder)
+                with suppress(OSError):  # what cannot be listed stays
+                    _sweep(cache, folder)
                 held.callback(path.unlink, missing_ok=True)
                 # Not thread-local: a run may end it in another thread than the one that began it.
                 held.enter_context(FileLock(path, thread_local=False))
@@ -133,7 +134,7 @@ def _sweep(cache: Cache, locks: Path) -> None:
             try:
                 with FileLock(path, timeout=0):
                     path.unlink(missing_ok=True)
-            except Timeout:
+            except (Timeout, OSError):  # held, or not to be asked: another user's
                 used = True
     scratch = cache.root / SCRATCH
     if used or scratch.is_symlink() or not scratch.is_dir():

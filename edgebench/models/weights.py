@@ -101,8 +101,9 @@ def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
         with open_regular(path, MAX_FILE_BYTES) as file, zipfile.ZipFile(file) as archive:
             if sum(info.file_size for info in archive.infolist()) > MAX_FILE_BYTES:
                 raise ValueError("it unpacks to more than 256 MB")
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: np.asarray(stored[name], np.float32) for name in stored.files}
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as stored:
+                arrays = {name: np.asarray(stored[name], np.float32) for name in stored.files}
         if not all(np.isfinite(array).all() for array in arrays.values()):
             raise ValueError("it holds numbers that are not finite")
     except _DAMAGE as error:

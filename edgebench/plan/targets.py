@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from edgebench import registry
-from edgebench.contract import Backend, Launch, Target
+from edgebench.contract import Backend, Launch, Target, probe_name
 from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.link.address import check_address
 from edgebench.plan.bodies import assemble
@@ -66,7 +66,7 @@ def make_targets(
             options=_options(backends[name], {}, pairs, ""),
             launch=Launch(python=python),
             power_mode=power_mode,
-            meters=tuple(meters),
+            meters=_each_once(meters),
             host=host,
             **body_of(boards, backends[name], None, None),
         )
@@ -101,10 +101,18 @@ def _from_file(
         options=_options(backend, one.options, pairs, one.name),
         launch=Launch(one.python, dict(one.launch.env), one.launch.prefix, one.launch.affinity),
         power_mode=power_mode or one.power_mode,
-        meters=tuple(meters) or one.meters,
+        meters=_each_once(meters or one.meters),
         host=one.host,
         **body_of(one.board, backend, one.mass_g, one.size_mm),
     )
+
+
+def _each_once(meters: Sequence[str]) -> tuple[str, ...]:
+    """Meters as they were asked for first: their words decide the keys of trials that are on disk."""
+    asked: dict[str, str] = {}
+    for meter in meters:
+        asked.setdefault(probe_name(meter), meter)
+    return tuple(asked.values())
 
 
 def listed(target: DeclaredTarget) -> dict[str, Any]:

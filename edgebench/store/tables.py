@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from edgebench.contract import Channel, Pass, ProbeChunk, ProbeInfo, Scores
+from edgebench.contract import Channel, Pass, ProbeChunk, ProbeInfo, Scores, probe_name
 from edgebench.errors import SessionError
 from edgebench.stage_names import fault_of_stages
 from edgebench.store.records import (
@@ -90,9 +90,7 @@ def probe_rows(chunks: Iterable[ProbeChunk], infos: Sequence[ProbeInfo]) -> pd.D
     }
     parts = []
     for chunk in chunks:
-        # As ProbeInfo has it: a meter without an address may be asked for with or without the colon.
-        kind, _, address = chunk.probe.partition(":")
-        probe = f"{kind}:{address}"
+        probe = probe_name(chunk.probe)
         for name, values in chunk.values.items():
             channel = channels.get((probe, name))
             if channel is None or len(values) != len(chunk.stamps_ns) or not _can_be(chunk.stamps_ns):

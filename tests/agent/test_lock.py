@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from edgebench.agent import lock as agent_lock
 from edgebench.agent.lock import ENVIRONMENT, BoardLock, lock_place, locker
 
 HOLD = """
@@ -71,6 +72,23 @@ def test_a_note_that_a_killed_holder_left_is_not_the_next_ones(tmp_path, place):
     (tmp_path / "b").mkdir(mode=0o700)
     (tmp_path / "b" / "lock").write_text(json.dumps({"pid": os.getpid() + 1, "host": "desk"}))
     assert second.take({}) == {"pid": os.getpid(), "user": getpass.getuser()}
+    first.release()
+
+
+@pytest.mark.attack(
+    "a killed agent's note lies there and the system names no holder: the dead one is not called the holder"
+)
+def test_where_the_system_names_no_holder_only_a_living_ones_note_counts(tmp_path, place, monkeypatch):
+    monkeypatch.setattr(agent_lock, "locker", lambda locked: None)
+    first, second = BoardLock(str(tmp_path / "a"), place), BoardLock(str(tmp_path / "b"), place)
+    first.take({})
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    (tmp_path / "b").mkdir(mode=0o700)
+    for pid, holder in [(ended.pid, {}), ("1", {}), (-1, {}), (10**30, {}), (os.getpid(), None)]:
+        note = {"pid": pid, "host": "desk"}
+        (tmp_path / "b" / "lock").write_text(json.dumps(note))
+        assert second.take({}) == (note if holder is None else holder)
     first.release()
 
 

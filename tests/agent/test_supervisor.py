@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from edgebench.agent import supervisor
 from edgebench.agent.children import Child
 from edgebench.agent.frames import Frame
 from edgebench.agent.supervisor import Supervisor
@@ -69,3 +70,26 @@ def test_a_worker_that_does_not_read_blocks_no_agent(serving):
         agent._handle(Frame({"to": "worker", "id": number, "limit_s": 10.0}, bytes(1 << 20)))
     assert agent._worker.flush()  # the rest waits
     assert agent._worker_deadline == 1010.0
+
+
+@pytest.mark.attack(
+    "a runner floods a host that has stopped: it has to wait, and the agent's memory stays bounded"
+)
+def test_what_a_host_does_not_read_is_bounded(serving, monkeypatch):
+    agent, _ = serving
+    monkeypatch.setattr(supervisor, "MOST_WAITING_BYTES", 1 << 20)
+    agent._watch(agent._worker, "worker")
+    agent._send({}, bytes(2 << 20))  # nobody reads
+    for _ in range(2):
+        agent._hold_back()
+        assert agent._worker.stdout not in agent._selector.get_map()
+        assert agent._worker.stderr in agent._selector.get_map()
+    agent._host_out.drop()
+    agent._hold_back()
+    assert agent._worker.stdout in agent._selector.get_map()
+    agent._send({}, bytes(2 << 20))
+    agent._hold_back()
+    agent._forget(agent._worker)
+    agent._host_out.drop()
+    agent._hold_back()  # a worker that has ended meanwhile is not read again
+    assert all(callable(key.data) for key in agent._selector.get_map().values())

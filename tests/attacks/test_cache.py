@@ -11,6 +11,7 @@ import psutil
 import pytest
 from PIL import Image
 
+from edgebench.atomic import write_atomically
 from edgebench.data.images import load_images, load_scene
 from edgebench.errors import UnavailableError
 from edgebench.link.zipapp import agent_file
@@ -68,6 +69,25 @@ def test_a_flipped_bit(cache, picture, caplog, what):
     caplog.clear()
     assert make() == (path, digest)
     assert not caplog.records
+
+
+@pytest.mark.attack(
+    "a damaged file in the cache is replaced by another process while it is judged: that stays"
+)
+def test_a_sound_file_that_takes_the_place_of_a_damaged_one_stays(cache, monkeypatch):
+    path, digest = cache.add_bytes(b"sound")
+    flip_a_bit(path)
+    hashed = caching._sha256_of_state
+
+    def late(path, state):
+        found = hashed(path, state)
+        if found != digest:
+            write_atomically(path, b"sound")
+        return found
+
+    monkeypatch.setattr(caching, "_sha256_of_state", late)
+    assert cache.has_sound(path, digest)
+    assert path.read_bytes() == b"sound"
 
 
 def test_a_sound_file_is_hashed_once_a_process(cache, picture, monkeypatch):
@@ -159,3 +179,15 @@ def test_a_maker_that_hangs(cache, monkeypatch, caplog):
     assert [record.getMessage() for record in caplog.records] == [
         "waiting for another EdgeBench, which makes such files (prepare-thing), 0 min at most"
     ]
+
+
+@pytest.mark.attack(
+    "a lock in the cache cannot be opened: the cache counts as used, and this process holds its own lock"
+)
+def test_a_lock_that_cannot_be_opened(cache):
+    folder = left_behind(cache)
+    (cache.root / "locks" / "use-1-00000000.lock").mkdir(parents=True)
+    with using(cache):
+        own = cache.root / "locks" / f"use-{os.getpid()}-*.lock"
+        assert len(list(own.parent.glob(own.name))) == 1
+        assert folder.is_dir()

@@ -9,18 +9,22 @@ import psutil
 import pytest
 
 from edgebench.agent.frames import Frame
+from edgebench.fit.cautions import cautions
 from edgebench.fit.judgement import judge_folder
+from edgebench.fit.latency import SteadyPasses
 from edgebench.fit.power import power_figures
 from edgebench.fit.profile import Profile
 from edgebench.fit.verdict import judge
 from edgebench.link.session_probes import SessionProbes
 from edgebench.report.export import export
 from edgebench.report.terminal import make_console, print_result
+from edgebench.stats.warnings import Flag
 from tests.fit.summaries import summary
 from tests.fit.test_power_figures import S, _probe, _record, _samples, _steps
 from tests.link.rig import make_rig
 from tests.made import METER, made_experiment
 
+NO_PASSES = SteadyPasses((), (), (), {}, {}, 0)
 DIED = "ina: OSError: the bus is gone"
 WATTS = {"statistic": "max", "unit": "W"}
 LIMITS = (
@@ -91,6 +95,15 @@ def test_a_meter_that_missed_a_part_passes_nothing_and_still_fails(lasts_s, seen
         assert seen in verdict.reason and DIED in verdict.reason
     low = [{**limit, "limit": 2.0} for limit in LIMITS]
     assert {one.verdict for one in verdicts(power, low)} == {"fail"}
+
+
+@pytest.mark.attack("a meter that was asked for without its colon dies: the figure has its last words")
+@pytest.mark.parametrize("asked", ["rapl", "rapl:"])
+def test_a_meter_without_an_address_is_known_with_and_without_its_colon(asked):
+    record = _record(0, [_probe("rapl", "chip") | {"address": ""}], probe_reasons={asked: DIED})
+    [figure] = power_figures([record], _samples(_steps, probe="rapl:").iloc[:10], {0: 5.0})
+    assert DIED in figure.reason
+    assert [one.what for one in cautions([record], NO_PASSES) if one.flag is Flag.PROBE_LOST] == [DIED]
 
 
 @pytest.fixture(scope="module")

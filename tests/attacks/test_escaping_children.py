@@ -161,3 +161,34 @@ def test_what_cannot_be_ended_is_named(rig, tmp_path):
         warning
         == "process 4711 (root\ufffd[2J), which this session started, goes on: it belongs to another user"
     )
+
+
+UNSEEN = """
+import os, subprocess, sys
+from edgebench.agent import orphans
+orphans.adopt_orphans()
+code = "import subprocess; print(subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=-3).pid)"
+parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+child = int(parent.stdout.read())
+os.waitid(os.P_PID, parent.pid, os.WEXITED | os.WNOWAIT)
+scan, scans = orphans._children, []
+def late():
+    scans.append(None)
+    return [one for one in scan() if len(scans) > 1 or one[0] != child]
+orphans._children = late
+try:
+    assert orphans.end_orphans() == []
+    assert not os.path.exists("/proc/{}".format(child))
+finally:
+    if os.path.exists("/proc/{}".format(child)):
+        os.kill(child, 9)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers")
+@pytest.mark.attack(
+    "a process forks after the agent looked and ends before it was told to: its child is ended"
+)
+def test_what_forks_after_the_scan_is_ended():
+    done = subprocess.run([sys.executable, "-c", UNSEEN], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()

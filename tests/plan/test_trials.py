@@ -83,6 +83,8 @@ def test_settings_are_validated_into_their_types():
     (target,) = make_targets({"fake": FakeBackend()}, ["threads=2"], ["rapl"])
     assert target.options == {"threads": 2}
     assert target.meters == ("rapl",)
+    (target,) = make_targets({"fake": FakeBackend()}, [], ["rapl", "ina:1", "rapl:", "ina:2", "rapl"])
+    assert target.meters == ("rapl", "ina:1", "ina:2")
 
 
 def test_period_and_sustained_time_are_in_the_key_and_their_absence_changes_nothing():
