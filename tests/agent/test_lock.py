@@ -85,10 +85,10 @@ def test_where_the_system_names_no_holder_only_a_living_ones_note_counts(tmp_pat
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     (tmp_path / "b").mkdir(mode=0o700)
-    for pid, holder in [(ended.pid, {}), ("1", {}), (-1, {}), (10**30, {}), (os.getpid(), None)]:
+    for pid, lives in [(ended.pid, False), ("1", False), (-1, False), (10**30, False), (os.getpid(), True)]:
         note = {"pid": pid, "host": "desk"}
         (tmp_path / "b" / "lock").write_text(json.dumps(note))
-        assert second.take({}) == (note if holder is None else holder)
+        assert second.take({}) == (note if lives else {})
     first.release()
 
 

@@ -20,7 +20,7 @@ from edgebench.report.export import export
 from edgebench.report.terminal import make_console, print_result
 from edgebench.stats.warnings import Flag
 from tests.fit.summaries import summary
-from tests.fit.test_power_figures import S, _probe, _record, _samples, _steps
+from tests.fit.test_power_figures import S, _figures, _probe, _record, _samples, _steps
 from tests.link.rig import make_rig
 from tests.made import METER, made_experiment
 
@@ -101,7 +101,7 @@ def test_a_meter_that_missed_a_part_passes_nothing_and_still_fails(lasts_s, seen
 @pytest.mark.parametrize("asked", ["rapl", "rapl:"])
 def test_a_meter_without_an_address_is_known_with_and_without_its_colon(asked):
     record = _record(0, [_probe("rapl", "chip") | {"address": ""}], probe_reasons={asked: DIED})
-    [figure] = power_figures([record], _samples(_steps, probe="rapl:").iloc[:10], {0: 5.0})
+    [figure] = _figures([record], _samples(_steps, probe="rapl:").iloc[:10], {0: 5.0})
     assert DIED in figure.reason
     assert [one.what for one in cautions([record], NO_PASSES) if one.flag is Flag.PROBE_LOST] == [DIED]
 
