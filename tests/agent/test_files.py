@@ -40,7 +40,7 @@ def test_a_transfer_that_broke_off_starts_again(store):
     assert store.have(NAME)
 
 
-@pytest.mark.attack("a file is damaged on its way: it is refused and forgotten")
+@pytest.mark.attack("a file is damaged while it is sent: it is refused and removed")
 def test_a_damaged_file_is_refused_and_forgotten(store, folder):
     with pytest.raises(ValueError, match="damaged"):
         store.put(NAME, 0, DATA[:-1] + b"x", last=True)
@@ -63,7 +63,7 @@ def test_what_was_verified_before_a_reboot_is_hashed_again(store, folder, monkey
     assert store.have(NAME) is None
 
 
-@pytest.mark.attack("a placed file is changed within its size and time: it is not taken for it")
+@pytest.mark.attack("a placed file is changed, with its size and date kept: it is not used")
 def test_a_file_changed_within_its_size_and_time_is_not_had(store):
     path = store.put(NAME, 0, DATA, last=True)
     before = os.stat(path)
@@ -73,7 +73,7 @@ def test_a_file_changed_within_its_size_and_time_is_not_had(store):
     assert store.have(NAME) is None
 
 
-@pytest.mark.attack("a link stands where a placed file should: it is none")
+@pytest.mark.attack("a symbolic link lies where a placed file should: it is not used")
 def test_a_link_is_no_file(store, folder, tmp_path):
     folder.mkdir(parents=True)
     (tmp_path / "other").write_bytes(DATA)
@@ -81,7 +81,7 @@ def test_a_link_is_no_file(store, folder, tmp_path):
     assert store.have(NAME) is None
 
 
-@pytest.mark.attack("the disk is full: nothing half is left")
+@pytest.mark.attack("the disk is full: no part of a file is left")
 def test_a_full_disk_leaves_nothing(store, folder, monkeypatch):
     store.put(NAME, 0, DATA[:100], last=False)
 

@@ -37,7 +37,7 @@ def test_frames_survive_any_cut(sent, data):
     assert arrived == [Frame(message, payload) for message, payload in sent]
 
 
-@pytest.mark.attack("a stream ends inside a frame: it is said")
+@pytest.mark.attack("a stream ends inside a frame: the error says so")
 @settings(deadline=None)
 @given(MESSAGES, st.binary(max_size=50), st.data())
 def test_a_stream_that_ends_inside_a_frame_says_so(message, payload, data):

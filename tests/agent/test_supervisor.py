@@ -31,7 +31,7 @@ def ask(agent, number):
 
 
 @pytest.mark.attack(
-    "a runner says the same progress for ever: the agent ends its worker at the stage's limit"
+    "a runner reports the same progress for ever: the agent ends its worker at the stage's limit"
 )
 def test_only_what_gets_further_has_its_time_again(serving):
     agent, now = serving

@@ -18,12 +18,15 @@ RENEW = "python -m tests.attacks"
 
 HEAD = """# Attacks
 
-What hostile or broken devices, files and surroundings do to EdgeBench, and what happens then:
-{count} attacks, each of them a test that `make test-all` runs. A row that counts several is one attack in
-so many ways. This page is made of the tests' own marks by `{renew}`.
+What EdgeBench does when a device, a file or the machine around it is broken or hostile: {count} attacks, each
+kept as a test that `make test-all` runs. A row says what is done to EdgeBench, what happens then, and in how
+many ways the tests do it. The agent is EdgeBench's program on a board; a worker is the process that it starts
+for a session; a runner is the part of a backend that calls the runtime there.
+
+The page is generated from the marks on the tests: `{renew}` renews it.
 
 Not tried: steps of a machine's real clock (tests shift and drift the agents' clocks instead), processors
-that are taken offline under a measurement, and results or caches on NFS.
+that are taken offline during a measurement, and results or caches on NFS.
 """
 
 
@@ -80,7 +83,7 @@ def page(attacks: Iterable[Attack]) -> str:
     parts = [HEAD.format(count=count, renew=RENEW)]
     for (path, title), rows in sorted(by_module.items(), key=lambda item: item[0]):
         parts.append(f"## {_cell(title).rstrip('.')}\n\n[{path}](../{path}): {rows.total()}\n")
-        lines = ["| what is done | what happens | ways |", "| --- | --- | --- |"]
+        lines = ["| what is done | what happens then | ways |", "| --- | --- | --- |"]
         for text, ways in rows.items():
             what, _, then = text.partition(": ")
             lines.append(f"| {_cell(what)} | {_cell(then)} | {ways} |")

@@ -59,7 +59,7 @@ def test_one_lock_a_machine_whoever_measures(tmp_path):
 
 
 @pytest.mark.attack(
-    "another user occupies the lock's name before it is taken: it has none, what is locked is root's /"
+    "another user wants to create the lock's file first: there is none, as the lock is on the folder /"
 )
 def test_what_is_locked_cannot_be_occupied(monkeypatch):
     monkeypatch.delenv(lock.ENVIRONMENT)

@@ -164,7 +164,7 @@ def test_scratch_of_a_killed_preparation(cache):
 
 
 @pytest.mark.attack(
-    "another EdgeBench hangs amid a preparation: it is said, and waited for no longer than said"
+    "another EdgeBench hangs during a preparation: a message says so, and the wait ends at its limit"
 )
 def test_a_maker_that_hangs(cache, monkeypatch, caplog):
     monkeypatch.setattr(cache_use, "SAY_AFTER_S", 0.01)

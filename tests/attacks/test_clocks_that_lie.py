@@ -266,13 +266,13 @@ def lie(operation, change, words, what):
             "stamps of 5 batches, 6 were due",
             "a pass that lacks the stamps of a batch",
         ),
-        lie("pass", said(peak_bytes=0), "peak_bytes", "a worker that takes no memory"),
-        lie("pass", said(peak_bytes=-4096), "peak_bytes", "a worker that takes less than no memory"),
+        lie("pass", said(peak_bytes=0), "peak_bytes", "a worker that reports 0 bytes of memory"),
+        lie("pass", said(peak_bytes=-4096), "peak_bytes", "a worker that reports negative memory"),
         lie(
             "warmup",
             said(batches=7),
             "of 7 batches, not steady, where",
-            "a warm-up of other batches than its stamps",
+            "a warm-up whose number of batches is not that of its stamps",
         ),
         lie("warmup", said(steady=True), "20 batches, steady, where", "a warm-up that calls itself steady"),
         lie(
@@ -294,8 +294,8 @@ def lie(operation, change, words, what):
         lie("golden", said(batch_ns=9 * S), "a golden batch of 9 s", "a golden batch that outlasts its run"),
         lie("load", said(load_s=90.0), "an import and a load of 90.1 s", "a load of 90 s that took 1 s"),
         lie("load", said(load_s=0.0), "load_s", "a load that takes no time"),
-        lie("load", said(import_s=-1.0), "import_s", "an import that takes less than no time"),
-        lie("load", said(import_s=math.nan), "import_s", "an import that takes no number of seconds"),
+        lie("load", said(import_s=-1.0), "import_s", "an import that takes negative time"),
+        lie("load", said(import_s=math.nan), "import_s", "an import whose seconds are not a number"),
         lie(
             "load",
             said(own_time=True),

@@ -79,12 +79,14 @@ def test_without_a_sample_in_a_window_nothing_is_known(lasts_s, seen):
         pytest.param(
             [13, 1.5, 13, 13],
             "1 of 4 sessions: 0 samples lie in the window",
-            marks=pytest.mark.attack("a meter that dies before one session's window: it passes no limit"),
+            marks=pytest.mark.attack(
+                "a meter that dies before one session's window: no power limit is passed"
+            ),
         ),
         pytest.param(
             [13, 6, 13, 13],
             "1 of 4 sessions: the samples stop 6 s short of the window's edge",
-            marks=pytest.mark.attack("a meter that dies amid one session's window: it passes no limit"),
+            marks=pytest.mark.attack("a meter that dies amid one session's window: no power limit is passed"),
         ),
     ],
 )

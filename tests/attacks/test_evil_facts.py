@@ -86,7 +86,7 @@ def test_lone_surrogates_are_escapes(described):
     assert Apart.of(private=facts["private"]).text(r"in /home/\udce9/x") == "in ~/x"
 
 
-@pytest.mark.attack("a board has facts of the wrong kinds: they count for nothing")
+@pytest.mark.attack("a board has facts of the wrong kinds: they are ignored")
 def test_facts_of_the_wrong_kinds_count_for_nothing(described):
     wrong = {name: [{"x": None}] for name in BoardFacts.model_fields}
     facts = described(json.dumps({**wrong, "private": [1], "link": "ssh", "absent": 5}))

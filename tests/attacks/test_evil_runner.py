@@ -64,8 +64,13 @@ ATTACKS = [
     attack(
         "has a name of two million characters", says("{'name': 'x' * (2 << 20)}"), CRASH, "1048576 allowed"
     ),
-    attack("says a number that is none", says("{'speed': float('nan')}"), CRASH, "not JSON compliant"),
-    attack("says an array's number", says("{'speed': np.float32(1)}"), CRASH, "not JSON serializable"),
+    attack("reports NaN as a number", says("{'speed': float('nan')}"), CRASH, "not JSON compliant"),
+    attack(
+        "reports a number of numpy's own type",
+        says("{'speed': np.float32(1)}"),
+        CRASH,
+        "not JSON serializable",
+    ),
     attack("describes itself by a list", says("['toy']"), PROTOCOL, "runtime"),
     attack("raises when asked to describe itself", says("1 / 0"), "load_failed", "ZeroDivisionError"),
     attack("has a stage called image", "model.extra_stage = 'image'", PROTOCOL, "is called 'image'"),

@@ -1,4 +1,4 @@
-"""Files that a user names, and that are none, never end or are made to do harm."""
+"""Files that a user names: no regular files, without an end, or made to do harm."""
 
 import json
 import os
@@ -187,7 +187,9 @@ def test_a_saved_model_with_a_pipe_is_refused(tmp_path):
         (b"a = 1\nb = '\xe9'", "line 2 is not UTF-8"),
     ],
 )
-@pytest.mark.attack("TOML with keys of 15,000 parts, numbers of 5,000 digits or no UTF-8: words and the line")
+@pytest.mark.attack(
+    "TOML with keys of 15,000 parts, numbers of 5,000 digits or no UTF-8: a message with the line"
+)
 def test_toml_that_was_made_to_do_harm_is_refused_in_words(data, why):
     with pytest.raises(UsageError, match=r"^f\.toml is not TOML") as caught:
         parse_toml(data, "f.toml")
@@ -215,6 +217,7 @@ def test_dotted_words_that_are_no_key_are_read(text, keys):
 @pytest.mark.parametrize(
     "text", [f"x.{LONG} = 1", f"[{LONG}]", f"a = {{ b = 1, {LONG} = 2 }}", f"'a'.'#'.{LONG} = 1"]
 )
+@pytest.mark.attack("TOML with a key of 40 parts, in a table's head too: a message with the line")
 def test_a_long_key_is_found_wherever_a_key_can_be(text):
     with pytest.raises(UsageError) as caught:
         parse_toml(f"# {LONG}\n{text}".encode(), "f")
@@ -243,7 +246,7 @@ def test_a_file_that_grows_is_read_as_it_was(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("tools", [{}, {"tools": None}, {"tools": "tensorflow"}])
-@pytest.mark.attack("artifacts.json that is well-formed and names no tools: said, with the way out")
+@pytest.mark.attack("artifacts.json that is well-formed and names no tools: a message with its fix")
 def test_a_manifest_without_tools_is_not_the_one_that_came(tmp_path, monkeypatch, tools):
     manifest = json.loads((shipped_tflite.FOLDER / shipped_tflite.MANIFEST).read_text())
     first = manifest["artifacts"][0]

@@ -183,7 +183,9 @@ FLOODS = [
     pytest.param(
         "n = asked()['id']\nwhile True: stream.write({'re': n + 1}); stream.write({'re': [n]})",
         "not open",
-        marks=pytest.mark.attack("an agent answers with no number: the session ends, protocol_error"),
+        marks=pytest.mark.attack(
+            "an agent's answer does not say which request it answers: the session ends, protocol_error"
+        ),
     ),
 ]
 
@@ -238,7 +240,7 @@ def test_a_listener_that_fails_loses_no_frame(hostile):
     assert heard == ["first", "second"]
 
 
-@pytest.mark.attack("an agent sends faster than the host listens: a look at what has come ends all the same")
+@pytest.mark.attack("an agent sends faster than the host reads: reading what has come ends all the same")
 def test_a_poll_of_a_flood_ends(hostile, monkeypatch):
     monkeypatch.setattr(connections, "UNASKED", 1 << 40)
     monkeypatch.setattr(connections, "POLL_BYTES", 1 << 20)
@@ -292,7 +294,9 @@ PREDICTING = "n = asked()['id']\nend = time.monotonic() + 600\n"
     [
         pytest.param(
             "while True: stream.write({'re': n, 'progress': 7, 'now_ns': 1}); time.sleep(0.02)",
-            marks=pytest.mark.attack("an agent says the same progress for ever: the stage ends at its limit"),
+            marks=pytest.mark.attack(
+                "an agent reports the same progress for ever: the stage ends at its limit"
+            ),
         ),
         pytest.param(
             "k = 100\nwhile True: k += 1; stream.write({'re': n, 'progress': k, 'now_ns': 1}); "

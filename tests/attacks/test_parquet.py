@@ -1,4 +1,4 @@
-"""Tables of a foreign result that unfold to more than a session has."""
+"""Tables of a foreign result that are far larger in memory than a session's."""
 
 import hashlib
 import random
@@ -54,13 +54,15 @@ def read(path, name, columns=None):
             "passes",
             passes,
             marks=pytest.mark.attack(
-                "a table of rows that are all alike: judged unread by what it unfolds to"
+                "a table of equal rows, small on disk: its size in memory is judged before it is read"
             ),
         ),
         pytest.param(
             "predictions",
             predictions,
-            marks=pytest.mark.attack("a row with millions of scores that are all alike: judged, not read"),
+            marks=pytest.mark.attack(
+                "a row with millions of equal scores: its size in memory is judged before it is read"
+            ),
         ),
     ],
 )
@@ -80,7 +82,9 @@ def test_a_small_file_that_unfolds_to_much_is_refused_before_it_is_read(tmp_path
     assert caught.value.fix
 
 
-@pytest.mark.attack("more tables than the memory holds, each sound: said before the system ends the process")
+@pytest.mark.attack(
+    "more tables than the memory holds, each sound: a message, before the system ends the process"
+)
 def test_tables_that_do_not_fit_into_memory_are_said(tmp_path, monkeypatch):
     path = tmp_path / "passes.parquet"
     table = passes(path)

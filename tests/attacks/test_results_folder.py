@@ -41,7 +41,7 @@ def dated(path: Path, created_utc: str, written_s: float) -> None:
 
 
 @pytest.mark.attack(
-    "a result was dated in the future by a wrong clock: what is measured after it is `latest`"
+    "a result was dated in the future by a wrong clock: what is measured after it is the latest result"
 )
 @pytest.mark.parametrize("written_s", [1e9, 4e9])
 def test_a_result_that_is_dated_in_the_future(results, written_s):

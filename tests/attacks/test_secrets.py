@@ -91,9 +91,7 @@ def test_a_failure_that_repeats_a_secret():
     assert (failure.what, failure.stderr_tail) == ("401 for (API_TOKEN)", "key (key) (PASSPHRASE)")
 
 
-@pytest.mark.attack(
-    "the targets file holds secrets: `targets list --json` shows the names of variables alone"
-)
+@pytest.mark.attack("the targets file holds secrets: targets list --json shows the names of variables alone")
 def test_the_list_of_targets(tmp_path):
     words = ", ".join(f'"{word}"' for word in LAUNCH.prefix)
     (tmp_path / "targets.toml").write_text(

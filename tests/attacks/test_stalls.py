@@ -44,7 +44,7 @@ def stopping_amid(rig, tmp_path, monkeypatch):
 
 
 @pytest.mark.attack(
-    "a board stops reading amid the scene: the session fails with its reason, the next goes on"
+    "a board stops reading while images are sent: the session fails with its reason, the next goes on"
 )
 def test_a_board_that_stops_reading_amid_the_scene(rig, stopping_amid):
     device, settings, _ = stopping_amid(1.0)
@@ -60,7 +60,7 @@ def test_a_board_that_stops_reading_amid_the_scene(rig, stopping_amid):
         device.close()
 
 
-@pytest.mark.attack("Ctrl-C while a board has stopped reading amid the scene: the first one ends its session")
+@pytest.mark.attack("Ctrl-C while a board has stopped reading: the first Ctrl-C ends its session")
 def test_one_interrupt_ends_a_session_on_a_board_that_stopped_reading(rig, stopping_amid):
     ended: list[str] = []
     device, settings, amid = stopping_amid(LONG_S)
@@ -85,7 +85,7 @@ def test_one_interrupt_ends_a_session_on_a_board_that_stopped_reading(rig, stopp
     assert ended == ["interrupted"]
 
 
-@pytest.mark.attack("the harness stands still for several periods: no paced pass is late for it")
+@pytest.mark.attack("the harness stands still for several periods: no paced pass is late because of it")
 def test_a_harness_that_stands_still_makes_no_pass_late(rig):
     period_s = 0.3
     device = rig.device()

@@ -44,7 +44,7 @@ def command_on(output, *words, folder, program=COMMAND, **more):
 
 @pytest.mark.parametrize("words", [("profiles", "list"), ("profiles", "list", "--json"), ("--help",)])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.attack("show > /dev/full, and any other command: words and exit code 1, no traceback, no fault")
+@pytest.mark.attack("show > /dev/full, and any other command: a message and exit code 1, no traceback")
 def test_an_output_that_is_full_is_said(tmp_path, words, unbuffered):
     environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
@@ -96,7 +96,7 @@ def test_an_output_that_was_closed_takes_nothing(tmp_path, closed):
             assert json.loads(done.stdout)["error"]["exit_code"] == code
 
 
-@pytest.mark.attack("the pipe of a helper or device breaks: it is said, and not taken for stdout's reader")
+@pytest.mark.attack("the pipe of a helper or a device breaks: an error message, as for any fault")
 def test_a_broken_pipe_that_is_not_stdouts_is_said(monkeypatch, capsys):
     def broken(context):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
@@ -229,7 +229,9 @@ def observed(terminal, tell):
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-@pytest.mark.attack("control characters in names of files, targets and notes: shown as a sign")
+@pytest.mark.attack(
+    "control characters in names of files, targets and notes: shown as a replacement character"
+)
 def test_no_name_steers_the_terminal(terminal):
     def tell(observer):
         run, session = RunState(1, 2, Span.exactly(1.0)), SessionState("", STEERING, STEERING)

@@ -156,7 +156,7 @@ def test_a_connection_lost_in_a_pass(rig, board, far, cut):
     assert len(go(far, rig)[1]) >= 2
 
 
-@pytest.mark.attack("a connection is cut amid a transfer: no half file is left, it is sent again")
+@pytest.mark.attack("a connection is cut amid a transfer: no part of a file is left, and it is sent again")
 @pytest.mark.parametrize("cut", ["client", "server", "agent"])
 def test_a_connection_lost_in_a_transfer(rig, ssh_board, tmp_path, cut):
     far = rig.far(ssh_board)

@@ -214,7 +214,7 @@ def refused(rig, board, kind, match, python=None):
     return caught.value
 
 
-@pytest.mark.attack("a board does not let the user's key in: said with the fix")
+@pytest.mark.attack("a board does not let the user's key in: a message with its fix")
 def test_a_key_that_is_not_let_in(rig, own_board):
     (own_board.folder / "authorized_keys").write_text("")
     error = refused(rig, own_board, NoPermissionError, "without a password")
@@ -222,7 +222,7 @@ def test_a_key_that_is_not_let_in(rig, own_board):
     assert f"ssh-copy-id -p {own_board.port}" in error.fix
 
 
-@pytest.mark.attack("a board's host key is unknown: said with the fix")
+@pytest.mark.attack("a board's host key is unknown: a message with its fix")
 def test_a_host_key_that_nobody_knows(rig, own_board):
     (own_board.folder / "known_hosts").write_text("")
     error = refused(rig, own_board, NoPermissionError, "is not known")
@@ -256,7 +256,7 @@ def test_an_ssh_configuration_that_cannot_be_read(rig, own_board):
     assert "nonsense" in error.why.lower()
 
 
-@pytest.mark.attack("something else than sshd listens: said in words")
+@pytest.mark.attack("something else than sshd listens: a message says so")
 def test_something_else_than_sshd_on_the_port(rig, own_board):
     own_board.stop()
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -286,7 +286,7 @@ def script(folder, text):
     return str(path)
 
 
-@pytest.mark.attack("what is named as a board's Python is none: said in words")
+@pytest.mark.attack("what is named as a board's Python is not one: a message says what it is")
 @pytest.mark.parametrize(
     ("text", "kind", "match", "why"),
     [
@@ -344,7 +344,7 @@ def test_login_scripts_that_print_are_no_trouble(rig, own_board, tmp_path):
     device.close()
 
 
-@pytest.mark.attack("a board's disk is full: said with the fix")
+@pytest.mark.attack("a board's disk is full: a message with its fix")
 def test_a_full_disk(rig, own_board, tmp_path):
     # No file may grow beyond one block: what the kernel says then is as final as a full disk.
     python = script(tmp_path, f'#!/bin/bash\nulimit -f 1\nexec {sys.executable} "$@"\n')
@@ -353,7 +353,7 @@ def test_a_full_disk(rig, own_board, tmp_path):
     assert list(own_board.placed.iterdir()) == []
 
 
-@pytest.mark.attack("a board's disk fills amid a transfer: nothing half is left")
+@pytest.mark.attack("a board's disk fills amid a transfer: no part of a file is left")
 def test_a_full_disk_in_a_transfer(rig, own_board, tmp_path):
     opened(rig, own_board)
     python = script(tmp_path, f'#!/bin/bash\nulimit -f 1\nexec {sys.executable} "$@"\n')
@@ -366,7 +366,7 @@ def test_a_full_disk_in_a_transfer(rig, own_board, tmp_path):
     assert not list(own_board.placed.glob(f"{rig.scene.sha256}*"))
 
 
-@pytest.mark.attack("a board's folder cannot be written: said with the fix")
+@pytest.mark.attack("a board's folder cannot be written: a message with its fix")
 def test_a_folder_that_cannot_be_written(rig, own_board, tmp_path):
     python, runner = sys.executable, "exec"
     if os.geteuid() == 0:

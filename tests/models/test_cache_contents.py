@@ -1,3 +1,5 @@
+"""What is in the cache: listed, and cleaned by what is asked for."""
+
 import os
 import subprocess
 import sys
@@ -239,7 +241,7 @@ def test_a_lock_that_no_cleaning_would_know_is_not_made(cache: Cache):
         pytest.fail("made")
 
 
-@pytest.mark.attack("a recipe in the cache is damaged: it is none, and is cleaned")
+@pytest.mark.attack("a recipe in the cache is damaged: it is ignored, and can be cleaned")
 def test_a_damaged_recipe_is_none_and_is_cleaned(cache: Cache, monkeypatch: pytest.MonkeyPatch):
     folder = cache.root / "recipes" / "tflite"
     (folder / f"{KEYS[0]}.json").write_text("[" * 200_000)

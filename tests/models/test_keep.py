@@ -1,3 +1,5 @@
+"""Artifacts kept in the cache: found again whole, or made anew."""
+
 import json
 import logging
 import os
@@ -52,7 +54,7 @@ def test_damage_is_noticed(cache: Cache):
     assert not path.exists()
 
 
-@pytest.mark.attack("a note in the cache is damaged: it counts for nothing")
+@pytest.mark.attack("a file's note in the cache is damaged: it is ignored")
 @pytest.mark.parametrize(
     "change",
     [

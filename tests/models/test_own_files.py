@@ -66,7 +66,7 @@ def test_a_folders_hash_is_of_its_names_and_contents(tmp_path: Path):
     assert folder_sha256(folder) != first
 
 
-@pytest.mark.attack("a user's model is none: said in words")
+@pytest.mark.attack("a user's file is not a model: a message says why")
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [

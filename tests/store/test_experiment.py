@@ -1,3 +1,5 @@
+"""An experiment's folder while it is written: sessions, locks and records."""
+
 import errno
 import json
 import os

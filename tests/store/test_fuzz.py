@@ -355,7 +355,7 @@ def test_what_is_written_never_follows_a_link(path, tmp_path, name):
     assert place.is_symlink() == (name in {"run.json", ".lock"})
 
 
-@pytest.mark.attack("folders stand for files and files for folders: each is said in words")
+@pytest.mark.attack("folders lie where files should, and files where folders should: a message names each")
 def test_foreign_files_in_every_place(path, tmp_path):
     """Folders where files should be, files where folders should be, and other programs' files."""
     places = [one.relative_to(path) for one in (*files(path), *(one.parent for one in files(path)[2:]))]

@@ -51,7 +51,7 @@ def test_a_run_that_cannot_be(place, words, code, says):
     assert not list(place.folder.glob("results/*"))
 
 
-@pytest.mark.attack("a profile's limit is none: a usage error")
+@pytest.mark.attack("a profile's limit is missing, negative or not a number: a usage error")
 @pytest.mark.parametrize("limit", ["", "limit = -1.0\n", 'limit = "4"\n', "limit = nan\n"])
 def test_a_profile_without_a_sound_limit(place, limit):
     (place.folder / "p.toml").write_text(PROFILE + limit)
@@ -61,7 +61,7 @@ def test_a_profile_without_a_sound_limit(place, limit):
     assert "latency" in done.stderr
 
 
-@pytest.mark.attack("a result folder is torn or foreign: a message in words")
+@pytest.mark.attack("a result folder is torn or foreign: a message with its fix")
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
@@ -99,7 +99,7 @@ def test_no_result_yet(place):
     assert "edgebench run" in done.stderr
 
 
-@pytest.mark.attack("the output folder cannot be written: said before anything is measured")
+@pytest.mark.attack("the output folder cannot be written: a message before anything is measured")
 def test_an_output_folder_that_cannot_be_written(place):
     (place.folder / "file").write_text("")
     done = place.run(*place.toy("--output-dir", "file/results"))
