@@ -17,6 +17,8 @@ _ASCII = str.maketrans(
     {"±": "+-", "≤": "<=", "≥": ">=", "…": "...", "·": "-", "×": "x", "–": "-", "\ufffd": "?"}
 )
 
+_UNBOUNDED = 10_000  # columns
+
 
 def make_console(file: IO[str] | None = None) -> Console:
     """A console on stdout that obeys NO_COLOR, TERM=dumb and COLUMNS, and reads no markup in its text."""
@@ -53,3 +55,10 @@ def new_table(console: Console, columns: Sequence[tuple[str, bool]]) -> Table:
             vertical="top",
         )
     return table
+
+
+def fits(console: Console, table: Table) -> bool:
+    """Whether all of a table's columns can be shown in full."""
+    return (
+        console.measure(table, options=console.options.update(max_width=_UNBOUNDED)).maximum <= console.width
+    )

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from edgebench.fit.types import TrialSummary, Verdict
 from edgebench.fit.verdict import Overall
 from edgebench.report import judged, notes, words
-from edgebench.report.console import cell, line, make_console, new_table
+from edgebench.report.console import cell, fits, line, make_console, new_table
 from edgebench.report.few import unseen_modes
 from edgebench.report.notes import Trials
 
 __all__ = ["by_target", "cell", "line", "make_console", "new_table", "print_result"]
 
 STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "unknown": "magenta"}
-_NARROW = 72  # columns below which a table of figures would have to cut them
 
 
 def print_result(
@@ -68,19 +68,35 @@ def _figures(console: Console, target: str, group: Sequence[TrialSummary], names
             )
             for summary in measured
         ]
-        if console.width < _NARROW:
-            for row in rows:
-                console.print(cell(console, row[0], "bold"))
-                for heading, text in zip(headings[1:], row[1:], strict=True):
-                    line(console, f"{heading}: {text}", indent=4)
-        else:
-            table = new_table(console, [(heading, number > 0) for number, heading in enumerate(headings)])
-            for row in rows:
-                table.add_row(*(cell(console, text) for text in row))
-            console.print(table)
+        _print_figures(console, headings, rows)
     for note in _notes(group, names):
         line(console, note, indent=2)
     console.print()
+
+
+def _print_figures(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """One row a trial; where that is too wide, the ends of intervals on a second line, or a block a trial.
+
+    A figure is never cut: what is left of 0.307 would be read as another one.
+    """
+    whole = _figures_table(console, headings, rows)
+    folded_rows = [[text.replace(" (", "\n(") for text in row] for row in rows]
+    folded = _figures_table(console, [heading.replace(" ", "\n", 1) for heading in headings], folded_rows)
+    for table in (whole, folded):
+        if fits(console, table):
+            console.print(table)
+            return
+    for row in rows:
+        console.print(cell(console, row[0], "bold"))
+        for heading, text in zip(headings[1:], row[1:], strict=True):
+            line(console, f"{heading}: {text}", indent=4)
+
+
+def _figures_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = new_table(console, [(heading, number > 0) for number, heading in enumerate(headings)])
+    for row in rows:
+        table.add_row(*(cell(console, text) for text in row))
+    return table
 
 
 def _right_of(summary: TrialSummary) -> str:

@@ -59,6 +59,20 @@ def test_no_figure_is_cut_or_folded(width: int, monkeypatch: pytest.MonkeyPatch)
     assert "…" not in text
 
 
+@pytest.mark.parametrize("width", [50, 80, 100])
+def test_a_wide_interval_is_whole_and_so_is_the_name_of_its_variant(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    wide = replace(samples.interval(0.247), low=0.1461, high=0.4187)
+    text = printed([replace(one, image_s=wide, infer_s=wide) for one in samples.nine()], [])
+    assert text.count("(0.146 to 0.419)") == 18
+    for name in ("0.25 fp32", "0.25 fp16", "1.0 int8"):
+        assert text.count(name) == 1
+    assert "61.2 MB" in text
+    assert ("variant" in text) == (width >= 80)
+
+
 def test_it_says_what_the_verdicts_are_and_shared_reasons_once() -> None:
     text = printed(samples.nine(), samples.verdicts(samples.nine()))
     assert text.count("no meter was asked for") == 1
