@@ -27,8 +27,8 @@ from edgebench.link.failures import from_reply
 from edgebench.link.pass_requests import PassRequests
 from edgebench.link.placing import Placer
 from edgebench.link.replies import (
-    Checked,
     Ended,
+    GoldenScored,
     Idle,
     Loaded,
     Passed,
@@ -217,7 +217,7 @@ class AgentSession:
         limit_s = self._timeouts.golden
         frame = self._call_with(golden.patches_sha256, "golden", "golden", limit_s, path=path)
         with self._calls.as_session_error("golden"):
-            taken_ns = checked(Checked, frame.message).batch_ns
+            taken_ns = checked(GoldenScored, frame.message).batch_ns
             require_fits("a golden batch", taken_ns or 0, self._span())
         if taken_ns:
             self._settings.patch_took(taken_ns / 1e9 / self._artifact.batch)
@@ -307,7 +307,7 @@ class AgentSession:
 
     def _passes(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         requests = PassRequests(self._calls, None if self._own_time else self._clock, self._timeouts)
-        frame, interrupt = requests.one()
+        frame, interrupt = requests.request_pass()
         first = self._as_pass(frame, 0, "first", plan)
         self._cold["first_pass_s"] = first.image_ns / 1e9
         yield first

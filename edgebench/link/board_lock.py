@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from edgebench import stopping
 from edgebench.errors import UnavailableError
+from edgebench.link.board_failures import raise_refusal
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Reply, checked
-from edgebench.link.ssh_failures import unsafe_folder
 from edgebench.printable import printable
 
 ASK_EVERY_S = 0.5
@@ -94,7 +94,7 @@ def take_lock(connection: Connection, name: str, wait_s: float, timeout_s: float
         message = connection.request({"op": "lock", "holder": holder()}, timeout_s).message
         error = message.get("error")
         if isinstance(error, dict) and error.get("unsafe"):
-            raise unsafe_folder(str(error.get("what", ""))[:500], name)
+            raise_refusal(error, name)
         if error is not None:
             _log.warning("%s keeps no lock, so another harness may measure there too", name)
             return False

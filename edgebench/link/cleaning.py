@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edgebench.errors import UnavailableError
+from edgebench.link.board_failures import raise_refusal
 from edgebench.link.board_lock import holder
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Count, Reply, checked
-from edgebench.link.ssh_failures import not_placed, unsafe_folder
 from edgebench.link.timeouts import Timeouts
 
 
@@ -35,10 +35,8 @@ def clean_board(connection: Connection, name: str, timeouts: Timeouts) -> Cleane
         UnavailableError: while any harness measures there.
     """
     message = connection.request({"op": "clean", "holder": holder()}, timeouts.connect).message
-    if isinstance(error := message.get("error"), dict):
-        if error.get("unsafe"):
-            raise unsafe_folder(str(error.get("what", ""))[:500], name)
-        raise not_placed(str(error.get("what", ""))[:500], error.get("errno"), name)
+    if (error := message.get("error")) is not None:
+        raise_refusal(error, name)
     removed = checked(_Removed, message)
     if not removed.held:
         raise UnavailableError(

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from edgebench.agent.clock import ENVIRONMENT
 from edgebench.contract import ClockMatch, Json
 from edgebench.link.connection import Connection
-from edgebench.link.replies import Clock, InjectedClock, checked
+from edgebench.link.replies import ClockReading, InjectedClock, checked
 from edgebench.link.stamp_checks import ImpossibleTimes, Span
 from edgebench.stats.clock import MAX_DRIFT, ClockFit, RoundTrip, fit_clocks
 from edgebench.stats.clock_rate import MAX_SLEW, ClockRate, Disagreement, strayed
@@ -20,7 +20,7 @@ ROUND_TRIPS = 8
 BETWEEN_TRIPS = 2
 """Between two passes: the first wakes the way there and back, the second is usually the quicker."""
 
-STALL_S = 5.0
+LINK_CUT_S = 5.0
 """A round trip, the way of a reply, or a stall of what is sent that takes longer: a link that was cut."""
 
 
@@ -87,7 +87,7 @@ class SessionClock:
         """
         warnings = []
         stall_s = max(self._stall_ns / 1e9, self._connection.longest_stall_s)
-        if stall_s >= STALL_S:
+        if stall_s >= LINK_CUT_S:
             warnings.append(
                 f"the connection to the device stood still for {stall_s:.0f} s and came back: "
                 "the session went on, and its times, which are the device's, have nothing of it"
@@ -125,7 +125,7 @@ class SessionClock:
             sent = time.monotonic_ns()
             frame = self._connection.request({"op": "clock"}, timeout_s)
             received = time.monotonic_ns()
-            trips.append(RoundTrip(sent, checked(Clock, frame.message).now_ns, received))
+            trips.append(RoundTrip(sent, checked(ClockReading, frame.message).now_ns, received))
             self._stall_ns = max(self._stall_ns, received - sent)
             self._judge(trips[-1])
         self._trips += trips

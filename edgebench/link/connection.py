@@ -29,9 +29,9 @@ from edgebench.link.pipes import Pipes, Stalled
 from edgebench.link.plain_values import plain_message
 
 CLOSE_S = 5.0
-STALL_S = 60.0
+WRITE_STALL_S = 60.0
 POLL_BYTES = 4 << 20
-MAX_UNREAD_BYTES = 32 << 20
+MAX_UNREAD_FRAME_BYTES = 32 << 20
 """Of frames that wait to be taken: answers to a few requests, passes, and what probes say beside them."""
 
 UNASKED, UNASKED_A_SECOND = 20_000, 2_000
@@ -62,15 +62,15 @@ class Connection:
 
     One thread at a time uses it: that thread's interrupts end its waits.
 
-    What the agent sends is bounded, else it is a ProtocolError: MAX_UNREAD_BYTES that nobody has taken, a
-    number of frames that answer nothing, no answer to what was never asked.
+    What the agent sends is bounded, else it is a ProtocolError: MAX_UNREAD_FRAME_BYTES that nobody has
+    taken, a number of frames that answer nothing, no answer to what was never asked.
     """
 
     def __init__(
         self,
         process: subprocess.Popen[bytes],
         listener: Callable[[Frame], None],
-        stall_s: float = STALL_S,
+        stall_s: float = WRITE_STALL_S,
     ) -> None:
         self._process = process
         self._listener = listener
@@ -290,8 +290,10 @@ class Connection:
             frames = [Frame(plain_message(one.message), one.payload) for one in self._decoder.feed(data)]
             for frame in frames:
                 self._admit(frame)
-            if frames and self._unread_bytes > MAX_UNREAD_BYTES:
-                raise ProtocolError(f"more than {MAX_UNREAD_BYTES >> 20} MiB of frames that nobody waits for")
+            if frames and self._unread_bytes > MAX_UNREAD_FRAME_BYTES:
+                raise ProtocolError(
+                    f"more than {MAX_UNREAD_FRAME_BYTES >> 20} MiB of frames that nobody waits for"
+                )
         except ProtocolError as error:
             self._broken = error
             raise

@@ -143,7 +143,7 @@ def lost_before(why: str) -> SessionError:
 def from_protocol(error: ProtocolError, stage: str, stderr_tail: str) -> SessionError:
     """What arrived is no frame, or no answer to what was asked."""
     return SessionError(
-        f"the device sent something else than was due while {_DOING[stage]}",
+        f"the device sent an unexpected answer while {_DOING[stage]}",
         status="protocol_error",
         stage=stage,
         stderr_tail=stderr_tail,

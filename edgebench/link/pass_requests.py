@@ -17,14 +17,14 @@ STAGE = "measure"
 MATCHING_S = 0.05
 """The pause before a paced pass in which there is time for a few round trips."""
 
-Finished = tuple[Frame, KeyboardInterrupt | None]
+PassReply = tuple[Frame, KeyboardInterrupt | None]
 """A pass, and the interrupt that came while it was in hand."""
 
-Frames = Generator[Finished, None, None]
+PassReplies = Generator[PassReply, None, None]
 
 
 class PassRequests:
-    """A pass outlives one Ctrl-C: the one in hand is worth its few seconds.
+    """Asks the worker for passes; a Ctrl-C lets the pass in hand finish.
 
     Args:
         calls: to the worker.
@@ -37,24 +37,24 @@ class PassRequests:
         self._clock = clock
         self._timeouts = timeouts
 
-    def one(self) -> Finished:
+    def request_pass(self) -> PassReply:
         """One pass, at once."""
         self._match_clocks()
-        return self._finished("pass")
+        return self._request("pass")
 
-    def warm_up(self, floor: int, cap: int) -> Finished:
+    def warm_up(self, floor: int, cap: int) -> PassReply:
         """The warm-up's batches."""
-        return self._finished("warmup", floor=floor, cap=cap)
+        return self._request("warmup", floor=floor, cap=cap)
 
-    def steady(self, schedule: Schedule) -> Frames:
+    def steady(self, schedule: Schedule) -> PassReplies:
         """The steady passes, as the schedule has them; whoever takes them tells it of each."""
         if schedule.period_ns is None:
             while not schedule.over:
-                yield self.one()
+                yield self.request_pass()
         else:
             yield from self._paced(schedule, schedule.period_ns / 1e9)
 
-    def _paced(self, schedule: Schedule, period_s: float) -> Frames:
+    def _paced(self, schedule: Schedule, period_s: float) -> PassReplies:
         """All passes by one request: the device keeps the period, and nothing here can make a pass late.
 
         In the pause before a pass there is none in hand that an interrupt would have to wait for.
@@ -69,7 +69,7 @@ class PassRequests:
                 except KeyboardInterrupt as interrupt:
                     if self._pause_s(schedule) > 0:
                         raise
-                    yield self._last(
+                    yield self._finish_after(
                         interrupt, lambda limit_s: self._calls.follow(request, STAGE, limit_s, grace_s=0.0)
                     )
                     return
@@ -81,16 +81,16 @@ class PassRequests:
         finally:
             self._calls.leave()
 
-    def _finished(self, operation: str, **fields: Json) -> Finished:
+    def _request(self, operation: str, **fields: Json) -> PassReply:
         request = self._calls.send(operation, STAGE, self._timeouts.measure, fields)
         try:
             return self._calls.wait(request, STAGE, self._timeouts.measure), None
         except KeyboardInterrupt as interrupt:
-            return self._last(
+            return self._finish_after(
                 interrupt, lambda limit_s: self._calls.wait(request, STAGE, limit_s, grace_s=0.0)
             )
 
-    def _last(self, interrupt: KeyboardInterrupt, answer: Callable[[float], Frame]) -> Finished:
+    def _finish_after(self, interrupt: KeyboardInterrupt, answer: Callable[[float], Frame]) -> PassReply:
         """What is in hand when an interrupt comes; the interrupt at once where it does not end in time."""
         try:
             return answer(self._timeouts.interrupt), interrupt

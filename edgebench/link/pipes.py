@@ -106,6 +106,8 @@ class Pipes:
                     left.popleft()
                 continue
             wait_s = min(moved_s + limit_s, latest_s) - now_s
+            if wait_s <= 0 and latest_s < moved_s + limit_s:
+                raise Stalled(f"it took in less than {SLOWEST_BYTES_S} bytes a second")
             if wait_s <= 0:
                 raise Stalled(f"it took in nothing for {limit_s:g} s")
             self._receive_or_room(wait_s)
@@ -145,10 +147,7 @@ class Pipes:
             self._selector.unregister(self._stdin)
 
     def _take_stderr(self) -> int:
-        try:
-            data = read_available(self._stderr)
-        except OSError:
-            data = b""  # closed already
+        data = read_available(self._stderr)
         if data is None:
             return 0
         if not data and self._stderr in self._selector.get_map():

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from edgebench.agent.frames import Frame
+from edgebench.link.board_failures import disk_full, raise_refusal
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Room, checked
-from edgebench.link.ssh_failures import disk_full, not_placed, unsafe_folder
 from edgebench.models.cache import sha256_file
 
 PIECE_BYTES = 1 << 20
@@ -119,11 +119,7 @@ class Placer:
         """Where the device keeps the file: a name to say back to it, and no path on this machine."""
         error = frame.message.get("error")
         if error is not None:
-            known = error if isinstance(error, dict) else {"what": error}
-            what = f"{path.name}: {str(known.get('what', ''))[:500]}"
-            if known.get("unsafe"):
-                raise unsafe_folder(what, self._name)
-            raise not_placed(what, known.get("errno"), self._name)
+            raise_refusal(error, self._name, subject=path.name)
         return str(frame.message.get("path") or "")
 
 

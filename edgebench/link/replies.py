@@ -40,14 +40,8 @@ class Room(Reply):
     free_bytes: Count
 
 
-class Clock(Reply):
-    """The device's monotonic clock."""
-
-    now_ns: Count
-
-
-class Relayed(Reply):
-    """The device's monotonic clock as its agent passed on what a worker said."""
+class ClockReading(Reply):
+    """The device's monotonic clock: when its agent was asked, or passed on what a worker said."""
 
     now_ns: Count
 
@@ -86,7 +80,7 @@ class Scored(Reply):
     first_inference_ns: AboveZero | None = None
 
 
-class Checked(Scored):
+class GoldenScored(Scored):
     """What a batch of golden patches took, the session's first inference left out where there are others."""
 
     batch_ns: Count | None = None

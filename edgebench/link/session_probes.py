@@ -16,7 +16,7 @@ from edgebench.link.replies import ProbeReport, checked
 
 NOT_ASKED = "no meter was asked for"
 
-MAX_UNREAD_BYTES = 256 << 20
+MAX_UNREAD_SAMPLE_BYTES = 256 << 20
 """Of samples that nobody has taken yet: half an hour, the longest pass, of a thousand a second has 58 MiB."""
 
 CHUNK_BYTES = 1000
@@ -118,8 +118,10 @@ class SessionProbes:
         if not len(chunk.stamps_ns):
             return
         self._unread_bytes += _size_bytes(chunk)
-        if self._unread_bytes > MAX_UNREAD_BYTES and self._flooded is None:
-            self._flooded = ProtocolError(f"more than {MAX_UNREAD_BYTES >> 20} MiB of samples in one pass")
+        if self._unread_bytes > MAX_UNREAD_SAMPLE_BYTES and self._flooded is None:
+            self._flooded = ProtocolError(
+                f"more than {MAX_UNREAD_SAMPLE_BYTES >> 20} MiB of samples in one pass"
+            )
         self.require_all()
         self._chunks.append(chunk)
 

@@ -19,14 +19,9 @@ from pathlib import Path
 from edgebench.agent import bootstrap
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link.address import check_address
+from edgebench.link.board_failures import NO_ROOM_FOR_THE_AGENT, raise_refusal
 from edgebench.link.opening import Opening, OpeningFailed
-from edgebench.link.ssh_failures import (
-    NO_ROOM_FOR_THE_AGENT,
-    no_python,
-    not_connected,
-    not_placed,
-    unsafe_folder,
-)
+from edgebench.link.ssh_failures import no_python, not_connected
 from edgebench.link.zipapp import whole_agent
 
 ENVIRONMENT = "EDGEBENCH_SSH_CONFIG"
@@ -180,10 +175,7 @@ class SshLink:
                 why="it was sent once, and all of it",
                 fix=f"see what '{self._login} {self._python}' runs there",
             )
-        what = str(reply.get("what", ""))[:500]
-        if reply.get("unsafe"):
-            raise unsafe_folder(what, self.name)
-        raise not_placed(what, reply.get("errno"), self.name, NO_ROOM_FOR_THE_AGENT)
+        raise_refusal(reply, self.name, make_room=NO_ROOM_FOR_THE_AGENT)
 
     def _opening(self, process: subprocess.Popen[bytes], awaited: str) -> Opening:
         # A board that was there before is waited for by whoever lost it, who says so once.

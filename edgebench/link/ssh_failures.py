@@ -1,22 +1,14 @@
-"""Why SSH, or the board's first words, did not lead to an agent: each cause with its message and its fix."""
+"""Why SSH did not lead to an agent: each cause with its message and its fix."""
 
 from __future__ import annotations
 
-import errno
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from edgebench.errors import DiskFullError, EdgeBenchError, NoPermissionError, UnavailableError
+from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError
+from edgebench.link.board_failures import printable_lines
 from edgebench.link.opening import OpeningFailed
-from edgebench.printable import printable
-
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
-
-_FREE_SPACE = "free space there{}, or set EDGEBENCH_BOARD_DIR there to a folder on a larger disk"
-NO_ROOM_FOR_FILES = _FREE_SPACE.format(" (edgebench targets clean removes what EdgeBench keeps)")
-NO_ROOM_FOR_THE_AGENT = _FREE_SPACE.format("")  # which is what cleans
 
 
 @dataclass(frozen=True)
@@ -142,7 +134,7 @@ def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> E
         return NoPermissionError(
             f"{python} on {address} cannot be run", why=last, fix="name another Python with --python"
         )
-    said = _printable_lines(failed.stdout)
+    said = printable_lines(failed.stdout)
     why = last if words or not said else said[-1]
     if failed.code is None and not words:
         why = "it said nothing in time" if not said else said[-1]
@@ -155,54 +147,10 @@ def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> E
     )
 
 
-def not_placed(what: str, number: object, address: str, make_room: str = NO_ROOM_FOR_FILES) -> EdgeBenchError:
-    """Why the agent, or a file, cannot be written on the board.
-
-    Args:
-        what: the board's words.
-        number: its errno, where it gave one.
-        address: for the message.
-        make_room: the fix where its disk is full.
-    """
-    what = "; ".join(_printable_lines(what))
-    if not isinstance(number, int):
-        number = None
-    if number in _FULL:
-        return disk_full(address, what, make_room)
-    if number in _READ_ONLY:
-        return NoPermissionError(
-            f"the cache folder of {address} cannot be written",
-            why=what,
-            fix="make ~/.cache writable there, or set XDG_CACHE_HOME there to a folder that is",
-        )
-    return UnavailableError(
-        f"files cannot be placed on {address}", why=what, fix="free space on the device, or try again"
-    )
-
-
-def unsafe_folder(what: str, address: str) -> EdgeBenchError:
-    """Another user of the board can write where EdgeBench's files would lie; `what` are the board's words."""
-    why, _, fix = "; ".join(_printable_lines(what)).partition(": ")
-    return NoPermissionError(
-        f"the cache folder of {address} is not safe from other users", why=why, fix=fix or "choose another"
-    )
-
-
-def disk_full(address: str, why: str, make_room: str = NO_ROOM_FOR_FILES) -> DiskFullError:
-    """There is no room on the board for what has to be placed there."""
-    return DiskFullError(f"the disk of {address} is full", why=why, fix=make_room)
-
-
 def _known_as(host: str) -> str:
     name, _, port = host.rpartition(":")
     return f"[{name.strip('[]')}]:{port}" if name and port.isdigit() else host.strip("[]")
 
 
 def _lines(failed: OpeningFailed) -> list[str]:
-    return _printable_lines(failed.stderr)
-
-
-def _printable_lines(text: str) -> list[str]:
-    """The lines of something that a board, or ssh, said; without frames of '@' and what a terminal obeys."""
-    lines = (line.strip().strip("@").strip() for line in text.splitlines())
-    return [printable(line, 500) for line in lines if line]
+    return printable_lines(failed.stderr)

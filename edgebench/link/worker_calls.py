@@ -13,7 +13,7 @@ from edgebench.errors import NoPermissionError, SessionError, UnavailableError
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
 from edgebench.link.failures import from_end, from_link, from_placing, from_protocol, from_reply
-from edgebench.link.replies import Ended, LeftRunning, Progressed, Relayed, checked, failure_in
+from edgebench.link.replies import ClockReading, Ended, LeftRunning, Progressed, checked, failure_in
 
 AGENT_GRACE_S = 15.0
 """How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
@@ -200,7 +200,7 @@ class WorkerCalls:
         if failure := failure_in(frame):
             error = from_reply(*failure, stage, self.ask_tail())
             raise self._explain(error) or error
-        self._clock.note_reply(checked(Relayed, frame.message).now_ns)
+        self._clock.note_reply(checked(ClockReading, frame.message).now_ns)
         return frame
 
     def _note(self, end: Ended) -> None:

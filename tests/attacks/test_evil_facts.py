@@ -71,7 +71,7 @@ def attack(what: str, facts: str, why: str):
     ],
 )
 def test_facts_that_cannot_be_held(described, facts, why):
-    with pytest.raises(SessionError, match="something else than was due") as caught:
+    with pytest.raises(SessionError, match="an unexpected answer") as caught:
         described(facts)
     assert caught.value.status == "protocol_error"
     assert why in caught.value.why

@@ -70,6 +70,17 @@ def test_a_write_that_nobody_takes_in_has_a_limit(hostile, small_pipes):
         stuck.send({"op": "tail"})
 
 
+@pytest.mark.attack("an agent reads a file a little at a time: the transfer ends, as too slow")
+def test_a_write_that_is_taken_in_too_slowly_says_so(hostile, small_pipes, monkeypatch):
+    monkeypatch.setattr(pipes, "SLOWEST_BYTES_S", 1 << 40)
+    slow = hostile(
+        "stream.write({'re': asked()['id']})\nwhile True: os.read(0, 4096); time.sleep(0.02)", stall_s=1.0
+    )
+    slow.request({"op": "tail"}, LONG_S)
+    with pytest.raises(NoAnswer, match="took in less than"):
+        slow.send({"op": "put"}, bytes(1 << 20))
+
+
 @pytest.mark.attack("an agent reads a file slowly and says a great deal meanwhile: the file arrives")
 def test_a_slow_reader_that_speaks_is_not_stuck(hostile, small_pipes, monkeypatch):
     code = """
@@ -256,7 +267,7 @@ def test_a_poll_of_a_flood_ends(hostile, monkeypatch):
 
 @pytest.mark.attack("an agent talks while it is sent a file: what the host holds is bounded, protocol_error")
 def test_what_comes_while_the_host_writes_is_bounded(hostile, small_pipes, monkeypatch):
-    monkeypatch.setattr(connections, "MAX_UNREAD_BYTES", 2 << 20)
+    monkeypatch.setattr(connections, "MAX_UNREAD_FRAME_BYTES", 2 << 20)
     talking = hostile("while True: stream.write({'event': 'noise'}, bytes(200_000))")
     with pytest.raises(ProtocolError, match="2 MiB of frames that nobody waits for"):
         talking.send({"op": "put"}, bytes(1 << 20))
@@ -265,7 +276,7 @@ def test_what_comes_while_the_host_writes_is_bounded(hostile, small_pipes, monke
 
 @pytest.mark.attack("a probe sends samples without an end in one pass: the session ends, protocol_error")
 def test_samples_that_nobody_takes_are_bounded(monkeypatch):
-    monkeypatch.setattr(session_probes, "MAX_UNREAD_BYTES", 100_000)
+    monkeypatch.setattr(session_probes, "MAX_UNREAD_SAMPLE_BYTES", 100_000)
     probes = SessionProbes(["fake:"])
     message = {"probe": "fake:", "kind": "chunk", "n": 100, "channels": ["power"]}
     for _ in range(3):  # what is taken is not counted

@@ -11,7 +11,7 @@ import pytest
 from edgebench.agent import clock
 from edgebench.agent.frames import ProtocolError
 from edgebench.link import clockmatch
-from edgebench.link.clockmatch import BETWEEN_TRIPS, ROUND_TRIPS, STALL_S, SessionClock, device_at, match
+from edgebench.link.clockmatch import BETWEEN_TRIPS, LINK_CUT_S, ROUND_TRIPS, SessionClock, device_at, match
 from edgebench.stats.clock import ClockFit, RoundTrip
 from tests.link.old_python import python36
 
@@ -86,7 +86,7 @@ def test_a_reply_that_a_cut_link_held_up_is_a_stall(device, monkeypatch):
     [warning] = session.warnings()
     assert "stood still for 42 s" in warning
     session = SessionClock(device._connection)
-    monkeypatch.setattr(clockmatch, "STALL_S", 0.0)
+    monkeypatch.setattr(clockmatch, "LINK_CUT_S", 0.0)
     session.between(30.0)  # any round trip is longer
     assert session.warnings()
 
@@ -105,8 +105,8 @@ def test_a_reply_that_waits_while_the_clock_is_read_is_no_clock_that_runs_back(d
 
 @pytest.mark.attack("a session outlives a cut of its link: it says so")
 def test_a_session_that_outlived_a_cut_says_so(rig, device, monkeypatch):
-    for stall_s, warned in ((clockmatch.STALL_S, 0), (0.0, 1)):
-        monkeypatch.setattr(clockmatch, "STALL_S", stall_s)
+    for stall_s, warned in ((clockmatch.LINK_CUT_S, 0), (0.0, 1)):
+        monkeypatch.setattr(clockmatch, "LINK_CUT_S", stall_s)
         with device.session(rig.artifact(), rig.settings()) as session:
             list(session.measure(rig.plan(passes=1, warmup_cap=0)))
             warnings = session.facts()["warnings"]
@@ -198,7 +198,7 @@ def test_the_injected_clock_is_exact_and_off_by_default(monkeypatch):
 def test_a_stall_amid_a_file_is_a_cut_that_the_session_outlived(device, monkeypatch):
     session = SessionClock(device._connection)
     assert session.warnings() == []
-    device._connection._pipes.longest_stall_s = STALL_S + 2
+    device._connection._pipes.longest_stall_s = LINK_CUT_S + 2
     [warning] = session.warnings()
     assert "stood still for 7 s" in warning
     assert SessionClock(device._connection).warnings() == []  # another session's own

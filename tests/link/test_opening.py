@@ -8,8 +8,9 @@ import pytest
 
 from edgebench import stopping
 from edgebench.link import opening
+from edgebench.link.board_failures import not_placed
 from edgebench.link.opening import Opening, OpeningFailed
-from edgebench.link.ssh_failures import no_python, not_connected, not_placed
+from edgebench.link.ssh_failures import no_python, not_connected
 
 
 @pytest.fixture
