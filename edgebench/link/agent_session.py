@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
 
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.contract import (
-    ColdFigures,
     ImageSet,
     Json,
     MeasurePlan,
@@ -26,29 +23,10 @@ from edgebench.link.connection import Connection, LinkLost, ignore
 from edgebench.link.failures import from_reply
 from edgebench.link.pass_requests import PassRequests
 from edgebench.link.placing import Placer
-from edgebench.link.replies import (
-    Ended,
-    GoldenScored,
-    Idle,
-    Loaded,
-    Passed,
-    Scored,
-    Warmed,
-    checked,
-    failure_in,
-    scores_in,
-    stamps_in,
-)
+from edgebench.link.replies import Ended, Loaded, checked, failure_in
 from edgebench.link.schedule import Schedule
 from edgebench.link.session_probes import SessionProbes
-from edgebench.link.stamp_checks import (
-    Span,
-    batch_ns,
-    require_batches,
-    require_fits,
-    require_idle,
-    require_warm_up,
-)
+from edgebench.link.session_replies import SessionReplies
 from edgebench.link.timeouts import Timeouts
 from edgebench.link.worker_calls import (
     AGENT_GRACE_S,
@@ -91,7 +69,7 @@ class AgentSession:
         explain: Explain = unexplained,
         own_clock: bool = False,
     ) -> None:
-        self._own_clock = own_clock
+        self._may_bring_time = own_clock
         self._connection = connection
         self._placer = placer
         self._artifact = artifact
@@ -99,18 +77,12 @@ class AgentSession:
         self._runner_files = runner_files
         self._timeouts = timeouts
         self._probes = SessionProbes(settings.meters, settings.monitors)
-        self._stages: tuple[str, ...] = ()
-        self._cold: dict[str, float | None] = asdict(ColdFigures())
-        self._warmup: dict[str, Json] = {}
-        self._memory: dict[str, int | None] = {"after_load_bytes": None, "peak_bytes": None}
         self._runtime: dict[str, Json] = {}
         self._clock = SessionClock(connection)
         self._windows: dict[str, tuple[int, int] | None] = {"idle": None, "steady": None}
         self._calls = WorkerCalls(connection, self._clock, explain, timeouts.stop)
+        self._replies = SessionReplies(artifact, self._calls, self._clock)
         self._running = False
-        self._own_time = False
-        self._reached_ns = 0  # of the stamps so far
-        self._batch_ns: list[int] = []  # of the first pass
 
     # --- entering and leaving ---
 
@@ -174,15 +146,10 @@ class AgentSession:
         )
         with self._calls.as_session_error("load"):
             loaded = checked(Loaded, frame.message)
-            if loaded.own_time and not self._own_clock:
+            if loaded.own_time and not self._may_bring_time:
                 raise ProtocolError("stamps of a time of its own, and its backend has none (own_clock)")
-            self._own_time = loaded.own_time
-            cold_s = (loaded.import_s or 0.0) + (loaded.load_s or 0.0)
-            require_fits("an import and a load", cold_s * 1e9, self._span())
-        self._stages = loaded.stages
+            self._replies.take_in_load(loaded)
         self._clock.injected = loaded.test_clock
-        self._cold.update(import_s=loaded.import_s, load_s=loaded.load_s)
-        self._memory["after_load_bytes"] = loaded.after_load_bytes
         self._runtime = {"numpy": loaded.numpy, **loaded.runtime}
 
     def _stop(self, gently: bool) -> None:
@@ -216,12 +183,9 @@ class AgentSession:
             path = self._placer.place(golden.patches, golden.patches_sha256)
         limit_s = self._timeouts.golden
         frame = self._call_with(golden.patches_sha256, "golden", "golden", limit_s, path=path)
-        with self._calls.as_session_error("golden"):
-            taken_ns = checked(GoldenScored, frame.message).batch_ns
-            require_fits("a golden batch", taken_ns or 0, self._span())
-        if taken_ns:
-            self._settings.patch_took(taken_ns / 1e9 / self._artifact.batch)
-        return self._scores(frame, "golden", len(golden.scores))
+        if batch_ns := self._replies.golden_batch_ns(frame):
+            self._settings.patch_took(batch_ns / 1e9 / self._artifact.batch)
+        return self._replies.scores(frame, "golden", len(golden.scores))
 
     def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         """The first pass, the warm-up's batches as one Pass, then the steady passes.
@@ -259,7 +223,7 @@ class AgentSession:
         progress = ImageProgress(images.n, lambda done, all_images: self._report("images", done, all_images))
         limit_s = self._timeouts.predict
         frame = self._call_with(images.sha256, "predict", "predict", limit_s, progress, path=path)
-        return self._scores(frame, "predict", images.n)
+        return self._replies.scores(frame, "predict", images.n)
 
     def probe_chunks(self) -> Iterator[ProbeChunk]:
         """What the probes have sampled so far and not yet given; never blocks."""
@@ -272,17 +236,18 @@ class AgentSession:
         if self._running:
             with self._calls.at_the_end():
                 self._calls.ask_tail()
+        replies = self._replies
         probes, reasons, monitor_reasons = self._probes.facts()
         return {
-            "cold": dict(self._cold),
-            "warmup": dict(self._warmup),
-            "memory": dict(self._memory),
+            "cold": dict(replies.cold),
+            "warmup": dict(replies.warmup),
+            "memory": dict(replies.memory),
             "runtime": dict(self._runtime),
-            "clock": {} if self._own_time else self._clock.facts(),
-            "own_time": self._own_time,
+            "clock": {} if replies.own_time else self._clock.facts(),
+            "own_time": replies.own_time,
             "warnings": [
                 *_warnings_in(self._runtime),
-                *self._clock.warnings(timed=not self._own_time),
+                *self._clock.warnings(timed=not replies.own_time),
                 *(process.words() for process in self._calls.left_running[:MAX_WARNINGS]),
             ],
             "probes": probes,
@@ -297,26 +262,19 @@ class AgentSession:
     def _idle(self) -> None:
         idle_s = self._settings.idle_s
         frame = self._calls.call("idle", "measure", self._timeouts.measure + idle_s, idle_s=idle_s)
-        with self._calls.as_session_error("measure"):
-            window = checked(Idle, frame.message)
-            if self._own_time and window.end_ns == window.start_ns:
-                return  # a duration of 0 is one that is not known
-            require_idle(window.start_ns, window.end_ns, 0.0 if self._own_time else idle_s, self._span())
-        self._reached_ns = window.end_ns
-        self._windows["idle"] = (window.start_ns, window.end_ns)
+        self._windows["idle"] = self._replies.idle_window(frame, idle_s)
 
     def _passes(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
-        requests = PassRequests(self._calls, None if self._own_time else self._clock, self._timeouts)
+        requests = PassRequests(self._calls, None if self._replies.own_time else self._clock, self._timeouts)
         frame, interrupt = requests.request_pass()
-        first = self._as_pass(frame, 0, "first", plan)
-        self._cold["first_pass_s"] = first.image_ns / 1e9
+        first = self._replies.as_pass(frame, 0, "first", plan)
         yield first
         if interrupt:
             raise interrupt
         index = 1
         self._report("warm-up")
         frame, interrupt = requests.warm_up(plan.warmup_floor, plan.warmup_cap)
-        warm = self._as_warm_up(frame, plan)
+        warm = self._replies.as_warm_up(frame, plan)
         if warm is not None:
             index = 2
             yield warm
@@ -327,75 +285,13 @@ class AgentSession:
         schedule = Schedule(plan)
         with contextlib.closing(requests.steady(schedule)) as steady:
             for frame, interrupt in steady:
-                one = self._as_pass(frame, index, "steady", plan, schedule)
+                one = self._replies.as_pass(frame, index, "steady", plan, schedule)
                 index += 1
                 begin = one.start_ns if begin is None else begin
                 self._windows["steady"] = (begin, one.end_ns)
                 yield one
                 if interrupt:
                     raise interrupt
-
-    def _as_pass(
-        self,
-        frame: Frame,
-        index: int,
-        phase: Literal["first", "steady"],
-        plan: MeasurePlan,
-        schedule: Schedule | None = None,
-    ) -> Pass:
-        due_ns = deadline_ns = None
-        with self._calls.as_session_error("measure"):
-            reply = checked(Passed, frame.message)
-            if schedule is not None:
-                due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
-            batch = self._artifact.batch
-            batches = -(-plan.scene.patches // batch)
-            stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self._stages), batches)
-            require_batches("a pass", reply.start_ns, reply.end_ns, stamps, self._span())
-            rest = frame.payload[reply.stamps_bytes :]
-            scores = scores_in(rest, reply, plan.scene.patches, self._artifact.scores)
-            self._note_first_inference(reply)
-        self._reached_ns = reply.end_ns
-        if phase == "first":
-            self._batch_ns = batch_ns(stamps)
-        self._memory["peak_bytes"] = reply.peak_bytes
-        stamped = (reply.start_ns, reply.end_ns, self._stages, stamps, scores, batch)
-        return Pass(index, phase, *stamped, due_ns=due_ns, deadline_ns=deadline_ns)
-
-    def _as_warm_up(self, frame: Frame, plan: MeasurePlan) -> Pass | None:
-        with self._calls.as_session_error("measure"):
-            reply = checked(Warmed, frame.message)
-            stamps = stamps_in(frame.payload, len(self._stages))
-            taken_ns = self._batch_ns + batch_ns(stamps)
-            if len(stamps):
-                require_batches("a warm-up", reply.start_ns, reply.end_ns, stamps, self._span())
-            require_warm_up(reply.batches, reply.steady, taken_ns, plan.warmup_floor, plan.warmup_cap)
-        self._reached_ns = max(self._reached_ns, reply.end_ns)
-        self._warmup = {"batches": reply.batches, "steady": reply.steady}
-        if not len(stamps):
-            return None
-        batch = self._artifact.batch
-        return Pass(1, "warmup", reply.start_ns, reply.end_ns, self._stages, stamps, None, batch)
-
-    def _scores(self, frame: Frame, stage: str, patches: int) -> Scores:
-        with self._calls.as_session_error(stage):
-            reply = checked(Scored, frame.message)
-            scores = scores_in(frame.payload, reply, patches, self._artifact.scores)
-            self._note_first_inference(reply)
-        return scores
-
-    def _note_first_inference(self, reply: Scored) -> None:
-        if reply.first_inference_ns is None or self._cold["first_inference_s"] is not None:
-            return
-        require_fits("a first inference", reply.first_inference_ns, self._span())
-        self._cold["first_inference_s"] = reply.first_inference_ns / 1e9
-
-    def _span(self) -> Span:
-        """When what has just been answered can have been done, on the clock of its stamps."""
-        if self._own_time:
-            return Span(self._reached_ns)
-        asked = self._clock.span
-        return asked._replace(from_ns=max(asked.from_ns, self._reached_ns))
 
     def _call_with(
         self,

@@ -1,0 +1,153 @@
+"""What the worker of one session answers: checked against what was asked, and against time."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Literal
+
+from edgebench.agent.frames import Frame
+from edgebench.contract import ColdFigures, Json, MeasurePlan, Pass, Scores
+from edgebench.link.clockmatch import SessionClock
+from edgebench.link.replies import (
+    GoldenScored,
+    Idle,
+    Loaded,
+    Passed,
+    Scored,
+    Warmed,
+    checked,
+    scores_in,
+    stamps_in,
+)
+from edgebench.link.schedule import Schedule
+from edgebench.link.stamp_checks import (
+    Span,
+    batch_ns,
+    require_batches,
+    require_fits,
+    require_idle,
+    require_warm_up,
+)
+from edgebench.link.worker_calls import WorkerCalls
+from edgebench.models.artifact import Artifact
+
+
+class SessionReplies:
+    """Takes in one reply after the other; SessionError for what cannot be so.
+
+    Args:
+        artifact: what the worker has loaded.
+        calls: to that worker.
+        clock: of what was asked, and of when it was answered.
+
+    Attributes:
+        stages: of a batch, by name.
+        own_time: whether the stamps are of a time that the runner brings.
+        cold, memory, warmup: what the replies so far say, as the contract has it.
+    """
+
+    def __init__(self, artifact: Artifact, calls: WorkerCalls, clock: SessionClock) -> None:
+        self._artifact = artifact
+        self._calls = calls
+        self._clock = clock
+        self.stages: tuple[str, ...] = ()
+        self.own_time = False
+        self.cold: dict[str, float | None] = asdict(ColdFigures())
+        self.memory: dict[str, int | None] = {"after_load_bytes": None, "peak_bytes": None}
+        self.warmup: dict[str, Json] = {}
+        self._reached_ns = 0  # of the stamps so far
+        self._batch_ns: list[int] = []  # of the first pass
+
+    def take_in_load(self, loaded: Loaded) -> None:
+        """What loading took; ImpossibleTimes where that does not fit into the time since it was asked for."""
+        self.own_time = loaded.own_time
+        cold_s = (loaded.import_s or 0.0) + (loaded.load_s or 0.0)
+        require_fits("an import and a load", cold_s * 1e9, self._span())
+        self.stages = loaded.stages
+        self.cold.update(import_s=loaded.import_s, load_s=loaded.load_s)
+        self.memory["after_load_bytes"] = loaded.after_load_bytes
+
+    def golden_batch_ns(self, frame: Frame) -> int | None:
+        """What a batch of golden patches took, where that is known."""
+        with self._calls.as_session_error("golden"):
+            taken_ns = checked(GoldenScored, frame.message).batch_ns
+            require_fits("a golden batch", taken_ns or 0, self._span())
+        return taken_ns
+
+    def idle_window(self, frame: Frame, idle_s: float) -> tuple[int, int] | None:
+        """Start and end of the idle window, ns; None where a runner's own time does not know them."""
+        with self._calls.as_session_error("measure"):
+            window = checked(Idle, frame.message)
+            if self.own_time and window.end_ns == window.start_ns:
+                return None  # a duration of 0 is one that is not known
+            require_idle(window.start_ns, window.end_ns, 0.0 if self.own_time else idle_s, self._span())
+        self._reached_ns = window.end_ns
+        return window.start_ns, window.end_ns
+
+    def as_pass(
+        self,
+        frame: Frame,
+        index: int,
+        phase: Literal["first", "steady"],
+        plan: MeasurePlan,
+        schedule: Schedule | None = None,
+    ) -> Pass:
+        """A pass; a schedule is told of it, and tells when it was due."""
+        due_ns = deadline_ns = None
+        with self._calls.as_session_error("measure"):
+            reply = checked(Passed, frame.message)
+            if schedule is not None:
+                due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
+            batch = self._artifact.batch
+            batches = -(-plan.scene.patches // batch)
+            stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self.stages), batches)
+            require_batches("a pass", reply.start_ns, reply.end_ns, stamps, self._span())
+            rest = frame.payload[reply.stamps_bytes :]
+            scores = scores_in(rest, reply, plan.scene.patches, self._artifact.scores)
+            self._note_first_inference(reply)
+        self._reached_ns = reply.end_ns
+        if phase == "first":
+            self._batch_ns = batch_ns(stamps)
+        self.memory["peak_bytes"] = reply.peak_bytes
+        stamped = (reply.start_ns, reply.end_ns, self.stages, stamps, scores, batch)
+        taken = Pass(index, phase, *stamped, due_ns=due_ns, deadline_ns=deadline_ns)
+        if phase == "first":
+            self.cold["first_pass_s"] = taken.image_ns / 1e9
+        return taken
+
+    def as_warm_up(self, frame: Frame, plan: MeasurePlan) -> Pass | None:
+        """The warm-up's batches as a pass; None where it ran none."""
+        with self._calls.as_session_error("measure"):
+            reply = checked(Warmed, frame.message)
+            stamps = stamps_in(frame.payload, len(self.stages))
+            taken_ns = self._batch_ns + batch_ns(stamps)
+            if len(stamps):
+                require_batches("a warm-up", reply.start_ns, reply.end_ns, stamps, self._span())
+            require_warm_up(reply.batches, reply.steady, taken_ns, plan.warmup_floor, plan.warmup_cap)
+        self._reached_ns = max(self._reached_ns, reply.end_ns)
+        self.warmup = {"batches": reply.batches, "steady": reply.steady}
+        if not len(stamps):
+            return None
+        batch = self._artifact.batch
+        return Pass(1, "warmup", reply.start_ns, reply.end_ns, self.stages, stamps, None, batch)
+
+    def scores(self, frame: Frame, stage: str, patches: int) -> Scores:
+        """Scores float32 [patches, classes]."""
+        with self._calls.as_session_error(stage):
+            reply = checked(Scored, frame.message)
+            scores = scores_in(frame.payload, reply, patches, self._artifact.scores)
+            self._note_first_inference(reply)
+        return scores
+
+    def _note_first_inference(self, reply: Scored) -> None:
+        if reply.first_inference_ns is None or self.cold["first_inference_s"] is not None:
+            return
+        require_fits("a first inference", reply.first_inference_ns, self._span())
+        self.cold["first_inference_s"] = reply.first_inference_ns / 1e9
+
+    def _span(self) -> Span:
+        """When what has just been answered can have been done, on the clock of its stamps."""
+        if self.own_time:
+            return Span(self._reached_ns)
+        asked = self._clock.span
+        return asked._replace(from_ns=max(asked.from_ns, self._reached_ns))
