@@ -29,7 +29,7 @@ from edgebench.store.records import (
     SessionRecord,
     TrialRecord,
 )
-from edgebench.store.revisions import later_revisions
+from edgebench.store.revisions import continuation
 
 COLD = ("import_s", "load_s", "first_inference_s", "first_pass_s")
 
@@ -133,8 +133,8 @@ class _Part:
         steady = steady_passes(self.passes, [record.n for record in ok], scene.patches)
         observed = observe(ok, self.probes)
         status, reason = _status(trial, self.records, self.experiment.sessions)
-        if status in ("partial", "not_run") and (later := later_revisions(self.experiment, trial.target)):
-            reason += f"; the device became another one, and is measured as {later[-1]}"
+        if status in ("partial", "not_run") and (later := continuation(self.experiment, trial.target)):
+            reason += f"; {later}"
         target = next((one for one in self.experiment.targets if one.name == trial.target), None)
         # Earlier versions kept what a launch holds out of no message.
         apart = Apart() if target is None else Apart.of([target.host], launches=[target.launch])

@@ -65,11 +65,14 @@ class TargetRevisions:
             ):
                 self.note(f"{name}: goes on as target {target.name}, which was measured so, because {listed}")
                 return revised
-        return self._begin(trials, identity, listed)
+        return self._begin(trials, identity, differs)
 
-    def _begin(self, trials: Sequence[PlannedTrial], identity: Identity, listed: str) -> list[PlannedTrial]:
+    def _begin(
+        self, trials: Sequence[PlannedTrial], identity: Identity, differs: Sequence[str]
+    ) -> list[PlannedTrial]:
         record, name = self.store.record, trials[0].target.name
-        target = new_revision(record, name, identity)
+        listed = ", ".join(differs)
+        target = new_revision(record, name, identity, differs)
         of = planned_name(target)
         self._new[of] += 1
         if self._new[of] > MOST_NEW:

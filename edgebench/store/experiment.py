@@ -17,6 +17,7 @@ from edgebench.store import layout
 from edgebench.store.lock import WriterLock
 from edgebench.store.reading import read_experiment, read_sessions
 from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, RunRecord, SessionRecord, SessionTables
+from edgebench.store.secrets import keeps_values
 from edgebench.store.writing import (
     new_folder,
     remove_leftovers,
@@ -67,7 +68,7 @@ class ExperimentStore:
                     replace_file(path / layout.SCENE_FILE, scene_jpeg)
                 (path / layout.TRIALS_FOLDER).mkdir(exist_ok=True)
                 # Last, because a folder with it is an experiment.
-                replace_file(path / layout.EXPERIMENT_FILE, record.model_dump_json(indent=1).encode())
+                _write_record(path, record)
             except BaseException:
                 lock.release()
                 raise
@@ -120,7 +121,7 @@ class ExperimentStore:
             if after[: len(before)] != before:
                 raise ValueError(f"{name} of an experiment are only added to")
         with told_in_words(self.path):
-            replace_file(self.path / layout.EXPERIMENT_FILE, record.model_dump_json(indent=1).encode())
+            _write_record(self.path, record)
         self.record = record
         self._keys = {trial.key for trial in record.trials}
 
@@ -199,6 +200,13 @@ def require_writable(output_dir: Path) -> None:
         output_dir.mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=output_dir) as file:
             file.write(b"edgebench")
+
+
+def _write_record(folder: Path, record: ExperimentRecord) -> None:
+    """Write experiment.json, for its owner alone where launches have values that may be secrets."""
+    private = any(keeps_values(target.launch) for target in record.targets)
+    data = record.model_dump_json(indent=1).encode()
+    replace_file(folder / layout.EXPERIMENT_FILE, data, private=private)
 
 
 def _new_timed(output_dir: Path, record: ExperimentRecord) -> Path:

@@ -115,6 +115,7 @@ class TargetRecord(_Record):
     host: str | None = None  # kept here alone: no report and no export shows it
     revision_of: str | None = None  # the planned target, where its device has become another one since
     identity: dict[str, str] = {}  # of a revision: what its device was found to be
+    differences: tuple[str, ...] = ()  # of a revision: each as `kernel was A, is B`, as when it was begun
 
 
 class TrialRecord(_Record):

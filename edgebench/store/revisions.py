@@ -34,13 +34,20 @@ def revisions_of(record: ExperimentRecord, name: str) -> tuple[TargetRecord, ...
     return tuple(target for target in record.targets if planned_name(target) == of)
 
 
-def later_revisions(record: ExperimentRecord, name: str) -> tuple[str, ...]:
-    """The names of the revisions that came after the target of that name; none for a name of no target."""
-    names = [target.name for target in record.targets]
-    if name not in names:
-        return ()
-    revisions = [target.name for target in revisions_of(record, name)]
-    return tuple(revisions[revisions.index(name) + 1 :])
+def continuation(record: ExperimentRecord, name: str) -> str:
+    """As what a target goes on to be measured, and why; empty where no revision came after it.
+
+    The sentence has no reason in results of earlier versions, which kept it in the warnings alone.
+    """
+    if not any(target.name == name for target in record.targets):
+        return ""
+    revisions = revisions_of(record, name)
+    later = revisions[[target.name for target in revisions].index(name) + 1 :]
+    if not later:
+        return ""
+    differing = "; then ".join(", ".join(target.differences) for target in later if target.differences)
+    why = f" ({differing})" if differing else ""
+    return f"the device became another one{why}, and is measured as {later[-1].name}"
 
 
 def revised_inputs(inputs: Mapping[str, Any], target: TargetRecord) -> dict[str, Any]:
@@ -49,8 +56,13 @@ def revised_inputs(inputs: Mapping[str, Any], target: TargetRecord) -> dict[str,
     return planned if target.revision_of is None else {**planned, _INPUT: dict(target.identity)}
 
 
-def new_revision(record: ExperimentRecord, name: str, identity: Identity) -> TargetRecord:
-    """A further revision of the target of that name, which is not in the record yet."""
+def new_revision(
+    record: ExperimentRecord, name: str, identity: Identity, differences: Sequence[str]
+) -> TargetRecord:
+    """A further revision of the target of that name, which is not in the record yet.
+
+    `differences` are those of its identity to the one that the target's sessions have.
+    """
     revisions = revisions_of(record, name)
     planned = revisions[0]
     return planned.model_copy(
@@ -58,6 +70,7 @@ def new_revision(record: ExperimentRecord, name: str, identity: Identity) -> Tar
             "name": f"{planned.name} ({len(revisions) + 1})",
             "revision_of": planned.name,
             "identity": dict(identity),
+            "differences": tuple(differences),
         }
     )
 

@@ -50,6 +50,13 @@ def values_apart(launch: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def keeps_values(launch: Mapping[str, Any]) -> bool:
+    """Whether a launch specification as plain data has a value that is kept apart, however short."""
+    env = launch.get("env")
+    values = list(env.values()) if isinstance(env, Mapping) else []
+    return any(values) or any(value for _, _, value in _words(launch.get("prefix")))
+
+
 def _tells(value: str) -> bool:
     return len(value) >= _SHORTEST and not _NUMBERS.fullmatch(value)
 

@@ -69,15 +69,18 @@ def write_table(path: Path, frame: pd.DataFrame, name: str) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Put `data` at `path` in one step, whether or not something lies there."""
+def replace_file(path: Path, data: bytes, *, private: bool = False) -> None:
+    """Put `data` at `path` in one step, whether or not something lies there.
+
+    A `private` file is its owner's alone to read, whatever the umask allows.
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=WRITING_PREFIX)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
+        Path(name).chmod(0o600 if private else 0o666 & ~_umask())
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -170,7 +170,9 @@ def test_what_differs_is_measured_anew_as_a_new_trial(runs, said, runtime, why):
     assert results.warnings == []
     summaries = summarise(results)
     assert [summary.status for summary in summaries][2:] == ["done", "done"]
-    assert all(summary.reason.endswith("is measured as fake (2)") for summary in summaries[:2])
+    # Whatever shows a trial's reason, the terminal's table above all, says what differs.
+    ends = f"the device became another one ({why}), and is measured as fake (2)"
+    assert all(summary.reason.endswith(f"; {ends}") for summary in summaries[:2])
     # What was measured to its end as a revision is finished, and is what --resume looks for.
     assert find_unfinished(runs.path.parent, "one", runs.keys) == runs.path
     assert is_finished(runs.path, record)

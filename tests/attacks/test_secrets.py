@@ -1,6 +1,8 @@
 """Secrets in a target's launch: names of variables and options are shown, their values nowhere."""
 
 import json
+import os
+import stat
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from edgebench.errors import SessionError
 from edgebench.fit.judgement import judge_folder
 from edgebench.report.export import export
 from edgebench.store.apart import Apart
+from edgebench.store.experiment import ExperimentStore
 from edgebench.store.exported import written
 from edgebench.store.reading import read_experiment
 from tests.fakes import FakeDevice
@@ -65,6 +68,36 @@ def test_they_are_written_into_the_targets_alone(result):
     assert all(secret in targets for secret in SECRETS)
     assert not [secret for secret in SECRETS if secret in json.dumps(document)]
     assert document["preflight"][0]["message"] == "no (API_TOKEN)"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+@pytest.mark.parametrize(
+    ("launch", "mode"),
+    [
+        pytest.param(
+            {"env": {"PIN": "1"}},
+            0o600,
+            marks=pytest.mark.attack(
+                "another user opens an experiment.json that holds secrets: it is its owner's alone"
+            ),
+        ),
+        ({"prefix": ["vault", "--key", "k"]}, 0o600),
+        ({"env": {}, "prefix": ["nice", "-n", "-5"]}, 0o644),
+    ],
+)
+def test_a_record_with_secrets_is_its_owners(tmp_path, result, launch, mode):
+    record = read_experiment(result)
+    target = record.targets[0].model_copy(update={"launch": launch})
+    record = record.model_copy(update={"targets": (target, *record.targets[1:])})
+    before = os.umask(0o022)
+    try:
+        with ExperimentStore.create(tmp_path, "one", record) as store:
+            file = store.path / "experiment.json"
+            assert stat.S_IMODE(file.stat().st_mode) == mode
+            store.extend(record)
+            assert stat.S_IMODE(file.stat().st_mode) == mode
+    finally:
+        os.umask(before)
 
 
 class Telling(FakeDevice):
