@@ -12,11 +12,14 @@ import os
 import pwd
 import stat
 import sys
-from typing import Any, List
+from typing import Any, Dict, List, Set
 
 MARK = "edgebench-board:"
 ENVIRONMENT = "EDGEBENCH_BOARD_DIR"
 MOST_LINKS = 40
+ACL = "system.posix_acl_access"
+
+_members: Dict[int, Set[int]] = {}  # users whose primary group it is, by group
 
 
 class UnsafeFolder(Exception):
@@ -32,6 +35,18 @@ def board_folder() -> str:
     if not os.path.isabs(cache):
         cache = os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(cache, "edgebench", "board")
+
+
+def make_private(folder: str) -> None:
+    """Make a folder, and those above it that are missing, for this user alone, whatever the umask is."""
+    above = os.path.dirname(folder)
+    if above and not os.path.exists(above):
+        make_private(above)
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise
 
 
 def require_private(folder: str) -> None:
@@ -73,7 +88,11 @@ def _require_own(path: str, about: os.stat_result, shared: bool) -> None:
             "{} belongs to another user (number {}): set {} or XDG_CACHE_HOME there to a folder of your "
             "own".format(path, about.st_uid, ENVIRONMENT)
         )
-    if stat.S_ISLNK(about.st_mode) or not others_write(about) or (shared and about.st_mode & stat.S_ISVTX):
+    if (
+        stat.S_ISLNK(about.st_mode)
+        or not others_write(path, about)
+        or (shared and about.st_mode & stat.S_ISVTX)
+    ):
         return
     raise UnsafeFolder(
         "{} can be written by other users: chmod go-w it there, or set {} or XDG_CACHE_HOME there to a "
@@ -86,8 +105,11 @@ def owner_trusted(about: os.stat_result) -> bool:
     return about.st_uid in (os.getuid(), 0, os.stat(os.sep).st_uid)
 
 
-def others_write(about: os.stat_result) -> bool:
-    """Whether its mode lets others write a file or folder; a group of its owner alone is no others."""
+def others_write(path: str, about: os.stat_result) -> bool:
+    """Whether its mode lets others write a file or folder; a group of its owner alone is no others.
+
+    With an access list the group's bits are the most that the list grants, so that it need not be read.
+    """
     if about.st_mode & stat.S_IWOTH:
         return True
     if not about.st_mode & stat.S_IWGRP:
@@ -97,7 +119,27 @@ def others_write(about: os.stat_result) -> bool:
     except KeyError:
         return True
     # What Debian and others make for each user, with a umask that lets it write.
-    return group.gr_name != owner or not set(group.gr_mem) <= {owner}
+    if group.gr_name != owner or not set(group.gr_mem) <= {owner}:
+        return True
+    return bool(_primary_members(about.st_gid) - {about.st_uid, 0}) or _has_access_list(path)
+
+
+def _primary_members(group: int) -> Set[int]:
+    """The users whose primary group it is, which its list of members leaves out; read once a process."""
+    if group not in _members:
+        try:
+            users = pwd.getpwall()
+        except OSError:
+            users = []  # a directory service that lists nobody: the group's own list decides
+        _members[group] = {user.pw_uid for user in users if user.pw_gid == group}
+    return _members[group]
+
+
+def _has_access_list(path: str) -> bool:
+    try:
+        return bool(os.getxattr(path, ACL))
+    except (AttributeError, OSError):
+        return False  # none, or a file system or machine without any
 
 
 def tell(**message: Any) -> None:
@@ -130,7 +172,7 @@ def digest_of(path: str) -> str:
     """The hex SHA-256 of a small file; nothing for one that is not there, or that others can write."""
     try:
         about = os.lstat(path)
-        if not stat.S_ISREG(about.st_mode) or not owner_trusted(about) or others_write(about):
+        if not stat.S_ISREG(about.st_mode) or not owner_trusted(about) or others_write(path, about):
             return ""
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()
@@ -143,7 +185,7 @@ def become_agent(digest: str, size: int) -> None:
     folder = board_folder()
     path = os.path.join(folder, digest + ".pyz")
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_private(folder)
         require_private(folder)
         if digest_of(path) != digest:
             tell(state="send")

@@ -12,7 +12,7 @@ import re
 import stat
 from typing import List, NamedTuple, Optional
 
-from .bootstrap import others_write, owner_trusted, require_private
+from .bootstrap import make_private, others_write, owner_trusted, require_private
 from .content import sha256_of
 
 _HASHED = r"[0-9a-f]{64}(\.[a-z0-9]{1,12})?"
@@ -67,7 +67,7 @@ class FileStore:
         path = self.path(name)
         if offset == 0:
             self.forget()
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            make_private(self._folder)
             require_private(self._folder)
             self._coming = _Coming(path)
         coming = self._coming
@@ -174,7 +174,7 @@ class _Coming:
 
 def _stamp(path: str) -> str:
     about = os.lstat(path)
-    if not stat.S_ISREG(about.st_mode) or not owner_trusted(about) or others_write(about):
+    if not stat.S_ISREG(about.st_mode) or not owner_trusted(about) or others_write(path, about):
         raise FileNotFoundError(path)
     numbers = (about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
     # Nothing is flushed to the disk here, so what was verified before a power cut is not trusted after it.

@@ -17,7 +17,7 @@ import os
 import pwd
 from typing import Any, Dict, List, Optional
 
-from .bootstrap import require_private
+from .bootstrap import make_private, require_private
 
 ENVIRONMENT = "EDGEBENCH_BOARD_LOCK"
 MAX_BYTES = 4096
@@ -67,7 +67,7 @@ class BoardLock:
         if self._descriptor is not None:
             return None
         try:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            make_private(self._folder)
             require_private(self._folder)
         except OSError:
             pass  # without that folder there is no note; the machine's lock needs none

@@ -16,6 +16,9 @@ PIECE_BYTES = 1 << 20
 AHEAD = 4
 """Pieces on their way that nobody has confirmed: enough that no link waits for an answer between two."""
 
+HASHED_BYTES_PER_S = 5_000_000
+"""What the slowest board reads and hashes of a file that it has already, from a worn card."""
+
 SPARE_BYTES = 1 << 20
 """What has to stay free beside the files: notes about them, probes, and what else runs there."""
 
@@ -33,7 +36,7 @@ class Placer:
     Args:
         connection: the agent that receives.
         shares_files: whether the device sees the host's files under the same paths.
-        timeout_s: for one piece of a file.
+        timeout_s: for one piece of a file; a file that is there has the time to be hashed besides.
         name: of the device, for messages.
     """
 
@@ -91,8 +94,12 @@ class Placer:
             raise disk_full(self._name, f"{needed} have to be placed there, {free} are free")
 
     def _there(self, path: Path, name: str) -> str:
-        """Where the device has the file already; nothing where it has not."""
-        return self._path(self._connection.request({"op": "have", "name": name}, self._timeout_s), path)
+        """Where the device has the file already; nothing where it has not.
+
+        It answers when it has hashed the whole file.
+        """
+        timeout_s = self._timeout_s + path.stat().st_size / HASHED_BYTES_PER_S
+        return self._path(self._connection.request({"op": "have", "name": name}, timeout_s), path)
 
     def _send(self, path: Path, sha256: str | None, sending: Sending) -> str:
         name = _name(path, sha256)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import grp
 import hashlib
 import json
 import os
+import pwd
 import py_compile
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +17,7 @@ import pytest
 
 from edgebench import registry
 from edgebench.agent import bootstrap, content
-from edgebench.agent.bootstrap import UnsafeFolder, require_private
+from edgebench.agent.bootstrap import UnsafeFolder, make_private, require_private
 from edgebench.agent.content import WrongContent
 from edgebench.agent.files import FileStore, _stamp
 from edgebench.errors import NoPermissionError, SessionError, UnavailableError
@@ -78,11 +81,23 @@ def behind_a_writable_link(folder: Path) -> Path:
     return folder / "link"
 
 
+def with_an_access_list(folder: Path) -> Path:
+    """It lets another user write; only the mask shows, as the bits of a group that is one's own."""
+    entries = [(0x01, 7, -1), (0x02, 7, NOBODY), (0x04, 5, -1), (0x10, 7, -1), (0x20, 0, -1)]
+    packed = b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    try:
+        os.setxattr(folder, bootstrap.ACL, struct.pack("<I", 2) + packed)
+    except OSError as error:
+        pytest.skip(f"no access lists here: {error}")
+    return folder
+
+
 UNSAFE = [
     pytest.param(world_writable, "can be written by other users", id="anybody writes it"),
     pytest.param(sticky, "can be written by other users", id="anybody puts files there"),
     pytest.param(below_writable, "can be written by other users", id="anybody writes the one above"),
     pytest.param(of_a_group, "can be written by other users", id="a group writes it"),
+    pytest.param(with_an_access_list, "can be written by other users", id="an access list lets another"),
     pytest.param(of_another, "belongs to another user", id="it belongs to another"),
     pytest.param(behind_a_link_of_another, "belongs to another user", id="a link of another's"),
     pytest.param(behind_a_writable_link, "can be written by other users", id="a link among others' files"),
@@ -117,6 +132,38 @@ def test_a_folder_of_ones_own_is_taken(tmp_path):
     (tmp_path / "round").symlink_to("round")
     with pytest.raises(OSError, match="symbolic links"):
         require_private(str(tmp_path / "round"))
+
+
+@pytest.mark.attack("another user has this user's group as primary group: a folder that it writes is refused")
+def test_a_group_is_not_private_where_it_is_anothers_primary_group(tmp_path, monkeypatch):
+    me = pwd.getpwuid(os.geteuid())
+    tmp_path.chmod(0o770)
+    os.chown(tmp_path, me.pw_uid, me.pw_gid)
+    monkeypatch.setattr(
+        bootstrap.grp, "getgrgid", lambda _: grp.struct_group((me.pw_name, "x", me.pw_gid, []))
+    )
+    for others, refused in (([], False), ([4711], True)):
+        users = [me, *(pwd.struct_passwd(("ann", "x", uid, me.pw_gid, "", "/", "")) for uid in others)]
+        monkeypatch.setattr(bootstrap, "_members", {})
+        monkeypatch.setattr(bootstrap.pwd, "getpwall", lambda users=users: users)
+        assert bootstrap.others_write(str(tmp_path), tmp_path.stat()) is refused
+
+
+@pytest.mark.attack("a umask of 0: the folders that are made on the way to the board's are this user's alone")
+def test_what_is_made_on_the_way_is_private(tmp_path):
+    folder = tmp_path / "cache" / "edgebench" / "board"
+    before = os.umask(0)
+    try:
+        make_private(str(folder))
+        store = FileStore(str(tmp_path / "cache" / "other" / "board"))
+        store.put(hashlib.sha256().hexdigest(), 0, b"", last=True)
+    finally:
+        os.umask(before)
+    require_private(str(folder))
+    make_private(str(folder))
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        make_private(str(tmp_path / "file"))
 
 
 @pytest.mark.attack("a folder in which others write, on a board over SSH: the agent is not put there")

@@ -1,8 +1,11 @@
 """A device that does not share the host's files is sent them, each once."""
 
+import os
+
 import psutil
 import pytest
 
+from edgebench.agent.frames import Frame
 from edgebench.errors import DiskFullError, SessionError, UnavailableError
 from edgebench.link import placing
 from edgebench.link.placing import Placer
@@ -34,6 +37,26 @@ def test_what_is_there_is_not_sent_again(rig, far, tmp_path, monkeypatch):
     first = Placer(far._connection, False, 30.0).place(artifact.path, artifact.sha256)
     monkeypatch.setattr(placing, "PIECE_BYTES", None)  # reading a piece would fail
     assert Placer(far._connection, False, 30.0).place(artifact.path, artifact.sha256) == first
+
+
+class Hashing:
+    """A connection to an agent that has every file, and hashes 20 MB/s of it before it says so."""
+
+    def __init__(self, size):
+        self.takes_s = size / 20e6
+
+    def request(self, message, timeout_s):
+        if timeout_s < self.takes_s:
+            raise TimeoutError
+        return Frame({"path": "there"}, b"")
+
+
+@pytest.mark.attack("a slow card hashes a file of 1.5 GB that it has already: it is given the time")
+def test_a_large_file_has_the_time_to_be_hashed(tmp_path):
+    path = tmp_path / "large.bin"
+    path.touch()
+    os.truncate(path, 1_500_000_000)  # takes no room
+    assert Placer(Hashing(1_500_000_000), False, 60.0).place(path, "0" * 64) == "there"
 
 
 @pytest.mark.attack("a file on the board was damaged: it is sent again")
