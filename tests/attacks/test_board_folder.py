@@ -145,7 +145,7 @@ def test_a_group_is_not_private_where_it_is_anothers_primary_group(tmp_path, mon
     for others, refused in (([], False), ([4711], True)):
         users = [me, *(pwd.struct_passwd(("ann", "x", uid, me.pw_gid, "", "/", "")) for uid in others)]
         monkeypatch.setattr(bootstrap, "_members", {})
-        monkeypatch.setattr(bootstrap.pwd, "getpwall", lambda users=users: users)
+        monkeypatch.setattr(pwd, "getpwall", lambda users=users: users)
         assert bootstrap.others_write(str(tmp_path), tmp_path.stat()) is refused
 
 

@@ -1,6 +1,7 @@
 """A device that does not share the host's files is sent them, each once."""
 
 import os
+from typing import Any
 
 import psutil
 import pytest
@@ -56,7 +57,8 @@ def test_a_large_file_has_the_time_to_be_hashed(tmp_path):
     path = tmp_path / "large.bin"
     path.touch()
     os.truncate(path, 1_500_000_000)  # takes no room
-    assert Placer(Hashing(1_500_000_000), False, 60.0).place(path, "0" * 64) == "there"
+    hashing: Any = Hashing(1_500_000_000)
+    assert Placer(hashing, False, 60.0).place(path, "0" * 64) == "there"
 
 
 @pytest.mark.attack("a file on the board was damaged: it is sent again")
