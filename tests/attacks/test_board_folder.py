@@ -139,9 +139,7 @@ def test_a_group_is_not_private_where_it_is_anothers_primary_group(tmp_path, mon
     me = pwd.getpwuid(os.geteuid())
     tmp_path.chmod(0o770)
     os.chown(tmp_path, me.pw_uid, me.pw_gid)
-    monkeypatch.setattr(
-        bootstrap.grp, "getgrgid", lambda _: grp.struct_group((me.pw_name, "x", me.pw_gid, []))
-    )
+    monkeypatch.setattr(grp, "getgrgid", lambda _: grp.struct_group((me.pw_name, "x", me.pw_gid, [])))
     for others, refused in (([], False), ([4711], True)):
         users = [me, *(pwd.struct_passwd(("ann", "x", uid, me.pw_gid, "", "/", "")) for uid in others)]
         monkeypatch.setattr(bootstrap, "_members", {})
