@@ -8,11 +8,16 @@ import os
 import signal
 import sys
 import time
-from typing import Collection, Iterator, List, NamedTuple, Set, Tuple
+from typing import Collection, List, NamedTuple, Set, Tuple
 
 PR_SET_CHILD_SUBREAPER = 36
 PATIENCE_S = 2.0
-_LOOK_EVERY_S = 0.01
+_LOOK_EVERY_S = 0.002
+_QUIET_LOOKS = 5
+
+_REFUSED = "it belongs to another user"
+_DEAF = "it does not end"
+_CHAIN = "it starts others and ends, faster than they can be ended"
 
 Orphan = NamedTuple("Orphan", [("pid", int), ("name", str), ("why", str)])
 
@@ -26,31 +31,42 @@ def adopt_orphans() -> None:
 def end_orphans(spared: Collection[int] = (), patience_s: float = PATIENCE_S) -> List[Orphan]:
     """End and collect the children of this process, and theirs; those that go on, with the reason.
 
+    What a process started is adopted when that ends, perhaps too late for the look in hand: only several
+    looks in a row that find nothing say that there is nothing. All are stopped before the first is ended, so
+    that none starts others meanwhile.
+
     Args:
         spared: children that are meant to go on.
         patience_s: for processes that are told to end.
     """
     refused: Set[int] = set()
     give_up = time.monotonic() + patience_s
+    quiet, latest = 0, Orphan(0, "", "")
     while True:
-        found = [(pid, name) for pid, name in _children() if pid not in spared]
-        going_on = [(pid, name) for pid, name in found if not _collected(pid)]
-        for pid, _name in going_on:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            except PermissionError:
-                refused.add(pid)
-        # What a process started is adopted when that ends, perhaps too late for this scan: after one that
-        # collected any there is another.
-        over = found == going_on and all(pid in refused for pid, _name in found)
-        if over or time.monotonic() >= give_up:
-            return [
-                Orphan(pid, name, "it belongs to another user" if pid in refused else "it does not end")
-                for pid, name in going_on
-            ]
-        time.sleep(_LOOK_EVERY_S)
+        children = [pid for pid in _children() if pid not in spared]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            refused.update([pid for pid in children if not _signalled(pid, number)])
+        if any(pid not in refused for pid in children):
+            latest = Orphan(children[-1], _name(children[-1]), "")
+        going_on = [pid for pid in children if not _collected(pid)]
+        quiet = quiet + 1 if len(going_on) == len(children) and refused.issuperset(going_on) else 0
+        late = time.monotonic() >= give_up
+        if quiet >= _QUIET_LOOKS or (late and going_on):
+            return [Orphan(pid, _name(pid), _REFUSED if pid in refused else _DEAF) for pid in going_on]
+        if late:
+            return [latest._replace(why=_CHAIN)] if not quiet else []
+        time.sleep(_LOOK_EVERY_S if quiet else 0)
+
+
+def _signalled(pid: int, number: int) -> bool:
+    """Whether this user may signal it, if it is still there."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        return False
+    return True
 
 
 def _collected(pid: int) -> bool:
@@ -60,20 +76,27 @@ def _collected(pid: int) -> bool:
         return True
 
 
-def _children() -> Iterator[Tuple[int, str]]:
-    """Process and name of each child (see proc_pid_stat(5)); none where there is no /proc."""
+def _children() -> List[int]:
+    """The processes whose parent is this one; none where there is no /proc."""
     me = os.getpid()
     try:
-        numbers = [name for name in os.listdir("/proc") if name.isdigit()]
+        numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
-        return
-    for number in numbers:
-        try:
-            with open("/proc/{}/stat".format(number), "rb") as file:
-                text = file.read().decode("utf-8", "backslashreplace")
-        except OSError:
-            continue  # it has ended since
-        # The name stands in brackets and may hold any of its own.
-        before, _, after = text.rpartition(")")
-        if int(after.split()[1]) == me:
-            yield int(number), before.partition("(")[2]
+        return []
+    return [pid for pid in numbers if _stat(pid)[1] == me]
+
+
+def _name(pid: int) -> str:
+    return _stat(pid)[0]
+
+
+def _stat(pid: int) -> Tuple[str, int]:
+    """Name and parent of a process (see proc_pid_stat(5)); "" and 0 of one that is gone."""
+    try:
+        with open("/proc/{}/stat".format(pid), "rb") as file:
+            text = file.read().decode("utf-8", "backslashreplace")
+    except OSError:
+        return "", 0
+    # The name stands in brackets and may hold any of its own.
+    before, _, after = text.rpartition(")")
+    return before.partition("(")[2], int(after.split()[1])

@@ -247,7 +247,8 @@ class AgentSession:
             "own_time": replies.own_time,
             "warnings": [
                 *_warnings_in(self._runtime),
-                *self._clock.warnings(timed=not replies.own_time),
+                *self._clock.warnings(timed=not replies.own_time, step_ns=replies.clock_steps.coarse_ns),
+                *replies.clock_steps.warnings(),
                 *(process.words() for process in self._calls.left_running[:MAX_WARNINGS]),
             ],
             "probes": probes,

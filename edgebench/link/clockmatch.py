@@ -80,10 +80,10 @@ class SessionClock:
         if self._disagreement is not None:
             raise ImpossibleTimes(str(self._disagreement))
 
-    def warnings(self, timed: bool = True) -> list[str]:
+    def warnings(self, timed: bool = True, step_ns: int = 0) -> list[str]:
         """That the session outlived a cut of its connection, and that its clock is none to measure with.
 
-        `timed` is whether the stamps are of that clock.
+        `timed` is whether the stamps are of that clock, `step_ns` its steps where they are coarse.
         """
         warnings = []
         stall_s = max(self._stall_ns / 1e9, self._connection.longest_stall_s)
@@ -98,7 +98,7 @@ class SessionClock:
                 f"{self.injected.offset_ns / 1e9:g} s and {self.injected.drift_ppm:g} ppm: "
                 "no figure was measured here"
             )
-        if timed and (fit := self._fit()) is not None and (share := strayed(fit)) > MAX_SLEW:
+        if timed and (fit := self._fit()) is not None and (share := strayed(fit, step_ns)) > MAX_SLEW:
             warnings.append(
                 f"the device's clock and this machine's differ by {share:.2%} of the time: one of the two is "
                 "being set, and the times may be wrong by as much"

@@ -21,11 +21,13 @@ from edgebench.link.replies import (
 )
 from edgebench.link.schedule import Schedule
 from edgebench.link.stamp_checks import (
+    ClockSteps,
     Span,
     batch_ns,
     require_batches,
     require_fits,
     require_idle,
+    require_timed,
     require_warm_up,
 )
 from edgebench.link.worker_calls import WorkerCalls
@@ -43,6 +45,7 @@ class SessionReplies:
     Attributes:
         stages: of a batch, by name.
         own_time: whether the stamps are of a time that the runner brings.
+        clock_steps: of the clock of the stamps.
         cold, memory, warmup: what the replies so far say, as the contract has it.
     """
 
@@ -52,6 +55,7 @@ class SessionReplies:
         self._clock = clock
         self.stages: tuple[str, ...] = ()
         self.own_time = False
+        self.clock_steps = ClockSteps()
         self.cold: dict[str, float | None] = asdict(ColdFigures())
         self.memory: dict[str, int | None] = {"after_load_bytes": None, "peak_bytes": None}
         self.warmup: dict[str, Json] = {}
@@ -102,6 +106,8 @@ class SessionReplies:
             batches = -(-plan.scene.patches // batch)
             stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self.stages), batches)
             require_batches("a pass", reply.start_ns, reply.end_ns, stamps, self._span())
+            require_timed("a pass", reply.start_ns, reply.end_ns, stamps)
+            self.clock_steps.take_in(stamps)
             rest = frame.payload[reply.stamps_bytes :]
             scores = scores_in(rest, reply, plan.scene.patches, self._artifact.scores)
             self._note_first_inference(reply)
@@ -123,6 +129,7 @@ class SessionReplies:
             taken_ns = self._batch_ns + batch_ns(stamps)
             if len(stamps):
                 require_batches("a warm-up", reply.start_ns, reply.end_ns, stamps, self._span())
+                self.clock_steps.take_in(stamps)
             require_warm_up(reply.batches, reply.steady, taken_ns, plan.warmup_floor, plan.warmup_cap)
         self._reached_ns = max(self._reached_ns, reply.end_ns)
         self.warmup = {"batches": reply.batches, "steady": reply.steady}

@@ -38,6 +38,15 @@ class ImpossibleTimes(ProtocolError):
     )
 
 
+class TooShortForTheClock(ImpossibleTimes):
+    """What took no time by a clock that moves in steps: it has no figure either."""
+
+    fix = (
+        "a device whose clock moves with its kernel's ticks cannot time it: measure a scene of more patches "
+        "(--scene), or give it a kernel with high-resolution timers (CONFIG_HIGH_RES_TIMERS)"
+    )
+
+
 class Span(NamedTuple):
     """From when to when a request can have been worked on, on the clock of its stamps."""
 
@@ -46,8 +55,8 @@ class Span(NamedTuple):
 
 
 def require_within(what: str, start_ns: int, end_ns: int, span: Span) -> None:
-    """It ends after it begins, and lies where it was asked for."""
-    if end_ns <= start_ns:
+    """It ends when it begins or later, and lies where it was asked for."""
+    if end_ns < start_ns:
         raise ImpossibleTimes(f"{what} that began at {start_ns} ns and ended at {end_ns} ns of its clock")
     if start_ns < span.from_ns - ROUNDING_NS or end_ns > span.to_ns + ROUNDING_NS:
         raise ImpossibleTimes(
@@ -74,7 +83,7 @@ def require_batches(what: str, start_ns: int, end_ns: int, stamps: NDArray[np.in
     """Stamps int64 [n, stages, 2] of n batches, at least one, within their run, and the run within its span.
 
     A runner with a queue has several batches in hand, so that they overlap; the worker fills one after the
-    other all the same. A stage may take no time where the clock is coarse, a batch and all inference may not.
+    other all the same. Where the clock is coarse a stage, a batch and a short run may take no time.
     """
     require_within(what, start_ns, end_ns, span)
     if not len(stamps):
@@ -84,20 +93,55 @@ def require_batches(what: str, start_ns: int, end_ns: int, stamps: NDArray[np.in
     for wrong, words in (
         ((ends < starts).any(axis=1), "has a stage that ends before it begins"),
         ((starts[:, 1:TIMED] < ends[:, : TIMED - 1]).any(axis=1), "has a stage that begins within another"),
-        (done <= began, "takes no time"),
         ((starts.min(axis=1) < began) | (ends.max(axis=1) > done), "has a stage outside itself"),
         ((began < start_ns) | (done > end_ns), "lies outside of it"),
         (np.append(False, began[1:] < filled[:-1]), "was filled while the one before it was"),
     ):
         if wrong.any():
             raise ImpossibleTimes(f"{what} of which batch {int(wrong.argmax())} {words}")
-    if not (done > filled).any():
-        raise ImpossibleTimes(f"{what} without any time of inference")
+
+
+def require_timed(what: str, start_ns: int, end_ns: int, stamps: NDArray[np.int64]) -> None:
+    """It took time, and so did its inference: what figures are made of is none with 0."""
+    if end_ns == start_ns:
+        raise TooShortForTheClock(f"{what} that took no time by its clock")
+    if not (stamps[:, TIMED - 1, 1] > stamps[:, TIMED - 1, 0]).any():
+        raise TooShortForTheClock(f"{what} without any time of inference by its clock")
 
 
 def batch_ns(stamps: NDArray[np.int64]) -> list[int]:
     """What each batch took, from patchify to the end of infer."""
     return [int(taken) for taken in stamps[:, TIMED - 1, 1] - stamps[:, 0, 0]]
+
+
+class ClockSteps:
+    """In what steps the clock of a session's stamps moves, as far as its batches show it."""
+
+    def __init__(self) -> None:
+        self._coarse = False
+        self._least_ns = 0
+
+    def take_in(self, stamps: NDArray[np.int64]) -> None:
+        """Stamps int64 [n, stages, 2] of n batches."""
+        self._coarse = self._coarse or 0 in batch_ns(stamps)
+        steps = np.diff(np.unique(stamps))
+        if len(steps):
+            self._least_ns = min(self._least_ns or int(steps.min()), int(steps.min()))
+
+    @property
+    def coarse_ns(self) -> int:
+        """The smallest step, where any batch took no time; else 0."""
+        return self._least_ns if self._coarse else 0
+
+    def warnings(self) -> list[str]:
+        """That a single batch cannot be timed by it, where any took no time."""
+        if not self._coarse:
+            return []
+        return [
+            f"the clock of the times moves in coarse steps, of {self._least_ns / 1e6:.3g} ms or more: a pass "
+            "is known to a step, a single batch or stage lasts whole steps or 0, and a stage's sum over a "
+            "pass is right on average only (CONFIG_HIGH_RES_TIMERS in its kernel makes them finer)"
+        ]
 
 
 def require_warm_up(batches: int, steady: bool, taken_ns: Sequence[int], floor: int, cap: int) -> None:

@@ -77,10 +77,14 @@ class ClockRate:
         )
 
 
-def strayed(fit: ClockFit) -> float:
+def strayed(fit: ClockFit, step_ns: int = 0) -> float:
     """By which share of the time the device's clock differed from the host's for certain.
 
-    By its drift, less what the round trips leave open of it, or by what no even clock can have done.
+    By its drift, less what the round trips leave open of it, or by what no even clock can have done. A clock
+    that moves in steps of `step_ns` lags by up to one at each reading: a line through them is off by 1.5
+    steps over their span at most.
     """
-    drift = max(0.0, abs(fit.drift_ppm or 0.0) - (fit.drift_bound_ppm or 0.0)) * 1e-6
-    return max(drift, (fit.misfit_ns - TICK_NS) / (fit.to_ns - fit.from_ns))
+    span_ns = fit.to_ns - fit.from_ns
+    open_share = (fit.drift_bound_ppm or 0.0) * 1e-6 + 1.5 * step_ns / span_ns
+    drift = max(0.0, abs(fit.drift_ppm or 0.0) * 1e-6 - open_share)
+    return max(drift, (fit.misfit_ns - TICK_NS) / span_ns)

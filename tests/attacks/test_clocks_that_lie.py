@@ -37,19 +37,21 @@ class Device:
     Args:
         time: the host's.
         rate: of its clock against the host's.
+        tick_ns: the steps in which its clock moves.
         lies: by operation, what to do with the reply and its stamps (int64 [batches, 3, 2]).
         before: by operation, what befalls device or link when it is asked for.
     """
 
-    def __init__(self, time, rate=1.0, lies=None, before=None):
-        self.time, self.rate = time, rate
+    def __init__(self, time, rate=1.0, lies=None, before=None, tick_ns=1):
+        self.time, self.rate, self.tick_ns = time, rate, tick_ns
         self.lies, self.before = lies or {}, before or {}
         self.ahead_ns = OFFSET_NS
         self.asked = []
 
     def clock(self):
         self.time.now_ns += 1_000
-        return self.ahead_ns + int(self.time.now_ns * self.rate)
+        now_ns = self.ahead_ns + int(self.time.now_ns * self.rate)
+        return now_ns - now_ns % self.tick_ns
 
     def run(self, batches):
         """Start, end and stamps of so many batches; 1 ms each stage."""
@@ -62,15 +64,18 @@ class Device:
         return start, self.clock(), stamps
 
     def answer(self, operation):
-        scored = {"shape": [2, 2], "first_inference_ns": 1_000_000}
+        scored = {"shape": [2, 2]}
         if operation == "load":
             self.time.now_ns += S
             took = {"import_s": 0.1 * self.rate or None, "load_s": 0.2 * self.rate or None}
             took |= {"own_time": False, "after_load_bytes": 10}
             return {**took, "runtime": {}, "numpy": "1", "stages": ["patchify", "preprocess", "infer"]}, b""
         if operation == "golden":
-            self.run(2)
-            return {**scored, "batch_ns": 3_000_000}, bytes(16)
+            _, _, stamps = self.run(2)
+            first_ns, batch_ns = (
+                int(end - start) for start, end in (stamps[0, 2], stamps[1, [0, 2], [0, 1]])
+            )
+            return {**scored, "first_inference_ns": first_ns or None, "batch_ns": batch_ns}, bytes(16)
         if operation in ("pass", "warmup"):
             start, end, stamps = self.run(6 if operation == "pass" else WARM_UP - 6)
             reply = {"start_ns": start, "end_ns": end}
@@ -233,7 +238,7 @@ def lie(operation, change, words, what):
 @pytest.mark.parametrize(
     ("operation", "change", "words"),
     [
-        lie("pass", instant, "measure: a pass that began", "a pass that takes no time"),
+        lie("pass", instant, "measure: a pass that took no time", "a pass that takes no time"),
         lie("pass", said(end_ns=1), "measure: a pass that began", "a pass that ends before it begins"),
         lie("pass", moved(-60 * S), "it was asked for after", "a pass from before it was asked for"),
         lie("pass", moved(60 * S), "was over before", "a pass that ends after its own reply"),
@@ -354,6 +359,22 @@ def test_the_last_round_trips_are_judged_too(time):
     assert device.asked.count("pass") == 4
 
 
+@pytest.mark.attack(
+    "a device's clock moves with its kernel's ticks, every few ms: its passes count, with a warning"
+)
+@pytest.mark.parametrize("tick_ms", [4, 5])
+def test_a_clock_of_ticks_is_good_for_passes_and_no_single_batch(time, tick_ms):
+    passes, facts = measured(Device(time, tick_ns=tick_ms * 1_000_000))
+    assert len(passes) == 5 and all(one.end_ns > one.start_ns for one in passes)
+    [warning] = facts["warnings"]
+    assert f"of {tick_ms} ms or more" in warning
+
+
+@pytest.mark.attack("a clock of ticks and a pass shorter than one: the session fails and says so")
+def test_a_pass_shorter_than_a_tick_has_no_figure(time):
+    assert "no time" in failure(Device(time, tick_ns=S), fix="more patches")
+
+
 @pytest.mark.attack("a clock that was moved for a test: every figure is marked")
 def test_a_clock_that_was_moved_for_a_test_is_recorded_and_said(time):
     injected = {"offset_ns": 3 * S, "drift_ppm": 40.0}
@@ -376,6 +397,6 @@ def test_of_a_clock_of_the_runners_own_only_the_inside_is_judged(time):
     passes, facts = measured(Device(time, lies=lies | {"pass": moved(S), "warmup": moved(S)}), own_clock=True)
     assert len(passes) == 5 and facts["clock"] == {}
     assert facts["cold"]["first_inference_s"] == 9.0
-    assert "a pass that began" in failure(Device(time, lies=lies | {"pass": instant}), own_clock=True)
+    assert "a pass that took no time" in failure(Device(time, lies=lies | {"pass": instant}), own_clock=True)
     backwards = failure(Device(time, lies=lies | {"warmup": moved(-S)}), own_clock=True)
     assert "a warm-up from" in backwards

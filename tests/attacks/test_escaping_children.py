@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -10,6 +12,7 @@ import psutil
 import pytest
 
 from edgebench import registry
+from edgebench.agent import orphans
 from edgebench.errors import SessionError
 from edgebench.link.replies import Ended, checked
 from tests.link.rig import make_rig
@@ -141,6 +144,62 @@ kept.kill()
 """
 
 
+CHAIN = """
+import os, sys, time
+from edgebench.agent import orphans
+orphans.adopt_orphans()
+if os.fork() == 0:
+    over = time.monotonic() + 20
+    while time.monotonic() < over:
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+        time.sleep(0.0003)
+    os._exit(0)
+time.sleep(0.1)
+left = orphans.end_orphans()
+try:
+    time.sleep(0.1)
+    assert left or os.waitpid(-1, os.WNOHANG) is None
+except ChildProcessError:
+    pass
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers")
+@pytest.mark.attack(
+    "a runner leaves a chain of processes, each of which starts the next and ends: it is ended"
+)
+def test_a_chain_of_processes_is_ended_or_named():
+    done = subprocess.run([sys.executable, "-c", CHAIN], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.fixture
+def signals(monkeypatch):
+    """What was sent to whom, instead of sending it."""
+    sent = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
+    monkeypatch.setattr(orphans, "_name", lambda pid: "chain")
+    monkeypatch.setattr(orphans, "_collected", lambda pid: True)
+    return sent
+
+
+def test_one_look_that_finds_nothing_does_not_say_that_nothing_is_left(signals, monkeypatch):
+    looks = iter([[], [], [4711, 4712]])
+    monkeypatch.setattr(orphans, "_children", lambda: next(looks, []))
+    assert orphans.end_orphans() == []
+    stopped, ended = ([(pid, number) for pid in (4711, 4712)] for number in (signal.SIGSTOP, signal.SIGKILL))
+    assert signals == [*stopped, *ended]
+
+
+@pytest.mark.attack("a chain of processes outlives all tries to end it: the session's record names it")
+def test_a_chain_that_goes_on_to_the_end_is_named(signals, monkeypatch):
+    monkeypatch.setattr(orphans, "_children", lambda: [4711])
+    (left,) = orphans.end_orphans(patience_s=0.05)
+    assert left == (4711, "chain", "it starts others and ends, faster than they can be ended")
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers")
 @pytest.mark.attack(
     "a process that was left behind cannot be ended (it became another user's): the session's record names it"
@@ -174,7 +233,7 @@ os.waitid(os.P_PID, parent.pid, os.WEXITED | os.WNOWAIT)
 scan, scans = orphans._children, []
 def late():
     scans.append(None)
-    return [one for one in scan() if len(scans) > 1 or one[0] != child]
+    return [pid for pid in scan() if len(scans) > 1 or pid != child]
 orphans._children = late
 try:
     assert orphans.end_orphans() == []

@@ -10,11 +10,14 @@ from edgebench.agent.steady import steady_after
 from edgebench.agent.timed import TimedLoop
 from edgebench.link.stamp_checks import (
     ROUNDING_NS,
+    ClockSteps,
     Span,
+    TooShortForTheClock,
     batch_ns,
     require_batches,
     require_fits,
     require_idle,
+    require_timed,
     require_warm_up,
     require_within,
 )
@@ -36,11 +39,25 @@ def test_a_loop_and_a_queue_of_the_worker_are_believed():
     require_batches("a pass", timed.start_ns, timed.end_ns, stamps_of(timed, 4), Span(0))
 
 
-def test_a_stage_may_take_no_time_where_the_clock_is_coarse():
+def test_a_stage_a_batch_and_a_short_run_may_take_no_time_where_the_clock_is_coarse():
     stamps = np.array([[[10, 10], [10, 10], [10, 20]], [[20, 20], [20, 20], [20, 30]]])
-    require_batches("a pass", 10, 30, stamps, SPAN)
-    with pytest.raises(ProtocolError, match="batch 1 takes no time"):
-        require_batches("a pass", 10, 30, np.where(stamps > 20, 20, stamps), SPAN)
+    once = np.full_like(stamps, 20)
+    for run in (stamps, np.where(stamps > 20, 20, stamps), once):
+        require_batches("a warm-up", 10, 30, run, SPAN)
+    require_timed("a pass", 10, 30, stamps)
+    for start_ns, words in ((30, "took no time"), (10, "without any time of inference")):
+        with pytest.raises(TooShortForTheClock, match=words) as caught:
+            require_timed("a pass", start_ns, 30, once)
+        assert "more patches" in caught.value.fix
+
+
+def test_the_steps_of_a_clock_are_told_where_a_batch_took_no_time():
+    steps = ClockSteps()
+    steps.take_in(np.array([[[10, 10], [10, 10], [10, 4_000_010]]]))
+    assert steps.warnings() == []
+    steps.take_in(np.full((2, 3, 2), 7))
+    (warning,) = steps.warnings()
+    assert "of 4 ms or more" in warning and "on average" in warning
 
 
 def test_a_stage_of_the_devices_own_lies_within_its_batch():
@@ -75,7 +92,7 @@ def test_a_run_without_batches_is_none():
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.lists(st.integers(1, 10**7), min_size=1, max_size=120), st.integers(0, 60), st.integers(0, 120))
+@given(st.lists(st.integers(0, 10**7), min_size=1, max_size=120), st.integers(0, 60), st.integers(0, 120))
 def test_the_warm_up_of_the_worker_is_believed_and_no_other(taken_ns, floor, cap):
     steady = steady_after(taken_ns, floor, cap)
     batches = min(len(taken_ns), cap) if steady is None else steady
