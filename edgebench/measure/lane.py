@@ -50,7 +50,7 @@ class Store(Protocol):
 
 @dataclass
 class Standing:
-    """How far a trial is, from the store and from this run."""
+    """Progress of one trial, by the store and this run."""
 
     ok: int = 0
     failed_in_a_row: int = 0
@@ -134,8 +134,7 @@ class Lane:
                     return
                 self._settle(kept.trial)
                 if kept.trial != turn.key:
-                    # The device had become another one: what is due now is another plan.
-                    queue = deque(self._order())
+                    queue = self._with_turns_of(self.trials[kept.trial].target.name, queue)
                     continue
                 if kept.status != "ok" and self._tries[turn] <= self.plan.retries:
                     queue.append(turn)  # once more, after all others
@@ -177,6 +176,16 @@ class Lane:
                     raise
                 self._placement[name] = "cheap"
                 self._fail_target(name, error)
+
+    def _with_turns_of(self, name: str, queue: Collection[Turn]) -> deque[Turn]:
+        """The turns to come, now that the trials of a target are others: nothing else is due that was not."""
+        others = [turn for turn in queue if self._target_of(turn) not in (None, name)]
+        return deque([*others, *(turn for turn in self._order() if self._target_of(turn) == name)])
+
+    def _target_of(self, turn: Turn) -> str | None:
+        """The name of its target; None for a trial that is none of this lane's any more."""
+        trial = self.trials.get(turn.key)
+        return None if trial is None else trial.target.name
 
     def _order(self) -> list[Turn]:
         """The turns still to come."""

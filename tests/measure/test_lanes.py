@@ -289,6 +289,32 @@ def test_retries_as_configured():
     assert run(["crash", "ok", "crash", "ok"], 1).count("ok") == 3
 
 
+def test_a_device_that_becomes_another_one_gives_other_targets_no_sessions_anew():
+    class Changing(FakeDevice):
+        def describe(self):
+            return {"board": "A" if len(self.opened) < 1 else "B"}
+
+    def revise(trials, identity):
+        if trials[0].target.name != "a" or identity.get("board") == "A":
+            return trials
+        return [
+            replace(trial, key=f"{trial.key[:-2]}(2", target=replace(trial.target, name="a (2)"))
+            for trial in trials
+        ]
+
+    store = MemoryStore()
+    devices = {"a": Changing(), "b": FakeDevice(script=["crash"])}
+    hosts = {"a": None, "b": None}
+    run = experiment(store, lambda trial: devices[trial.target.name[:1]], hosts, retries=0)
+    replace(run, revise=revise).run()
+    failed = [record for record in store.records if record.status == "crash"]
+    [key] = [trial.key for trial in run.plan.trials if trial.target.name == "b"]
+    assert [record.trial for record in failed] == [key]
+    # The one that failed is not owed again, because the other target is.
+    assert len(store.finished(key)) == 2
+    assert sum(record.trial.endswith("(2") for record in store.records) == 2
+
+
 class Watching(SilentObserver):
     def __init__(self):
         self.said = []
