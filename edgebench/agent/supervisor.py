@@ -22,6 +22,7 @@ from .children import Child
 from .clock import monotonic_clock
 from .content import sha256_of
 from .facts import board_facts
+from .launching import launch_faults
 from .files import FileStore, boot
 from .frames import Frame, Message
 from .lock import BoardLock
@@ -182,6 +183,8 @@ class Supervisor:
             }
         if operation == "facts":
             return {"facts": board_facts()}
+        if operation == "launch":
+            return {"faults": launch_faults(message)}
         if operation == "have":
             return {"path": self._files.have(message["name"])}
         if operation == "room":
@@ -229,6 +232,9 @@ class Supervisor:
         if _is_damaged(sys.argv[0]):
             self._ending = True  # the next agent's start finds it out and has it sent again
             raise RuntimeError("the agent's file was damaged since the agent was started")
+        faults = launch_faults(message)
+        if faults:
+            raise RuntimeError("; ".join("{}: {}".format(what, fix) for what, fix in faults))
         self._end_leftover_probes()
         python = os.path.expanduser(message.get("python") or sys.executable)
         command = list(message.get("prefix") or []) + [python, sys.argv[0], "worker"]

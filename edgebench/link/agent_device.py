@@ -10,7 +10,7 @@ from typing import Literal
 from edgebench import stopping
 from edgebench.agent import frames
 from edgebench.agent.frames import ProtocolError
-from edgebench.contract import Json, SessionSettings
+from edgebench.contract import Json, Launch, SessionSettings
 from edgebench.errors import DiskFullError, EdgeBenchError, UnavailableError
 from edgebench.link.agent_session import AgentSession
 from edgebench.link.base import Link
@@ -19,7 +19,7 @@ from edgebench.link.cleaning import Cleaned, clean_board
 from edgebench.link.connection import Connection, LinkLost, ignore, unavailable
 from edgebench.link.failures import from_placing, from_protocol, lost_before
 from edgebench.link.placing import Placer
-from edgebench.link.replies import Hello, checked
+from edgebench.link.replies import Hello, LaunchFaults, checked
 from edgebench.link.timeouts import Timeouts
 from edgebench.link.worker_calls import Explain, unexplained
 from edgebench.models.artifact import Artifact
@@ -100,6 +100,22 @@ class AgentDevice:
         own = {"link": self._link.kind, "platform": self._hello.platform}
         self._facts = {**facts, **own, "private": names}
         return self._facts
+
+    def launch_faults(self, launch: Launch) -> tuple[tuple[str, str], ...]:
+        """What of a launch cannot be carried out there: what is wrong, and the fix.
+
+        SessionError (`protocol_error`) for an answer that holds none; UnavailableError where none comes.
+        """
+        asked = {"env": dict(launch.env), "prefix": list(launch.prefix), "affinity": list(launch.affinity)}
+        try:
+            frame = self._alive().request({"op": "launch", **asked}, self._timeouts.connect)
+            return checked(LaunchFaults, frame.message).faults
+        except ProtocolError as error:
+            self._connection.close()
+            raise from_protocol(error, "start", "") from error
+        except LinkLost as error:
+            self._connection.close()
+            raise unavailable(self._link.name, error) from error
 
     def session(self, artifact: Artifact, settings: SessionSettings) -> AgentSession:
         """A fresh worker with the artifact loaded, once entered.

@@ -29,12 +29,13 @@ def inspect_target(target: Target, backend: Backend) -> Inspection:
     if not isinstance(backend, AgentBackend):
         return Inspection(None, tuple(backend.check(target)))
     try:
-        facts = _described(target)
+        facts, faults = _described(target)
     except EdgeBenchError as error:
         message = error.what + (f" ({error.why})" if error.why else "")
         return Inspection(None, (Finding("error", "connection", message, error.fix),))
     findings = missing_findings(facts, backend.board_packages, target)
     findings += backend.board_check(facts, target) + board_findings(facts) + _declared(target, facts)
+    findings += [Finding("error", "launch", what, fix) for what, fix in faults]
     return Inspection(facts, tuple(findings))
 
 
@@ -78,9 +79,10 @@ def _has_boards_figures(target: Target) -> bool:
     return bool(target.boards and target.from_boards)
 
 
-def _described(target: Target) -> dict[str, Json]:
+def _described(target: Target) -> tuple[dict[str, Json], tuple[tuple[str, str], ...]]:
+    """The board's facts, and what of the target's launch cannot be carried out there."""
     device = AgentDevice(open_link(target), (), locks=False)
     try:
-        return device.describe()
+        return device.describe(), device.launch_faults(target.launch)
     finally:
         device.close()

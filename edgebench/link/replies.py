@@ -34,6 +34,12 @@ class Hello(Reply):
     platform: _Name
 
 
+class LaunchFaults(Reply):
+    """What stands in the way of a worker that is started as asked: each what is wrong, and the fix."""
+
+    faults: Annotated[tuple[tuple[_Reason, _Reason], ...], Field(max_length=10)]
+
+
 class Room(Reply):
     """What is free on the disk that holds the board's folder."""
 

@@ -63,7 +63,7 @@ class DeclaredLaunch(BaseModel):
 
     env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Word | Literal[""]] = {}
     prefix: tuple[Word, ...] = ()
-    affinity: tuple[Annotated[int, Field(ge=0, lt=4096)], ...] = ()
+    affinity: tuple[Annotated[int, Field(ge=0, lt=4096, strict=True)], ...] = ()
 
 
 class DeclaredTarget(BaseModel):

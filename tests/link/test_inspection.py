@@ -1,5 +1,6 @@
 """Looking at targets: on this machine, behind a real sshd, and where nothing answers."""
 
+import os
 import sys
 from dataclasses import replace
 
@@ -39,6 +40,22 @@ def test_a_python_without_numpy_is_missing_it(toy, tmp_path):
     [missing] = [finding for finding in seen.findings if finding.level == "error"]
     assert missing.subject == "numpy"
     assert "pip install numpy" in missing.fix
+
+
+@pytest.mark.parametrize(
+    ("launch", "says"),
+    [
+        (Launch(prefix=("nosuchprog", "-x")), "the program nosuchprog of launch.prefix is not there"),
+        (Launch(prefix=("nice",), env={"PATH": "/nowhere"}), "the program nice of launch.prefix"),
+        (Launch(affinity=(min(os.sched_getaffinity(0)), 4000)), "launch.affinity names CPU 4000, which"),
+        (Launch(prefix=("nice", "-n", "1"), affinity=(min(os.sched_getaffinity(0)),)), ""),
+    ],
+)
+def test_what_a_worker_cannot_be_started_with_is_an_error(toy, launch, says):
+    seen = inspect_target(Target(name="here", device="toy", launch=launch), toy)
+    wrong = [finding for finding in seen.findings if finding.level == "error"]
+    assert [finding.subject for finding in wrong] == (["launch"] if says else [])
+    assert all(says in finding.message and "launch." in finding.fix for finding in wrong)
 
 
 def test_a_target_that_cannot_be_reached_is_a_finding(toy):

@@ -92,6 +92,8 @@ def test_the_readmes_example_is_one():
         (one("launch = { nice = 3 }"), "launch: unknown key 'nice'"),
         (one('launch = { env = { "A=B" = "c" } }'), "launch.env"),
         (one("launch = { affinity = [-1] }"), "launch.affinity"),
+        (one('launch = { affinity = ["7"] }'), "launch.affinity"),
+        (one("launch = { affinity = [true] }"), "launch.affinity"),
         (one("mass_g = 0"), "mass_g"),
         (one("mass_g = inf"), "mass_g"),
         (one("mass_g = 'heavy'"), "mass_g: 'heavy' is not a number"),
