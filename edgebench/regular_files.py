@@ -70,7 +70,14 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
 
 def reason(error: Exception) -> str:
     """Why a file could not be read, on one line and without its path: for the `why` of a message."""
+    if isinstance(error, UnicodeDecodeError):
+        return not_utf8(error)
     return getattr(error, "strerror", None) or (str(error) or type(error).__name__).splitlines()[0]
+
+
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """Which line of a text file is at fault; the error is that of decoding the whole file at once."""
+    return f"line {error.object.count(bytes([10]), 0, error.start) + 1} is not UTF-8 text"
 
 
 def _refuse(state: os.stat_result, path: Path, most_bytes: int | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgebench.errors import UsageError
-from edgebench.regular_files import read_regular, reason
+from edgebench.regular_files import not_utf8, read_regular, reason
 from edgebench.suggest import short
 
 MAX_BYTES = 256 * 1024
@@ -72,8 +72,7 @@ def parse_toml(data: bytes, where: str) -> TomlFile:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise _not_toml(where, f"line {line} is not UTF-8 text", "save it as UTF-8") from error
+        raise _not_toml(where, not_utf8(error), "save it as UTF-8") from error
     if key := next((token for token in _TOKEN.finditer(text) if token["long_key"]), None):
         raise _not_toml(where, f"a key of more than {MAX_DEPTH} parts ({_at(text, key)})")
     try:

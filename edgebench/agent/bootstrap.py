@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import pwd
+import shlex
 import stat
 import sys
 from typing import Any, Dict, List, Set
@@ -85,8 +86,9 @@ def _parts(path: str) -> List[str]:
 def _require_own(path: str, about: os.stat_result, shared: bool) -> None:
     if not owner_trusted(about):
         raise UnsafeFolder(
-            "{} belongs to another user (number {}): set {} or XDG_CACHE_HOME there to a folder of your "
-            "own".format(path, about.st_uid, ENVIRONMENT)
+            "{} belongs to another user (number {}): set {} or XDG_CACHE_HOME to a folder of your own".format(
+                path, about.st_uid, ENVIRONMENT
+            )
         )
     if (
         stat.S_ISLNK(about.st_mode)
@@ -95,8 +97,8 @@ def _require_own(path: str, about: os.stat_result, shared: bool) -> None:
     ):
         return
     raise UnsafeFolder(
-        "{} can be written by other users: chmod go-w it there, or set {} or XDG_CACHE_HOME there to a "
-        "folder that is yours alone".format(path, ENVIRONMENT)
+        "{} can be written by other users: chmod go-w {}, or set {} or XDG_CACHE_HOME to a folder that is "
+        "yours alone".format(path, shlex.quote(path), ENVIRONMENT)
     )
 
 

@@ -23,7 +23,9 @@ def launch_faults(launch: Launch) -> List[Tuple[str, str]]:
     if absent:
         listed = ", ".join(str(cpu) for cpu in absent)
         what = "launch.affinity names CPU {}, which is not there, or not this user's to use".format(listed)
-        faults.append((what, "name CPUs of the board in launch.affinity: `nproc --all` tells how many it has"))
+        faults.append(
+            (what, "name CPUs of the board in launch.affinity: `nproc --all` tells how many it has")
+        )
     return faults
 
 

@@ -22,9 +22,9 @@ from .children import Child
 from .clock import monotonic_clock
 from .content import sha256_of
 from .facts import board_facts
-from .launching import launch_faults
 from .files import FileStore, boot
 from .frames import Frame, Message
+from .launching import launch_faults
 from .lock import BoardLock
 from .orphans import adopt_orphans, end_orphans
 

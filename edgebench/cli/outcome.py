@@ -55,7 +55,6 @@ def conclude(
     report = write_report(*parts, folder / "report.html", judged.profiles)
     code = show_judged(judged, strict=strict, json_=json_)
     messages = stderr() if json_ else stdout()
-    messages.print()
     messages.print(f"report: {printable(report)}", soft_wrap=True, markup=False)
     if outcome.interrupted:
         say("interrupted: everything measured so far is kept; go on with the same command and --resume")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from edgebench.data.reading import looks_like_picture, quiet_decoders
 from edgebench.errors import InputError
-from edgebench.regular_files import read_regular, reason
+from edgebench.regular_files import read_regular, reason, require_regular
 
 MAX_IMAGES = 50_000
 _MAX_CSV_BYTES = 64 * 1024 * 1024
@@ -50,10 +50,10 @@ def first_few(items: Sequence[str], most: int = 10, separator: str = ", ") -> st
 
 
 def _from_folder(folder: Path) -> Listed:
-    if folder.is_file():
+    if folder.exists() and not folder.is_dir():
         raise InputError(
             f"{folder} is no folder of images",
-            why="it is a file",
+            why="it is a file" if folder.is_file() else _kind_of(folder),
             fix="name a folder of images, one that holds a folder a class, or a CSV of paths and labels",
         )
     entries = list(_visible(folder))
@@ -76,6 +76,15 @@ def _from_folder(folder: Path) -> Listed:
     names = tuple(entry.name for entry in classes)
     notes = _passed_by(folder, strays, loose)
     return Listed(names, tuple(files), _relative(files, folder), tuple(labels), notes)
+
+
+def _kind_of(path: Path) -> str:
+    """What something is that is neither a folder nor a regular file."""
+    try:
+        require_regular(path)
+    except OSError as error:
+        return reason(error)
+    return "it is a file"  # by now
 
 
 def _pictures_and_strays(files: Iterable[Path]) -> tuple[list[Path], list[Path]]:
@@ -189,8 +198,9 @@ def _from_csv(path: Path) -> Listed:
 def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line number, path and label of every row."""
     try:
-        data = io.BytesIO(read_regular(path, _MAX_CSV_BYTES))
-        with io.TextIOWrapper(data, encoding="utf-8-sig", newline="") as file:
+        # As a whole, so that an error knows its line.
+        text = read_regular(path, _MAX_CSV_BYTES).decode("utf-8-sig")
+        with io.StringIO(text, newline="") as file:
             table = csv.DictReader(file, strict=True)
             heads = [(head or "").strip().lower() for head in table.fieldnames or ()]
             if "path" not in heads:

@@ -6,6 +6,7 @@ import errno
 from typing import NoReturn
 
 from edgebench.errors import DiskFullError, EdgeBenchError, NoPermissionError, UnavailableError
+from edgebench.link.local import LocalLink
 from edgebench.printable import printable
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -64,8 +65,11 @@ def not_placed(what: str, number: object, address: str, make_room: str = NO_ROOM
 def _unsafe_folder(what: str, address: str) -> EdgeBenchError:
     """Another user of the board can write where EdgeBench's files would lie; `what` are the board's words."""
     why, _, fix = "; ".join(printable_lines(what)).partition(": ")
+    where = "" if address == LocalLink.name else "on the board: "
     return NoPermissionError(
-        f"the cache folder of {address} is not safe from other users", why=why, fix=fix or "choose another"
+        f"the cache folder of {address} is not safe from other users",
+        why=why,
+        fix=where + (fix or "choose another"),
     )
 
 

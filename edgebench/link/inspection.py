@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from edgebench.agent.bootstrap import UnsafeFolder, board_folder, require_private
 from edgebench.agent.facts import board_facts
 from edgebench.contract import Backend, Finding, Json, Target
 from edgebench.errors import EdgeBenchError, UsageError
@@ -14,6 +15,7 @@ from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings, missing_findings
 from edgebench.link.cleaning import Cleaned
 from edgebench.link.declared_boards import declared_finding
+from edgebench.models.cache import Cache
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,27 @@ def inspect_target(target: Target, backend: Backend) -> Inspection:
 
 
 def check_target(target: Target, backend: Backend) -> list[Finding]:
-    """What doctor says: of a board by asking it, of this machine by the backend's own checks."""
+    """What doctor says: of a board by asking it, of this machine by its folders and the backend's checks."""
+    folders = _folders_here() if target.host is None and isinstance(backend, AgentBackend) else []
+    return _checked(target, backend) + folders
+
+
+def _folders_here() -> list[Finding]:
+    """What keeps a run on this machine from its folders: the cache, and that of the lock."""
+    findings = []
+    if (fault := Cache().fault()) is not None:
+        findings.append(Finding("error", "cache", f"{fault.what} ({fault.why})", fault.fix))
+    try:
+        require_private(board_folder())
+    except UnsafeFolder as error:
+        message, _, fix = str(error).partition(": ")
+        findings.append(Finding("error", "cache", message, fix))
+    except OSError:
+        pass  # it is not there yet: who makes it says why it cannot
+    return findings
+
+
+def _checked(target: Target, backend: Backend) -> list[Finding]:
     if target.host is not None or target.power_mode is not None:
         here = [] if target.host is not None else backend.check(target)
         known = {finding.subject for finding in here}

@@ -23,7 +23,7 @@ import platformdirs
 
 from edgebench.atomic import write_atomically
 from edgebench.errors import UnavailableError
-from edgebench.regular_files import open_regular
+from edgebench.regular_files import open_regular, reason
 
 SCRATCH = "scratch"
 """The folder in which files are made before they are kept."""
@@ -73,7 +73,7 @@ def unwritable(root: Path, error: OSError) -> UnavailableError:
     """What the system refuses in a cache folder, with the way out."""
     return UnavailableError(
         f"the cache folder {root} cannot be used",
-        why=str(error),
+        why=reason(error),
         fix="set EDGEBENCH_CACHE_DIR to a folder that can be written and has some GB free",
     )
 
@@ -136,6 +136,14 @@ class Cache:
         parent = self.root / SCRATCH
         parent.mkdir(parents=True, exist_ok=True)
         return Path(tempfile.mkdtemp(dir=parent))
+
+    def fault(self) -> UnavailableError | None:
+        """Why nothing can be made in it, with the fix; None where something can. The folder is made."""
+        try:
+            self.scratch().rmdir()
+        except OSError as error:
+            return unwritable(self.root, error)
+        return None
 
     def recipe(self, kind: str, key: str, *, used: bool = True) -> dict[str, Any] | None:
         """What was noted under a recipe's key, or None (also when the note cannot be read).

@@ -42,6 +42,7 @@ def print_result(
             _verdicts(console, target, group, verdicts, names, figures=figures)
     if figures and (unseen := unseen_modes(summaries)):
         line(console, unseen)
+        console.print()
 
 
 def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]]:

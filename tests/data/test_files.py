@@ -104,3 +104,14 @@ def test_other_columns_are_shown(tmp_path: Path):
         list_files(written(tmp_path, "path;label\n1.png;cat\n"))
     assert "'path;label'" in caught.value.why
     assert "commas" in caught.value.fix
+
+
+def test_a_csv_in_another_encoding_is_said_with_its_line(tmp_path: Path):
+    with pytest.raises(InputError, match="line 1 is not UTF-8 text"):
+        list_files(written(tmp_path, "path\n1.png\n", "utf-16"))
+
+
+def test_a_pipe_is_no_folder_of_images(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="it is a pipe, and only regular files are read"):
+        list_files(tmp_path / "pipe")

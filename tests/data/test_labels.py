@@ -23,6 +23,7 @@ def test_names_in_order(tmp_path: Path):
         (b"c\x1bt\n", "line 1"),
         (b"x" * 300, "line 1"),
         (b"\xff\xfe\x00", "cannot be read as labels"),
+        ("cat\ncaf\u00e9\n".encode("latin-1"), "line 2 is not UTF-8 text"),
     ],
 )
 def test_what_is_no_labels_file(tmp_path: Path, content: bytes, says: str):

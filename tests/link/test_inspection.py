@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from edgebench import registry
+from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_FOLDER
 from edgebench.contract import DeclaredBoard, Launch, Target
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link import inspection
@@ -56,6 +57,21 @@ def test_what_a_worker_cannot_be_started_with_is_an_error(toy, launch, says):
     wrong = [finding for finding in seen.findings if finding.level == "error"]
     assert [finding.subject for finding in wrong] == (["launch"] if says else [])
     assert all(says in finding.message and "launch." in finding.fix for finding in wrong)
+
+
+def test_doctor_names_folders_of_this_machine_that_a_run_cannot_use(toy, tmp_path, monkeypatch):
+    assert not [finding for finding in check_target(HERE, toy) if finding.level == "error"]
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("EDGEBENCH_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    monkeypatch.setenv(BOARD_FOLDER, str(shared))
+    cache, folder = (finding for finding in check_target(HERE, toy) if finding.level == "error")
+    assert cache.message.endswith("cannot be used (Not a directory)")
+    assert "EDGEBENCH_CACHE_DIR" in cache.fix
+    assert "can be written by other users" in folder.message
+    assert folder.fix.startswith(f"chmod go-w {shared}, or set ")
 
 
 def test_a_target_that_cannot_be_reached_is_a_finding(toy):

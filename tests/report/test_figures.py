@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -213,3 +216,12 @@ def test_the_bars_of_several_targets_have_one_axis() -> None:
     limits = {axes.get_xlim() for axes in figure.axes}
     assert len(figure.axes) == 2 and len(limits) == 1
     assert next(iter(limits))[1] > 40
+
+
+def test_matplotlib_is_silent_where_its_folder_cannot_be_written():
+    program = "import edgebench.report.drawing"
+    environment = {**os.environ, "MPLCONFIGDIR": "/proc/nowhere"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert (done.returncode, done.stderr) == (0, "")
