@@ -235,7 +235,9 @@ class Lane:
             owed = self._owed(trials)
             for trial, other in zip(trials, revised, strict=True):
                 self.artifacts[other.key] = self.artifacts[trial.key]
-                self.standing[other.key] = self.standing_of(other.key)
+                # What this run knows of it, that it was given up above all, is more than the store does.
+                if other.key not in self.standing:
+                    self.standing[other.key] = self.standing_of(other.key)
                 if (cost := self.costs.of(trial.key)) is not None:
                     self.costs.learn(other.key, replace(cost, measured=False))
             of = {trial.key: other for trial, other in zip(trials, revised, strict=True)}

@@ -19,8 +19,9 @@ from edgebench.store.revisions import (
     with_revision,
 )
 
-MOST_NEW = 3
-"""New revisions of one target in one run: a device that is another one at every session has no figures."""
+MOST_CHANGES = 3
+"""Of one target's identity in one run, back to an earlier one too: a device that is another one at every
+session has no figures, and one that goes to and fro would never have those that are due."""
 
 Revise = Callable[[Sequence[PlannedTrial], Identity], Sequence[PlannedTrial]]
 """For all trials of a target and the identity that its device shows now: the trials to measure, in that
@@ -44,12 +45,12 @@ class TargetRevisions:
     store: ExperimentStore
     note: Callable[[str], None]
     _recorded: dict[str, list[Identity]] = field(default_factory=dict, init=False)
-    _new: Counter[str] = field(default_factory=Counter, init=False)
+    _changes: Counter[str] = field(default_factory=Counter, init=False)
 
     def __call__(self, trials: Sequence[PlannedTrial], identity: Identity) -> Sequence[PlannedTrial]:
         """The trials of the revision whose sessions recorded this identity, or of a new one.
 
-        UnavailableError for a device that has become another one more than `MOST_NEW` times in this run.
+        UnavailableError for a device that has become another one more than `MOST_CHANGES` times in this run.
         """
         name = trials[0].target.name
         differs = self._differences(name, identity)
@@ -57,6 +58,7 @@ class TargetRevisions:
             if identity not in self._recorded[name]:
                 self._recorded[name].append(identity)
             return trials
+        self._count_change(name, differs)
         listed = ", ".join(differs)
         for target in reversed(revisions_of(self.store.record, name)):
             revised = [_revised(trial, target) for trial in trials]
@@ -73,14 +75,6 @@ class TargetRevisions:
         record, name = self.store.record, trials[0].target.name
         listed = ", ".join(differs)
         target = new_revision(record, name, identity, differs)
-        of = planned_name(target)
-        self._new[of] += 1
-        if self._new[of] > MOST_NEW:
-            raise UnavailableError(
-                f"{of} became another device more than {MOST_NEW} times",
-                why=listed,
-                fix="give each board an address of its own, and keep it as it is while it is measured",
-            )
         revised = [_revised(trial, target) for trial in trials]
         note = f"{name}: measured again as target {target.name}, because {listed}"
         keys = [(trial.key, new.key) for trial, new in zip(trials, revised, strict=True)]
@@ -88,6 +82,16 @@ class TargetRevisions:
         self._recorded[target.name] = [identity]
         self.note(note)
         return revised
+
+    def _count_change(self, name: str, differs: Sequence[str]) -> None:
+        of = next(planned_name(target) for target in self.store.record.targets if target.name == name)
+        self._changes[of] += 1
+        if self._changes[of] > MOST_CHANGES:
+            raise UnavailableError(
+                f"{of} became another device more than {MOST_CHANGES} times",
+                why=", ".join(differs),
+                fix="give each board an address of its own, and keep it as it is while it is measured",
+            )
 
     def _differences(self, name: str, identity: Identity) -> tuple[str, ...]:
         """How the identity differs from the first of those recorded that it differs from."""

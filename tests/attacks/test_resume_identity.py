@@ -11,7 +11,7 @@ import pytest
 
 import edgebench
 from edgebench.fit.summary import summarise
-from edgebench.measure.target_revisions import MOST_NEW, TargetRevisions
+from edgebench.measure.target_revisions import MOST_CHANGES, TargetRevisions
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.find import find_unfinished, is_finished
 from edgebench.store.reading import read_experiment
@@ -215,8 +215,8 @@ def test_a_board_that_becomes_another_one_amid_a_run(runs):
 def test_a_board_that_is_another_one_at_every_session(runs):
     runs.go_on(Board(boards=[f"board {number}" for number in range(100)]))
     counts = runs.counts()
-    assert len(counts) == 1 + MOST_NEW
-    assert sum(count["ok"] for count in counts.values()) == 1 + MOST_NEW
+    assert len(counts) == 1 + MOST_CHANGES
+    assert sum(count["ok"] for count in counts.values()) == 1 + MOST_CHANGES
     assert sum(count["error"] for count in counts.values()) == 1
     results = edgebench.load(runs.path)
     for trial in results.experiment.trials:
@@ -264,3 +264,14 @@ def test_the_harnesss_own_machine_does_not_matter(tmp_path, monkeypatch, session
     gone.rmdir()
     assert small.run("one", resume=True).sessions == 2
     assert [target.name for target in read_experiment(path).targets] == ["toy", "toy (2)"]
+
+
+@pytest.mark.attack(
+    "a device goes to and fro between two identities: its target is given up, nothing is measured for ever"
+)
+@pytest.mark.parametrize("fate", ["ok", "load"])
+def test_a_device_that_goes_to_and_fro_is_given_up(runs, fate):
+    device = Board(boards=["A", "B"] * 20, script=[fate] * 40)
+    assert runs.go_on(device) <= 4 + MOST_CHANGES + 1  # those of two trials, and one for each change
+    if fate == "ok":
+        assert sum(count["error"] for count in runs.counts().values()) == 1
