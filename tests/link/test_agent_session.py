@@ -209,7 +209,7 @@ def test_a_worker_is_launched_as_specified(rig, tmp_path):
     [
         (Launch(python="/no/such/python"), "/no/such/python"),
         (Launch(prefix=("/no/such/prefix",)), "/no/such/prefix"),
-        (Launch(affinity=(4095,)), "exit code"),
+        (Launch(affinity=(4095,)), "CPU 4095"),
     ],
 )
 def test_a_worker_that_cannot_be_launched(rig, device, launch, said):

@@ -17,6 +17,7 @@ UNPLAYED = {
     Flag.BELOW_CHANCE,  # of the images and the declared boards, which no scenario has
     Flag.BOARD_UNCONFIRMED,
     Flag.SAID,  # every replay says something
+    Flag.PROBE_LOST,  # a replayed probe gives all that it has
 }
 RAISED: Mapping[str, Mapping[str, Any]] = {
     "few-sessions": {"sessions": 2},

@@ -109,7 +109,7 @@ def test_what_was_assumed_of_the_input_stands_at_its_figures(mine: Place):
         (["--model", "tower.tflite", "--precision", "int8"], 1, "taken as it is"),
         (["--model", "tower.tflite", "--images", "hollow"], 1, "class folders without a picture: cat"),
         (["--model", "two.tflite", "--input-shape", "tokens=1,7"], 2, "does not fit"),
-        (["--model", "nowhere.tflite"], 1, "no file nowhere.tflite"),
+        (["--model", "nowhere.tflite"], 1, "No such file"),
     ],
 )
 def test_what_cannot_be_measured_is_said_before_anything_is(mine: Place, words: list[str], code, says):
