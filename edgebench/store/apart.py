@@ -12,13 +12,15 @@ from typing import Any
 
 from edgebench.errors import UsageError
 from edgebench.link.address import check_address
-from edgebench.store.secrets import MASK, values_apart
+from edgebench.store.secrets import MASK, SHORTEST, values_apart
 
 HOST, USER, HOME = "(host)", "(user)", "~"
 
 # These identify nobody, and many messages need them ("sudo", "needs root").
 _NOBODY = frozenset({"root", "localhost", "127.0.0.1", "::1"})
 _LONGEST = 255
+_CUT_CHARACTERS = 500
+"""Of the shortest message that is cut before it gets here, a worker's last line."""
 
 # What the hardware and its system say of themselves: a board called `nano` must not lose its model's name.
 _OF_HARDWARE = frozenset(
@@ -107,7 +109,7 @@ class Apart:
 
     def text(self, text: str) -> str:
         """A message or a report's line without the names, wherever they stand as words."""
-        text = _HELD_BY.sub(rf"\1{USER}", self.path(text))
+        text = _HELD_BY.sub(rf"\1{USER}", self.path(self._cut_values(text)))
         if self.hosts:
             for pattern, plain in _SSH_WORDS:
                 text = pattern.sub(plain, text)
@@ -115,6 +117,18 @@ class Apart:
             text = re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", HOST, text)
         for user in self.users:
             text = re.sub(rf"(?<![\w-]){re.escape(user)}(?![\w-])", USER, text)
+        return text
+
+    def _cut_values(self, text: str) -> str:
+        """A text without the part of a value that was left at its end or beginning when it was cut."""
+        if len(text) < _CUT_CHARACTERS:
+            return text
+        for value, name in self.values:
+            for length in range(len(value) - 1, SHORTEST - 1, -1):
+                if text.endswith(value[:length]):
+                    text = text[:-length] + name
+                if text.startswith(value[-length:]):
+                    text = name + text[length:]
         return text
 
     def texts(self, value: Any) -> Any:

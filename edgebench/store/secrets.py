@@ -1,8 +1,8 @@
-"""What a launch keeps apart: the values of its variables and of its prefix's options may be secrets.
+"""What a launch keeps apart: the values of its variables, and of its prefix what is not known as plain.
 
-Names stay, because they say how a worker was started: of `env` the names of the variables, of the prefix its
-commands, its options, and numbers such as those of `nice -n -5` and `taskset -c 0-3`. The value of a
-`NAME=value` word, of `--option=value`, and a word right after an option are kept apart.
+Of `env` the names stay. Of the prefix these words stay: the first one's base name, the names of well-known
+launchers (`nice`, `taskset`, `env`, ...), options that are one letter or `--name` alone, and the numbers and
+lists of cores of a scheduler's command (`nice -n -5`, `taskset -c 0-3`). Every other word may be a secret.
 """
 
 from __future__ import annotations
@@ -12,12 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 MASK = "..."
-_SHORTEST = 6
+SHORTEST = 6
 """Characters of a value that is taken out of texts: a shorter one is part of ordinary words."""
 
-_ASSIGNED = re.compile(r"(?P<name>-*[A-Za-z_][A-Za-z0-9_.-]*)=(?P<value>.*)", re.DOTALL)
-_OPTION = re.compile(r"--?[A-Za-z].*", re.DOTALL)
+_SCHEDULERS = frozenset({"nice", "renice", "taskset", "chrt", "ionice", "numactl", "timeout", "prlimit"})
+_LAUNCHERS = _SCHEDULERS | {"sudo", "doas", "env", "time", "nohup", "setsid", "stdbuf", "systemd-run"}
+_COMMAND = re.compile(r"[A-Za-z0-9_./+-]+")
+_OPTION = re.compile(r"-[A-Za-z]|--[a-z]+(-[a-z]+)*|--")
 _NUMBERS = re.compile(r"[-+0-9.,:]*")
+_SCHEDULING = re.compile(r"(-[A-Za-z]|--[a-z-]+=)?[-+0-9.,:]+")
+_ATTACHED = re.compile(r"-[A-Za-z](.+)", re.DOTALL)  # -pSECRET
+# A path is one value of a variable, and may be one of many words in a prefix.
+_SEPARATORS = r"\s=:@\"'`;,&|()<>?#"
+_IN_VARIABLES = re.compile(f"[{_SEPARATORS}]+")
+_IN_PREFIX = re.compile(f"[{_SEPARATORS}/]+")
 
 
 def masked_launch(launch: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,7 +34,7 @@ def masked_launch(launch: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(env := launch.get("env"), Mapping):
         masked["env"] = {name: MASK if value else value for name, value in env.items()}
     if "prefix" in launch:
-        masked["prefix"] = [shown for shown, _, _ in _words(launch["prefix"])]
+        masked["prefix"] = [shown for shown, _ in _words(launch["prefix"])]
     return masked
 
 
@@ -39,43 +47,48 @@ def masked_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def values_apart(launch: Mapping[str, Any]) -> dict[str, str]:
-    """The values that are kept apart, each with the name to write in its place where a text repeats it."""
+    """What is kept apart, whole and in its parts, each with what to write in its place in a text.
+
+    That is the variable's name, or `(prefix)`.
+    """
+    values: dict[str, str] = {}
+    for _, word in _words(launch.get("prefix")):
+        attached = _ATTACHED.fullmatch(word)
+        assigned = word.partition("=")[2]  # whole, too: it may be of several short words
+        for part in (word, assigned, *_IN_PREFIX.split(word), attached[1] if attached else ""):
+            values |= dict.fromkeys((part, part.lstrip("-+")), "(prefix)")
     env = launch.get("env")
-    named = list(env.items()) if isinstance(env, Mapping) else []
-    named += [(name, value) for _, name, value in _words(launch.get("prefix")) if value]
-    return {
-        value: f"({name})"
-        for name, value in named
-        if isinstance(name, str) and isinstance(value, str) and _tells(value)
-    }
+    for name, value in env.items() if isinstance(env, Mapping) else ():
+        if isinstance(name, str) and isinstance(value, str):
+            parts = (value, *_IN_VARIABLES.split(value))
+            values |= {part: f"({name})" for part in parts if not _NUMBERS.fullmatch(part)}
+    return {value: name for value, name in values.items() if len(value) >= SHORTEST}
 
 
 def keeps_values(launch: Mapping[str, Any]) -> bool:
     """Whether a launch specification as plain data has a value that is kept apart, however short."""
     env = launch.get("env")
     values = list(env.values()) if isinstance(env, Mapping) else []
-    return any(values) or any(value for _, _, value in _words(launch.get("prefix")))
+    return any(values) or any(word for _, word in _words(launch.get("prefix")))
 
 
-def _tells(value: str) -> bool:
-    return len(value) >= _SHORTEST and not _NUMBERS.fullmatch(value)
-
-
-def _words(prefix: Any) -> Iterator[tuple[str, str, str]]:
-    """Each word of a prefix as it is shown; and the name and the value of what is kept apart, or "" twice."""
-    option = ""
-    for word in prefix if isinstance(prefix, Sequence) and not isinstance(prefix, str) else ():
+def _words(prefix: Any) -> Iterator[tuple[str, str]]:
+    """Each word of a prefix as it is shown, and what of it is kept apart, or ""."""
+    command = ""  # the launcher whose options these are; nobody knows those of another program
+    for place, word in enumerate(
+        prefix if isinstance(prefix, Sequence) and not isinstance(prefix, str) else ()
+    ):
         text = str(word)
-        if assigned := _ASSIGNED.fullmatch(text):
-            name = assigned["name"]
-            yield f"{name}={MASK}", name.lstrip("-"), assigned["value"]
-            option = ""
-        elif _OPTION.fullmatch(text):
-            yield text, "", ""
-            option = text.lstrip("-")
-        elif option and not _NUMBERS.fullmatch(text):
-            yield MASK, option, text
-            option = ""
+        base = text.rpartition("/")[2]
+        if place == 0 and base and _COMMAND.fullmatch(text):
+            command = base
+            yield base, ""
+        elif text in _LAUNCHERS:
+            command = text
+            yield text, ""
+        elif _OPTION.fullmatch(text) or (command in _SCHEDULERS and _SCHEDULING.fullmatch(text)):
+            yield text, ""
         else:
-            yield text, "", ""
-            option = ""
+            # What follows belongs to a program that is not known, unless it is an option's value.
+            command = ""
+            yield MASK, "" if text == MASK else text

@@ -1,4 +1,4 @@
-"""Secrets in a target's launch: names of variables and options are shown, their values nowhere."""
+"""Secrets in a target's launch: names of variables, launchers and options are shown, all else nowhere."""
 
 import json
 import os
@@ -22,10 +22,13 @@ from tests.fakes import FakeDevice
 from tests.made import QUARTER, made_experiment
 from tests.measure.test_experiment import MemoryStore, experiment
 
-SECRETS = ("hunter2-token", "open-sesame", "0a1b2c3d4e")
+SECRETS = ("hunter2-token", "open-sesame", "0a1b2c3d4e", "attached", "in-a-script")
 LAUNCH = Launch(
     env={"API_TOKEN": SECRETS[0], "OMP_NUM_THREADS": "2"},
-    prefix=("vault", "--key", SECRETS[1], "env", f"PASSPHRASE={SECRETS[2]}", "nice", "-n", "-5"),
+    prefix=(
+        *("vault", "--key", SECRETS[1], f"-p{SECRETS[3]}", "env", f"PASSPHRASE={SECRETS[2]}"),
+        *("sh", "-c", f"TOKEN='{SECRETS[4]}' exec \"$@\"", "nice", "-n", "-5"),
+    ),
 )
 
 
@@ -57,7 +60,7 @@ def test_no_export_shows_a_secret(result, tmp_path, suffix):
     text = path.read_text()
     assert not [secret for secret in SECRETS if secret in text]
     if suffix == ".html":
-        assert all(shown in text for shown in ("API_TOKEN", "PASSPHRASE=...", "vault", "--key"))
+        assert all(shown in text for shown in ("API_TOKEN", "vault", "--key", "nice"))
 
 
 @pytest.mark.attack("launch holds secrets: experiment.json has them in its targets and nowhere else")
@@ -108,7 +111,7 @@ class Telling(FakeDevice):
             f"401 for {SECRETS[0]}",
             status="crash",
             stage="load",
-            stderr_tail=f"key {SECRETS[1]} {SECRETS[2]}",
+            stderr_tail=f"key {SECRETS[1]} {SECRETS[4]}",
         )
 
 
@@ -121,12 +124,12 @@ def test_a_failure_that_repeats_a_secret():
     replace(made, plan=replace(made.plan, trials=(trial,))).run()
     failure = store.records[0].failure
     assert failure is not None
-    assert (failure.what, failure.stderr_tail) == ("401 for (API_TOKEN)", "key (key) (PASSPHRASE)")
+    assert (failure.what, failure.stderr_tail) == ("401 for (API_TOKEN)", "key (prefix) (prefix)")
 
 
 @pytest.mark.attack("the targets file holds secrets: targets list --json shows the names of variables alone")
 def test_the_list_of_targets(tmp_path):
-    words = ", ".join(f'"{word}"' for word in LAUNCH.prefix)
+    words = ", ".join(json.dumps(word) for word in LAUNCH.prefix)
     (tmp_path / "targets.toml").write_text(
         f'[[targets]]\nname = "far"\ndevice = "toy"\n'
         f'launch = {{ env = {{ API_TOKEN = "{SECRETS[0]}" }}, prefix = [{words}] }}\n'
