@@ -262,7 +262,12 @@ def _status(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) 
     if failed:
         what = _cause(failed[-1])
         return "failed", f"no session ended well, {len(failed)} failed; the last: {what}"
-    return "not_run", "it was interrupted in its first session" if records else "no session has run"
+    return (
+        "not_run",
+        "it was interrupted in its first session, which is kept and gives no figure"
+        if records
+        else "no session has run",
+    )
 
 
 def _failure(record: SessionRecord) -> str:

@@ -190,7 +190,7 @@ class Terminal:
             (),
             129,
             marks=pytest.mark.attack(
-                "the terminal of a run closes: it ends as by SIGTERM, session in hand and report kept"
+                "the terminal of a run closes: it ends as by SIGTERM, its session in hand and report are kept"
             ),
         ),
         pytest.param(

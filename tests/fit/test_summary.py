@@ -7,7 +7,7 @@ import pytest
 import edgebench
 from edgebench.fit.judgement import judge_folder
 from edgebench.fit.profile import load_profile
-from edgebench.fit.summary import summarise, trial_json
+from edgebench.fit.summary import _status, summarise, trial_json
 from edgebench.fit.types import TrialSummary
 from edgebench.report.words import labels
 from edgebench.store.records import SceneRecord
@@ -278,3 +278,14 @@ def test_a_clock_that_was_moved_for_a_test_marks_every_figure(tmp_path):
     summaries = summarise(edgebench.load(folder))
     assert [one.mark for one in summaries] == ["", "on a test clock"]
     assert [name.endswith("on a test clock") for name in labels(summaries).values()] == [False, True]
+
+
+def test_what_an_interrupted_first_session_measured_is_said_to_be_kept(tmp_path):
+    results = edgebench.load(made_experiment(tmp_path, sessions=1))
+    trial = results.experiment.trials[0]
+    records = [one.model_copy(update={"status": "interrupted"}) for one in results.session_records(trial.key)]
+    status, reason = _status(trial, records, 1)
+    assert (status, reason) == (
+        "not_run",
+        "it was interrupted in its first session, which is kept and gives no figure",
+    )
