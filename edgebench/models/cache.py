@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import stat
 import tempfile
 from collections.abc import Mapping
@@ -46,12 +47,20 @@ def _sha256_of_state(path: Path, state: tuple[int, ...]) -> str:
 
 
 def _state_of(path: Path) -> tuple[int, ...] | None:
-    """What changes when a file does: its size, times and place; None where there is none."""
+    """What changes when a file does: its kind, size, times and place; None where there is none."""
     try:
-        status = path.stat()
+        status = path.lstat()
     except FileNotFoundError:
         return None
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+    return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def _remove(path: Path) -> None:
+    """Take away what lies under an object's name, whatever it is; not what a link leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def canonical_hash(value: Mapping[str, Any]) -> str:
@@ -112,7 +121,7 @@ class Cache:
         OSError where the system refuses to read it.
         """
         while (state := _state_of(path)) is not None:
-            if _sha256_of_state(path, state) == digest:
+            if stat.S_ISREG(state[0]) and _sha256_of_state(path, state) == digest:
                 return True
             if _state_of(path) == state:
                 break
@@ -120,7 +129,7 @@ class Cache:
         else:
             return False
         _log.warning("%s in the cache is damaged: it is removed, and made again when it is needed", path.name)
-        path.unlink(missing_ok=True)
+        _remove(path)
         return False
 
     def add_file(self, source: Path, suffix: str = "") -> tuple[Path, str]:
@@ -128,6 +137,8 @@ class Cache:
         digest = sha256_file(source)
         path = self.object_path(digest, suffix)
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir() and not path.is_symlink():
+            _remove(path)  # no file could take its place
         source.replace(path)
         return path, digest
 

@@ -10,10 +10,12 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from edgebench.archives import MOST_JSON_BYTES, TooLarge, require_bounded
 from edgebench.models.inspect import Shape, TensorFacts
 from edgebench.models.macs import Malformed, Tally
 
 _NAME = 200
+_MOST_UNFOLDED = 10
 # By the axes of the kernel that are multiplied with the output: Keras has [height, width, in / group, out].
 _KERNEL_AXES = {
     "Conv1D": -1, "Conv2D": -1, "Conv3D": -1, "Dense": -1, "DepthwiseConv2D": 2, "DepthwiseConv1D": 1,
@@ -30,10 +32,24 @@ _NO_PRODUCTS = {
 }  # fmt: skip
 
 
+def require_archive(path: Path) -> None:
+    """Malformed where it is no archive, or unfolds to more than a model may have; before Keras reads it.
+
+    Weights hardly shrink in an archive (Keras stores them as they are): what unfolds to ten times its size is
+    none.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            require_bounded(archive, _MOST_UNFOLDED * path.stat().st_size + MOST_JSON_BYTES)
+    except zipfile.BadZipFile as error:
+        raise Malformed("it is no archive as Keras writes it") from error
+    except TooLarge as error:
+        raise Malformed(str(error)) from error
+
+
 def read(path: Path) -> dict[str, Any]:
     """The fields of `ModelFacts`; Malformed where Keras cannot build it, or would have to run code of it."""
-    if not zipfile.is_zipfile(path):  # known at once, where Keras takes seconds to be there
-        raise Malformed("it is no archive as Keras writes it")
+    require_archive(path)
     import tensorflow as tf
 
     try:

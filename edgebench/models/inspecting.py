@@ -40,9 +40,16 @@ def read(job: Job, report: Report) -> dict[str, Any]:
 
 def bounded(job: Job, report: Report) -> dict[str, Any]:
     """`read` with bounds on the process's memory and processor time."""
-    resource.setrlimit(resource.RLIMIT_AS, (int(job["limit_bytes"]),) * 2)
-    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S))
+    _limit(resource.RLIMIT_AS, int(job["limit_bytes"]))
+    _limit(resource.RLIMIT_CPU, _CPU_S)
     return read(job, report)
+
+
+def _limit(kind: int, most: int) -> None:
+    """Lower a limit of this process; one that is lower already, as `ulimit` sets it, stays."""
+    hard = resource.getrlimit(kind)[1]
+    least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (least, least))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any
 
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.models import networks
+from edgebench.models.inspect_keras import require_archive
 
 SIGNATURE = "serving_default"
 
@@ -65,6 +66,7 @@ def _of(tf: Any, model: Any) -> Network:
 
 def _keras_file(tf: Any, path: str) -> Any:
     try:
+        require_archive(Path(path))
         # safe_mode: a file may bring no code of its own.
         return tf.keras.models.load_model(path, compile=False, safe_mode=True)
     except Exception as error:  # Keras raises many kinds for files that are not its own

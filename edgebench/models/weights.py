@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgebench.archives import require_bounded
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.models.cache import canonical_hash, sha256_file
 from edgebench.models.variant import DEPTH_MULTIPLIERS, FAMILY
@@ -84,6 +85,7 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {}
     try:
         with open_regular(path, MAX_FILE_BYTES) as file, zipfile.ZipFile(file) as archive:
+            require_bounded(archive, MAX_FILE_BYTES)
             for name in archive.namelist():
                 with archive.open(name) as member:
                     version = np.lib.format.read_magic(member)
@@ -99,8 +101,7 @@ def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
     """The arrays of a weights file by name, as float32; InputError when it is not such a file."""
     try:
         with open_regular(path, MAX_FILE_BYTES) as file, zipfile.ZipFile(file) as archive:
-            if sum(info.file_size for info in archive.infolist()) > MAX_FILE_BYTES:
-                raise ValueError("it unpacks to more than 256 MB")
+            require_bounded(archive, MAX_FILE_BYTES)
             file.seek(0)
             with np.load(file, allow_pickle=False) as stored:
                 arrays = {name: np.asarray(stored[name], np.float32) for name in stored.files}

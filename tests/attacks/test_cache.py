@@ -71,6 +71,39 @@ def test_a_flipped_bit(cache, picture, caplog, what):
     assert not caplog.records
 
 
+def put_a_folder(path: Path) -> None:
+    path.mkdir()
+    (path / "inside").write_bytes(b"x")
+
+
+def put_a_link(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def put_a_dangling_link(path: Path) -> None:
+    path.symlink_to("/nowhere/at/all")
+
+
+@pytest.mark.attack(
+    "no regular file lies under a name of the cache: it is removed, and the file made again, with a note"
+)
+@pytest.mark.parametrize("put", [put_a_folder, put_a_link, put_a_dangling_link, os.mkfifo])
+@pytest.mark.parametrize("what", ["images", "agent"])
+def test_what_is_no_regular_file(cache, picture, caplog, put, what):
+    def make() -> tuple[Path, str]:
+        if what == "agent":
+            return agent_file(cache)
+        of = load_images(picture.parent, cache, 32)
+        return of.path, of.sha256
+
+    path, digest = make()
+    path.unlink()
+    put(path)
+    assert make() == (path, digest)
+    assert path.is_file() and not path.is_symlink() and sha256_file(path) == digest
+    assert "is damaged: it is removed" in caplog.text
+
+
 @pytest.mark.attack(
     "a damaged file in the cache is replaced by another process while it is judged: that stays"
 )
