@@ -10,6 +10,8 @@ from edgebench.link.agent_device import AgentDevice
 from edgebench.measure import golden
 from tests.link.old_python import LITERT, TOY, python_of
 
+pytestmark = pytest.mark.slow
+
 
 def python_for(board):
     python, why = python_of(board)

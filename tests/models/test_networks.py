@@ -10,6 +10,8 @@ import pytest
 from edgebench.models import families
 from edgebench.models.weights import shipped_weights
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import json, sys
 from pathlib import Path

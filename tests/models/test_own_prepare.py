@@ -18,6 +18,8 @@ from edgebench.models.variant import Variant
 from edgebench.plan.models import Chosen, resolve_sources, with_golden
 from tests.own_models import CLASSES, SIDE, make_pictures
 
+pytestmark = pytest.mark.slow
+
 
 def chosen(path: Path, cache: Cache, **more: Any) -> Chosen:
     (one,) = resolve_sources([str(path)], cache=cache, progress=lambda _: None, **more)

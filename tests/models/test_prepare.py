@@ -20,6 +20,8 @@ from edgebench.models.processes import run_jobs
 from edgebench.models.variant import PRECISIONS, Variant
 from edgebench.models.weights import shipped_weights
 
+pytestmark = pytest.mark.slow
+
 
 def request_for(precision: str, depth: float = 0.25, batch: int = 1) -> PrepareRequest:
     return PrepareRequest(Variant(depth, precision), batch, {})

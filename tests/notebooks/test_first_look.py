@@ -13,6 +13,8 @@ from edgebench.models.cache import Cache
 from tests import made
 from tests.backends.replaying import replay
 
+pytestmark = pytest.mark.slow
+
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "01-first-look.ipynb"
 
 

@@ -7,6 +7,8 @@ from edgebench.fit.judgement import judge_folder
 from tests.survival.mounts import sessions_of
 from tests.survival.small import Small
 
+pytestmark = pytest.mark.slow
+
 # The first good session predicts the images, and no later one does: it comes first.
 STAGES = ("predict", "import", "load", "golden", "scene", "first", "warmup", "steady", "end")
 TOLD = {"import": "load", "first": "measure", "warmup": "measure", "steady": "measure"}

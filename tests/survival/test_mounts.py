@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def no_namespace() -> str:
     """Why this machine gives no namespace with a disk of one's own; "" when it does."""

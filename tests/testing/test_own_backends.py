@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from edgebench import registry
 from edgebench.testing import BackendContract, ProbeContract
 
@@ -15,6 +17,8 @@ BACKENDS: dict[str, dict[str, Any]] = {
         "batch": 1,
         "runtime_modules": ["pycoral"],
     },
+    "cpu": {"pytestmark": pytest.mark.slow},
+    "onnxruntime": {"pytestmark": pytest.mark.slow},
     "replay": {"options": {"source": "steady"}, "pass_limit_s": 1.0},
     "toy": {"pass_limit_s": 1.0},
 }

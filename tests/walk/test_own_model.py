@@ -13,6 +13,8 @@ from edgebench.store.schemas import schema
 from tests.own_models import CLASSES, make_pictures
 from tests.walk.conftest import Place, make_place
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("--sessions", "1", "--passes", "1", "--no-telemetry")
 Done = subprocess.CompletedProcess[str]
 

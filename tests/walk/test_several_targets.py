@@ -13,6 +13,8 @@ import edgebench
 from tests.link import sshd
 from tests.walk.conftest import COMMAND
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("--scene", "scene.png", "--images", "images", "--sessions", "3", "--passes", "2", "--depth", "0.25",
          "--precision", "int8")  # fmt: skip
 

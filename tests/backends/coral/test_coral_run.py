@@ -22,6 +22,8 @@ from tests.backends.coral import edgetpu_compiler, pycorals
 from tests.backends.coral.delegates import ABORTS, PLAIN
 from tests.backends.coral.usb_trees import AFTER_FIRMWARE, BEFORE_FIRMWARE, USB_2, USB_3, Tree
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-c", "from edgebench.cli.main import main; main()"]
 SMALL = (
     "run", "--device", "coral", "--depth", "0.25", "--scene", "scene.png", "--images", "images",
