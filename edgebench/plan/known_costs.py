@@ -92,7 +92,7 @@ class KnownCosts:
         """The target's trials of which something was measured."""
         name = self.trials[key].target.name
         known = {**self.before, **self._now}
-        return [one for one, trial in self.trials.items() if trial.target.name == name and one in known]
+        return [one for one in known if one in self.trials and self.trials[one].target.name == name]
 
     def _corrected(self, key: str) -> Cost:
         cost = self.before[key]
