@@ -163,7 +163,7 @@ def test_bad_data_is_said_before_anything_starts(
         Image.new("RGB", (8, 8)).save(tmp_path / "few" / name / "1.png")
     with pytest.raises(InputError, match="too few"):
         start(tmp_path / "few")
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="No such file"):
         start(pictures, tmp_path / "none.npz")
     (tmp_path / "weights.pt").write_bytes(b"x")
     with pytest.raises(InputError, match="no weights that are known"):
