@@ -27,8 +27,8 @@ from benchmarks import (
     worker_cost,
 )
 from benchmarks.row import Row
+from edgebench.cache.objects import Cache
 from edgebench.measure.host import host_facts
-from edgebench.models.cache import Cache
 
 SECTIONS = {
     "help": help_time,

@@ -16,11 +16,13 @@ from benchmarks.image_s import PLAIN, THREADS, ours
 from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
 from edgebench import registry
-from edgebench.contract import Launch, PrepareRequest, Scene, Target
+from edgebench.cache.objects import Cache
 from edgebench.data.shipped import shipped_scene
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
-from edgebench.models.variant import Variant
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.pictures import Scene
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.target import Launch, Target
+from edgebench.vocabulary.variant import Variant
 from tests.link.old_python import Board, python_of
 
 RUNTIME = Board("3.8", ("tflite-runtime==2.14.0",), "import tflite_runtime.interpreter")

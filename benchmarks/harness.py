@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 from benchmarks.row import Row
+from edgebench.cache.objects import Cache
 from edgebench.measure.campaign import Campaign
 from edgebench.measure.progress import SilentObserver
-from edgebench.models.cache import Cache
-from edgebench.plan.build import build
 from edgebench.plan.config import resolve
+from edgebench.plan.planner import build
 from edgebench.store.load import load
 
 BAR_S = 1.5

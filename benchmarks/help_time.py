@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
-from edgebench.models.cache import Cache
+from edgebench.cache.objects import Cache
 
 BAR = 1.5
 BARE = '''

@@ -10,12 +10,16 @@ from pathlib import Path
 from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
 from edgebench import registry
-from edgebench.contract import Device, Launch, MeasurePlan, PrepareRequest, Scene, SessionSettings, Target
+from edgebench.cache.objects import Cache
+from edgebench.contract import Device
 from edgebench.data.shipped import shipped_scene
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
-from edgebench.models.variant import Variant
-from edgebench.plan.beside import TELEMETRY
+from edgebench.plan.meters_and_monitors import TELEMETRY
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.pictures import Scene
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Launch, Target
+from edgebench.vocabulary.variant import Variant
 
 PLAIN = Path(__file__).with_name("plain_litert.py")
 BAR = 1.03

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from edgebench.store import layout
+from edgebench.store.file_writing import write_table
 from edgebench.store.records import (
     ExperimentRecord,
     GoldenCheck,
@@ -19,7 +20,6 @@ from edgebench.store.records import (
     TargetRecord,
     TrialRecord,
 )
-from edgebench.store.writing import write_table
 
 TRIALS = 1_000
 SESSIONS = 5

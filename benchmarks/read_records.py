@@ -18,13 +18,14 @@ import pandas as pd
 import pyarrow.parquet  # noqa: F401  # both sides have it imported
 
 import edgebench
-from edgebench.contract import PrepareRequest, Target
-from edgebench.measure.experiment import Experiment
+from edgebench.measure.lane_group import Experiment
 from edgebench.measure.progress import SilentObserver
-from edgebench.models.variant import Variant
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.records import ExperimentRecord
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.variant import Variant
 from tests.fakes import made_artifact, made_scene
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.made_records import PASSES, SESSIONS, TRIALS, make_experiment
 from benchmarks.pairs import Paired, abba
 from benchmarks.row import Row, ratio_row
-from edgebench.models.cache import Cache
+from edgebench.cache.objects import Cache
 
 READ_BAR, RESUME_BAR_S = 1.5, 1.0
 MOST_PAIRS = 6  # of several seconds each

@@ -6,11 +6,14 @@ import statistics
 
 from benchmarks.row import Row
 from edgebench import registry
-from edgebench.contract import Launch, MeasurePlan, Pass, PrepareRequest, SessionSettings, Target
+from edgebench.cache.objects import Cache
 from edgebench.data.shipped import shipped_scene
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
-from edgebench.models.variant import Variant
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Launch, Target
+from edgebench.vocabulary.variant import Variant
 
 BAR_US = 20.0
 

@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, settings
 
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
 from edgebench.agent.lock import ENVIRONMENT as BOARD_LOCK
-from edgebench.contract import PrepareRequest
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
-from edgebench.models.onnx.form import OnnxForm
-from edgebench.models.onnx.prepare import Order, prepare_onnx
-from edgebench.models.prepare import prepare_tflite, tool_versions
-from edgebench.models.variant import PRECISIONS, Variant
+from edgebench.cache.objects import Cache
+from edgebench.models.prepare.onnx import Order, prepare_onnx
+from edgebench.models.prepare.onnx_form import OnnxForm
+from edgebench.models.prepare.tflite import prepare_tflite, tool_versions
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.variant import PRECISIONS, Variant
 from tests.attacks.summary import pytest_terminal_summary as pytest_terminal_summary
 from tests.attacks.table import ROOT, Attack, attacks_of
 from tests.own_models import make_models

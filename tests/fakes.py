@@ -10,24 +10,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from edgebench.contract import (
-    Backend,
-    BackendOptions,
-    Finding,
-    ImageSet,
-    MeasurePlan,
-    Pass,
-    PrepareRequest,
-    ProbeChunk,
-    Progress,
-    Scene,
-    Scores,
-    SessionSettings,
-    Target,
-)
+from edgebench.cache.objects import Cache
+from edgebench.contract import Backend, BackendOptions
 from edgebench.errors import SessionError, UnsupportedError
-from edgebench.models.artifact import Artifact, Golden, InputSpec
-from edgebench.models.cache import Cache
+from edgebench.vocabulary.artifact import Artifact, Golden, InputSpec
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.pictures import ImageSet, Scene
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.probe import ProbeChunk
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Progress, Scores
 
 CLASSES = ("water", "ice")
 GOLDEN = ((0.9, 0.1), (0.2, 0.8))

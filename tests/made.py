@@ -15,8 +15,6 @@ from typing import Any, Literal
 import numpy as np
 from PIL import Image
 
-from edgebench.contract import Channel, Pass, ProbeChunk, ProbeInfo
-from edgebench.models.variant import Variant
 from edgebench.store import tables
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.records import (
@@ -30,6 +28,9 @@ from edgebench.store.records import (
     TargetRecord,
     TrialRecord,
 )
+from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
+from edgebench.vocabulary.variant import Variant
 
 CLASSES = ("water", "ice", "vegetation", "bare", "cloud")
 QUARTER = ("mobilenet_v1-0.25-fp32", "mobilenet_v1-0.25-fp16", "mobilenet_v1-0.25-int8")

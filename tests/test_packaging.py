@@ -1,8 +1,12 @@
 """What an installed EdgeBench contains, and what the project pins."""
 
+import contextlib
+import functools
 import re
+import runpy
 import tomllib
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -24,6 +28,14 @@ def folder_of(package):
     return ROOT.joinpath(*package.split("."))
 
 
+@functools.cache
+def packages():
+    """What setup.py hands to setuptools."""
+    with contextlib.chdir(ROOT), mock.patch("setuptools.setup") as setup:
+        runpy.run_path("setup.py")
+    return set(setup.call_args.kwargs["packages"])
+
+
 def test_every_package_is_installed():
     found = {".".join(path.parent.relative_to(ROOT).parts) for path in ROOT.glob("edgebench/**/__init__.py")}
     found |= {
@@ -31,7 +43,7 @@ def test_every_package_is_installed():
         for path in ROOT.glob("backends/**/__init__.py")
     }
     # The template is no package: its files are data, for `edgebench new`.
-    assert found | {"edgebench.template"} == set(TOOL["packages"])
+    assert found | {"edgebench.template"} == packages()
 
 
 def test_every_data_file_is_installed():
@@ -43,7 +55,7 @@ def test_every_data_file_is_installed():
     }
     missing = [
         str(path.relative_to(ROOT))
-        for package in TOOL["packages"]
+        for package in packages()
         for path in folder_of(package).rglob("*")
         if path.is_file() and path not in listed and path.suffix not in {".py", ".pyc"} and not left(path)
     ]

@@ -7,10 +7,14 @@ from pathlib import Path
 
 from pydantic import Field
 
-from edgebench.contract import BackendOptions, Body, Finding, Json, Prepared, PrepareRequest, Progress, Target
+from edgebench.cache.objects import Cache
+from edgebench.contract import BackendOptions
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.models.cache import Cache
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.preparation import Prepared, PrepareRequest
+from edgebench.vocabulary.target import Body, Target
+from edgebench.vocabulary.values import Json, Progress
 
 from . import prepare, trap
 from .bodies import BODIES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edgebench.contract import Body
+from edgebench.vocabulary.target import Body
 
 _PAGE = "coral.ai/products"
 _M2 = "M.2 Accelerator datasheet, coral.ai/docs/m2/datasheet"

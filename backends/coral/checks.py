@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 from edgebench.agent.facts import board_facts
-from edgebench.contract import Finding, Json, Target
 from edgebench.errors import EdgeBenchError
 from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import accelerator_finding, board_findings
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json
 
 from . import compiler
 from .trap import ENVIRONMENT, HOW, PAIRS, misfit

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgebench.errors import InputError
-from edgebench.models.inspect import ModelFacts, TensorFacts, inspect_model
+from edgebench.models.inspect.model_file import inspect_model
+from edgebench.vocabulary.model_facts import ModelFacts, TensorFacts
 
 CUSTOM_OP = "custom:edgetpu-custom-op"
 

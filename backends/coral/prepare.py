@@ -10,13 +10,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from edgebench.atomic import write_atomically
-from edgebench.contract import Json, Prepared, PrepareRequest, Progress
+from edgebench.cache.objects import Cache, canonical_hash, sha256_file
+from edgebench.cache.recipes import find, keep, making
 from edgebench.errors import InputError, UnavailableError, UnsupportedError, UsageError
-from edgebench.models import prepare as tflite
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache, canonical_hash, sha256_file
-from edgebench.models.keep import find, keep, making
+from edgebench.models.prepare import tflite
 from edgebench.regular_files import reason, require_regular
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.preparation import Prepared, PrepareRequest
+from edgebench.vocabulary.values import Json, Progress
 
 from . import compiled, compiler
 

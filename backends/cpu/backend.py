@@ -9,12 +9,16 @@ from typing import Literal
 from pydantic import Field
 
 from edgebench.agent.facts import board_facts
-from edgebench.contract import BackendOptions, Finding, Json, Prepared, PrepareRequest, Progress, Target
+from edgebench.cache.objects import Cache
+from edgebench.contract import BackendOptions
 from edgebench.errors import UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
-from edgebench.models import prepare
-from edgebench.models.cache import Cache
+from edgebench.models.prepare import tflite
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.preparation import Prepared, PrepareRequest
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json, Progress
 
 from .checks import runtime_findings
 
@@ -41,15 +45,15 @@ class CpuBackend(AgentBackend):
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the .tflite: weights, conversion recipe, calibration, batch."""
-        return prepare.prepare_inputs(request)
+        return tflite.prepare_inputs(request)
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
         """TensorFlow, for what does not come ready."""
-        return prepare.missing(request)
+        return tflite.missing(request)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Convert with TensorFlow, in processes of its own, what the cache does not hold."""
-        return prepare.prepare_tflite(requests, cache, progress)
+        return tflite.prepare_tflite(requests, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
         """Packages, and the state of the machine."""

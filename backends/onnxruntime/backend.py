@@ -10,13 +10,17 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from edgebench.agent.facts import board_facts
-from edgebench.contract import BackendOptions, Finding, Json, Prepared, PrepareRequest, Progress, Target
+from edgebench.cache.objects import Cache
+from edgebench.contract import BackendOptions
 from edgebench.errors import UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
-from edgebench.models.cache import Cache
-from edgebench.models.onnx import prepare
-from edgebench.models.onnx.form import OnnxForm
+from edgebench.models.prepare import onnx
+from edgebench.models.prepare.onnx_form import OnnxForm
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.preparation import Prepared, PrepareRequest
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json, Progress
 
 from .checks import runtime_findings
 
@@ -67,16 +71,16 @@ class OnnxRuntimeBackend(AgentBackend):
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the .onnx: weights or file, the steps, calibration, batch."""
-        return prepare.prepare_inputs(request, _form(request))
+        return onnx.prepare_inputs(request, _form(request))
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
         """TensorFlow, for all but .onnx files, and what works on ONNX."""
-        return prepare.missing(request)
+        return onnx.missing(request)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Carry out the steps, in processes of their own, for what the cache does not hold."""
-        orders = [prepare.Order(request, _form(request)) for request in requests]
-        return prepare.prepare_onnx(orders, cache, progress)
+        orders = [onnx.Order(request, _form(request)) for request in requests]
+        return onnx.prepare_onnx(orders, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
         """Packages and the provider, and the state of the machine."""

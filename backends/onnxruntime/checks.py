@@ -6,8 +6,9 @@ import json
 import subprocess
 import sys
 
-from edgebench.contract import Finding, Target
 from edgebench.installed import version_of
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.target import Target
 
 ASK_S = 60.0
 ASK_RUNTIME = (

@@ -7,22 +7,18 @@ from pathlib import Path
 
 from pydantic import Field
 
-from edgebench.contract import (
-    BackendOptions,
-    Finding,
-    ImageSet,
-    Json,
-    MeasurePlan,
-    Pictures,
-    PrepareRequest,
-    Progress,
-    Target,
-)
+from edgebench.cache.objects import Cache
+from edgebench.contract import BackendOptions
 from edgebench.errors import EdgeBenchError, UnsupportedError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
-from edgebench.models.variant import Variant
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.pictures import ImageSet, Pictures
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.session import MeasurePlan
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json, Progress
+from edgebench.vocabulary.variant import Variant
 
 from .script import RECIPE
 from .source import Given, Source, open_source

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from edgebench.contract import ImageSet, Scene
+from edgebench.cache.objects import Cache, canonical_hash
+from edgebench.cache.recipes import Kept, find, keep, making
 from edgebench.data.images import keep_array, new_array
-from edgebench.data.reading import quiet_decoders, read_rgb
+from edgebench.data.picture_reading import quiet_decoders, read_rgb
 from edgebench.errors import InputError
-from edgebench.models.cache import Cache, canonical_hash
-from edgebench.models.keep import Kept, find, keep, making
+from edgebench.vocabulary.pictures import ImageSet, Scene
 
 MARK = (0xED, 0xB0)
 """Red and green of a stand-in's first pixel; blue is its class. The runner knows the same two."""

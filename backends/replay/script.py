@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.models.artifact import Artifact, Golden, InputSpec
-from edgebench.models.cache import Cache
-from edgebench.models.variant import Variant
+from edgebench.cache.objects import Cache
+from edgebench.vocabulary.artifact import Artifact, Golden, InputSpec
+from edgebench.vocabulary.variant import Variant
 
 from .pictures import marked
 

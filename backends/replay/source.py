@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from edgebench.contract import ImageSet, MeasurePlan, Pictures
+from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError, UsageError
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
-from edgebench.models.variant import Variant
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.pictures import ImageSet, Pictures
+from edgebench.vocabulary.session import MeasurePlan
+from edgebench.vocabulary.variant import Variant
 
 SCENARIOS = Path(__file__).with_name("scenarios")
 
@@ -70,8 +71,8 @@ def shipped() -> tuple[str, ...]:
 
 def open_source(given: Given) -> Source:
     """The source; UsageError where there is none, or options that do not belong to it."""
-    from .drawn import DrawnSource
-    from .recorded import RecordedSource
+    from .result_source import RecordedSource
+    from .scenario_source import DrawnSource
 
     path = SCENARIOS / f"{given.source}.toml" if given.source in shipped() else Path(given.source)
     # os.path's answer is no, and no error, for a name that is none.

@@ -18,7 +18,7 @@ from .clock import resolution_ns
 from .files import FileStore
 from .lock import lock_place
 from .packages import packages
-from .reading import Absent, field, text
+from .small_files import Absent, field, text
 
 CPUFREQ = "sys/devices/system/cpu/cpu0/cpufreq"
 ZONES = "sys/class/thermal/thermal_zone*"

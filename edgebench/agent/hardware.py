@@ -5,7 +5,7 @@ import os
 import re
 from typing import Any, Dict, List, Optional
 
-from .reading import MAX_TABLE, Absent, text
+from .small_files import MAX_TABLE, Absent, text
 
 MAX_USB = 256
 MAX_MODES = 64

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from edgebench.fit.judgement import Judged
+    from edgebench.fit.judged_experiment import Judged
     from edgebench.fit.profile import Profile
 
 
@@ -207,7 +207,7 @@ def read_profiles(names: Sequence[str]) -> tuple[Profile, ...]:
 
 def results_folder(text: str, output_dir: Path | None = None) -> Path:
     """The folder that RESULTS stands for."""
-    from edgebench.store.find import resolve_results
+    from edgebench.store.result_folder import resolve_results
 
     return resolve_results(text, output_dir_setting(output_dir))
 
@@ -222,6 +222,6 @@ def output_dir_setting(flag: Path | None) -> Path:
 def print_json(judged: Judged) -> None:
     """The documented result document on stdout."""
     from edgebench.report.document import document
-    from edgebench.report.plain import as_json
+    from edgebench.report.json_values import as_json
 
     typer.echo(as_json(document(judged.results, judged.summaries, judged.verdicts)), nl=False)

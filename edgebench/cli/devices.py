@@ -8,7 +8,7 @@ from edgebench.cli.common import JsonOption, stdout
 def devices(json_: JsonOption = False) -> None:
     """List the devices, their precisions and options, and the meters."""
     from edgebench import registry
-    from edgebench.report.lists import DeviceRow, print_devices
+    from edgebench.report.listings import DeviceRow, print_devices
 
     rows = []
     for name in registry.names("edgebench.backends"):

@@ -45,9 +45,9 @@ def doctor(
     Exit code 1 where a device that was named cannot be measured; without a name, where none can be.
     """
     from edgebench.measure.preflight import preflight
-    from edgebench.plan.build import choose
     from edgebench.plan.config import RunConfig
-    from edgebench.report.lists import print_findings
+    from edgebench.plan.planner import choose
+    from edgebench.report.listings import print_findings
 
     if host is not None and not device:
         raise UsageError("--host says where, and not what is measured there", fix="add --device NAME")

@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from edgebench.cli import streams
 from edgebench.errors import EXIT_ERROR, EdgeBenchError, InterruptedByUser
-from edgebench.measure.interrupt import exit_code, interrupted, terminate_as_interrupt
+from edgebench.measure.signals import exit_code, interrupted, terminate_as_interrupt
 from edgebench.printable import printable
 
 
@@ -84,7 +84,7 @@ def print_lines(error: EdgeBenchError) -> None:
 
 def print_document(error: EdgeBenchError) -> None:
     """The error as a JSON document on stdout (error.schema.json); nothing where nobody reads it."""
-    from edgebench.report.plain import SCHEMA_VERSION, as_json
+    from edgebench.report.json_values import SCHEMA_VERSION, as_json
 
     about = {"what": error.what, "why": error.why, "fix": error.fix, "exit_code": error.exit_code}
     try:

@@ -29,7 +29,7 @@ def fit(
     """
     from edgebench.cli.outcome import show_judged
     from edgebench.errors import UsageError
-    from edgebench.fit.judgement import judge_folder
+    from edgebench.fit.judged_experiment import judge_folder
 
     folder = results_folder(results, output_dir)
     judged = judge_folder(folder, read_profiles(profile) if profile else None)

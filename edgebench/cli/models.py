@@ -33,9 +33,9 @@ app = typer.Typer(no_args_is_help=True, help="List, show, prepare and train mode
 
 def complete_family(incomplete: str) -> list[str]:
     """Names of the families for the shell."""
-    from edgebench.models import families
+    from edgebench.models.families import catalogue
 
-    return [name for name in families.known() if name.startswith(incomplete)]
+    return [name for name in catalogue.known() if name.startswith(incomplete)]
 
 
 @app.command("list")
@@ -45,10 +45,10 @@ def list_(json_: JsonOption = False) -> None:
     First the shipped variants with what is prepared of them and the accuracy
     that was measured, then every family by name with its widths.
     """
-    from edgebench.models.cache import Cache
-    from edgebench.models.listing import list_variants
-    from edgebench.models.shown import list_families
-    from edgebench.report.lists import print_variants
+    from edgebench.cache.objects import Cache
+    from edgebench.models.inspect.description import list_families
+    from edgebench.models.prepare.inventory import list_variants
+    from edgebench.report.listings import print_variants
 
     print_variants(stdout(), list_variants(Cache()), families=list_families(), as_json=json_)
 
@@ -72,9 +72,9 @@ def show(
     does not tell its work leaves them out, with the reason. Parameters are what
     the file holds: converters fold normalisation into other weights.
     """
-    from edgebench.models.cache import Cache
-    from edgebench.models.shown import show as look
-    from edgebench.report.models import print_model
+    from edgebench.cache.objects import Cache
+    from edgebench.models.inspect.description import show as look
+    from edgebench.report.model_tables import print_model
 
     print_model(stdout(), look(model, Cache()), as_json=json_)
 
@@ -121,17 +121,17 @@ def prepare(
     precision was named; the others are made all the same.
     """
     from edgebench import registry
+    from edgebench.cache.objects import Cache
+    from edgebench.cache.use import using
     from edgebench.errors import EXIT_TRIALS_FAILED, UnsupportedError
     from edgebench.measure.progress import SilentObserver, StderrObserver
-    from edgebench.models.artifact import Artifact
-    from edgebench.models.cache import Cache
-    from edgebench.models.cache_use import using
-    from edgebench.models.listing import list_prepared
-    from edgebench.models.own_choice import input_choice
+    from edgebench.models.prepare.inventory import list_prepared
+    from edgebench.models.user.input_choice import input_choice
     from edgebench.plan.config import resolve
-    from edgebench.plan.models import requests_for, resolve_sources
+    from edgebench.plan.model_choice import requests_for, resolve_sources
     from edgebench.plan.targets import make_targets
-    from edgebench.report.lists import print_variants
+    from edgebench.report.listings import print_variants
+    from edgebench.vocabulary.artifact import Artifact
 
     flags = {
         "layout": layout,
@@ -216,10 +216,10 @@ def train(
 
     Needs TensorFlow (the extra `prepare`), which runs in a process of its own.
     """
-    from edgebench.models.cache import Cache
-    from edgebench.models.families import spec
-    from edgebench.models.train import train as start
-    from edgebench.models.variant import FAMILY
+    from edgebench.cache.objects import Cache
+    from edgebench.models.families.catalogue import spec
+    from edgebench.models.train.training_run import train as start
+    from edgebench.vocabulary.variant import FAMILY
 
     known = spec(family)
     width = known.width(0.25 if depth is None and family == FAMILY else depth)

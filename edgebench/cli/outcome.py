@@ -15,12 +15,12 @@ from edgebench.errors import EXIT_ERROR
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from edgebench.fit.judgement import Judged
+    from edgebench.cache.objects import Cache
+    from edgebench.fit.judged_experiment import Judged
     from edgebench.fit.profile import Profile
-    from edgebench.measure.experiment import Outcome
+    from edgebench.measure.lane_group import Outcome
     from edgebench.measure.progress import Observer
-    from edgebench.models.cache import Cache
-    from edgebench.plan.build import Built
+    from edgebench.plan.planner import Built
 
 
 def show_judged(judged: Judged, *, strict: bool, json_: bool, figures: bool = True) -> int:
@@ -44,8 +44,8 @@ def conclude(
 
     What ended the measuring on one host is an error, after the report of what the others measured.
     """
-    from edgebench.fit.judgement import judge_folder
-    from edgebench.measure.interrupt import exit_code as interrupted_code
+    from edgebench.fit.judged_experiment import judge_folder
+    from edgebench.measure.signals import exit_code as interrupted_code
     from edgebench.printable import printable
     from edgebench.report.html import write_report
     from edgebench.store.layout import RUN_FILE
@@ -70,7 +70,7 @@ def conclude(
 
 def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> None:
     """The trials of a dry run, how long they will take and what they will resolve."""
-    from edgebench.measure.experiment import IDLE_WINDOW_S
+    from edgebench.measure.lane_group import IDLE_WINDOW_S
     from edgebench.plan.cost import costs_of
     from edgebench.report.planned import planned_json, print_planned
 
@@ -83,7 +83,7 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
 
 def say_forecast(observer: Observer, built: Built, cache: Cache) -> None:
     """Before a run: what its sessions will not resolve, while there is time to ask for more."""
-    from edgebench.measure.experiment import IDLE_WINDOW_S
+    from edgebench.measure.lane_group import IDLE_WINDOW_S
     from edgebench.plan.cost import costs_of
     from edgebench.report.planned import forecast_notes
 

@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, help="List and show requirement profiles
 def list_(json_: JsonOption = False) -> None:
     """List the shipped profiles."""
     from edgebench.fit.profile import shipped_profiles
-    from edgebench.report.lists import print_profiles
+    from edgebench.report.listings import print_profiles
 
     print_profiles(stdout(), [one.as_record() for one in shipped_profiles()], as_json=json_)
 
@@ -30,6 +30,6 @@ def show(
 ) -> None:
     """Show a profile's requirements, with the limits that they come to."""
     from edgebench.fit.profile import load_profile
-    from edgebench.report.lists import print_profile
+    from edgebench.report.listings import print_profile
 
     print_profile(stdout(), load_profile(profile).as_record(), as_json=json_)

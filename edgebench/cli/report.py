@@ -33,7 +33,7 @@ def report(
     ] = None,
 ) -> None:
     """Write the report of a result; needs nothing but the result's folder."""
-    from edgebench.fit.judgement import judge_folder
+    from edgebench.fit.judged_experiment import judge_folder
     from edgebench.report.export import export, require_output
 
     folder = results_folder(results, output_dir)

@@ -227,13 +227,13 @@ def run(
     that was named is not supported, 130 interrupted (129 by a terminal that
     hangs up, 143 by SIGTERM).
     """
+    from edgebench.cache.objects import Cache
+    from edgebench.cache.use import using
     from edgebench.cli.outcome import conclude, print_plan, say_forecast
     from edgebench.measure.campaign import Campaign
     from edgebench.measure.progress import SilentObserver, StderrObserver, warnings_noted
-    from edgebench.models.cache import Cache
-    from edgebench.models.cache_use import using
-    from edgebench.plan.build import build
     from edgebench.plan.config import resolve_from_machine
+    from edgebench.plan.planner import build
     from edgebench.store.experiment import require_writable
     from edgebench.store.layout import check_name
 

@@ -15,7 +15,7 @@ def show(
 ) -> None:
     """Print a result's figures, and the verdicts of the profiles of its run."""
     from edgebench.cli.outcome import show_judged
-    from edgebench.fit.judgement import judge_folder
+    from edgebench.fit.judged_experiment import judge_folder
 
     judged = judge_folder(results_folder(results, output_dir))
     raise typer.Exit(show_judged(judged, strict=strict, json_=json_))

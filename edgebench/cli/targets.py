@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from edgebench.contract import Backend, Target
+    from edgebench.contract import Backend
+    from edgebench.vocabulary.target import Target
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,7 +43,7 @@ def list_(targets_file: TargetsFileOption = None, json_: JsonOption = False) -> 
     """List the declared targets: name, device, host, meters, and the mass and size that a run takes."""
     from edgebench.plan.targets import listed
     from edgebench.plan.targets_file import read_targets
-    from edgebench.report.boards import print_targets
+    from edgebench.report.target_tables import print_targets
 
     found = read_targets(targets_file_setting(targets_file))
     rows = [listed(target) for target in found.targets]
@@ -67,8 +68,8 @@ def check(
     from dataclasses import asdict
 
     from edgebench.link.inspection import inspect_target
-    from edgebench.report.boards import print_checks
-    from edgebench.store.apart import Apart
+    from edgebench.report.target_tables import print_checks
+    from edgebench.store.redaction import Apart
 
     backends, targets = _chosen(name, device, host, python, power_mode, targets_file, every=True)
     checks: list[dict[str, Any]] = []
@@ -116,8 +117,8 @@ def _chosen(
     every: bool,
 ) -> tuple[Mapping[str, Backend], tuple[Target, ...]]:
     """The targets by name, or of the flags; with `every` all of the file where none was named."""
-    from edgebench.plan.build import choose
     from edgebench.plan.config import RunConfig
+    from edgebench.plan.planner import choose
     from edgebench.plan.targets_file import FILE_NAME, read_targets, user_file
 
     targets_file = targets_file_setting(targets_file)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from edgebench.contract import ImageSet
+from edgebench.cache.objects import Cache, canonical_hash
+from edgebench.cache.recipes import find, making
 from edgebench.data.images import keep_array, load_images
 from edgebench.errors import InputError
-from edgebench.models.cache import Cache, canonical_hash
-from edgebench.models.keep import find, making
+from edgebench.vocabulary.pictures import ImageSet
 
 MOST = 500
 """More images than this change ranges hardly and take long; as many are chosen evenly over the listing."""

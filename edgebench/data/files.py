@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgebench.data.reading import looks_like_picture, quiet_decoders
+from edgebench.data.picture_reading import looks_like_picture, quiet_decoders
 from edgebench.errors import InputError
 from edgebench.regular_files import read_regular, reason, require_regular
 

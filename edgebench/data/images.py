@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from edgebench.contract import ImageSet, Scene
+from edgebench.cache.objects import Cache, canonical_hash, sha256_file
+from edgebench.cache.recipes import Kept, find, keep, making
 from edgebench.data.files import Listed, first_few, list_files
 from edgebench.data.landcover import Pixels
-from edgebench.data.reading import MAX_FILE_BYTES, quiet_decoders, read_rgb
+from edgebench.data.picture_reading import MAX_FILE_BYTES, quiet_decoders, read_rgb
 from edgebench.errors import InputError
-from edgebench.models.cache import Cache, canonical_hash, sha256_file
-from edgebench.models.keep import Kept, find, keep, making
 from edgebench.regular_files import reason, require_regular
+from edgebench.vocabulary.pictures import ImageSet, Scene
 
 _READING = "2"  # counts up when the same file would give other pixels
 _THREADS = 2

@@ -7,7 +7,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from edgebench.contract import Scene
+from edgebench.vocabulary.pictures import Scene
 
 PREVIEW_PIXELS = 1128  # a quarter of 4512
 

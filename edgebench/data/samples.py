@@ -13,12 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.contract import Scene
+from edgebench.cache.objects import Cache, canonical_hash
+from edgebench.cache.recipes import Kept, find, keep, making
 from edgebench.errors import InputError, UnsupportedError
-from edgebench.models.cache import Cache, canonical_hash
-from edgebench.models.keep import Kept, find, keep, making
-from edgebench.models.source import Samples
 from edgebench.regular_files import reason, require_regular
+from edgebench.vocabulary.model_source import Samples
+from edgebench.vocabulary.pictures import Scene
 
 DEFAULT_COUNT = 400
 """Inferences in a pass, so that image_s stands for as many as the patches of the published scene."""

@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
-from edgebench.contract import ImageSet, Scene
+from edgebench.cache.objects import Cache, canonical_hash, sha256_file
+from edgebench.cache.recipes import Kept, find, keep, making
 from edgebench.data.draws import ASSETS, PATCH, Draws, Split, render_patch, shipped_draws
 from edgebench.data.images import keep_array, new_array
 from edgebench.data.landcover import CLASS_NAMES, EARTH_FILES, Earth
-from edgebench.data.reading import read_rgb
-from edgebench.models.cache import Cache, canonical_hash, sha256_file
-from edgebench.models.keep import Kept, find, keep, making
+from edgebench.data.picture_reading import read_rgb
+from edgebench.vocabulary.pictures import ImageSet, Scene
 
 SCENE_NAME = "greenland"
 _RENDERING = "1"  # counts up when the same draws would give other pixels

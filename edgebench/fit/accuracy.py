@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from edgebench.fit.types import Accuracy, Agreement
+from edgebench.fit.trial_summary import Accuracy, Agreement
 from edgebench.stats.proportion import mcnemar, wilson
 
 MAX_CONFUSION = 200

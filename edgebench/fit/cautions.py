@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from edgebench.fit.declared import board_caution
+from edgebench.fit.declared_body import board_caution
 from edgebench.fit.latency import SteadyPasses
 from edgebench.fit.probe_reasons import reasons_by_probe
-from edgebench.fit.telemetry import Observed
-from edgebench.fit.types import Accuracy
-from edgebench.stats import pacing
+from edgebench.fit.telemetry_summary import Observed
+from edgebench.fit.trial_summary import Accuracy
+from edgebench.stats import deadlines
 from edgebench.stats.heat import heat, rise_together
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 from edgebench.stats.outliers import outliers
 from edgebench.stats.shape import shape_of
-from edgebench.stats.telemetry import INVOLUNTARY_LIMIT_PER_S, OTHERS_LIMIT, STEAL_LIMIT, WAITING_LIMIT
+from edgebench.stats.telemetry_window import INVOLUNTARY_LIMIT_PER_S, OTHERS_LIMIT, STEAL_LIMIT, WAITING_LIMIT
 from edgebench.stats.warnings import Caution, Flag, Interference
 from edgebench.store.records import SessionRecord
 
@@ -37,7 +37,7 @@ def cautions(
         steady: the steady passes of its finished sessions.
         observed: what telemetry saw in its finished sessions.
         accuracy: of its artifact; None where there is none.
-        board_doubts: by figure, why it may be another machine's (`edgebench.fit.declared`).
+        board_doubts: by figure, why it may be another machine's (`edgebench.fit.declared_body`).
     """
     ok = [record for record in records if record.status == "ok"]
     found: list[Caution] = []
@@ -150,7 +150,7 @@ def _shaped(steady: SteadyPasses) -> list[Caution]:
 
 def _missed(steady: SteadyPasses) -> list[Caution]:
     late_s = [late for session in steady.lateness_s for late in session]
-    count = pacing.misses(late_s)
+    count = deadlines.misses(late_s)
     if not count:
         return []
     return [Caution(Flag.DEADLINES_MISSED, count=count, of=len(late_s), ratio=max(late_s))]

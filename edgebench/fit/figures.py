@@ -10,7 +10,7 @@ from edgebench.fit.figure import STATED, Certainty, Figure, largest, over_sessio
 from edgebench.fit.power_limits import energy_figure, mean_figure, peak_figure
 from edgebench.fit.quantities import PERCENTILES
 from edgebench.fit.requirement import Requirement
-from edgebench.fit.types import TrialSummary
+from edgebench.fit.trial_summary import TrialSummary
 from edgebench.stats.intervals import interval_reason
 from edgebench.stats.percentiles import percentile_over_sessions
 from edgebench.stats.proportion import share_over_sessions

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from edgebench.fit.figure import STATED, Certainty, Figure, over_sessions, speaks_for_all, too_few
-from edgebench.fit.power import WIDE_SCOPES
-from edgebench.fit.types import PowerFigure, TrialSummary
+from edgebench.fit.power_summary import WIDE_SCOPES
+from edgebench.fit.trial_summary import PowerFigure, TrialSummary
 from edgebench.stats.power import MIN_PERIODS
 
 LOW_RATE_HZ = 100.0

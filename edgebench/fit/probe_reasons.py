@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from edgebench.contract import probe_name
 from edgebench.store.records import SessionRecord
+from edgebench.vocabulary.probe import probe_name
 
 
 def reasons_by_probe(record: SessionRecord) -> dict[str, str]:

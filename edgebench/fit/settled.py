@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from edgebench.fit.figure import Certainty
 from edgebench.fit.profile import Profile
-from edgebench.fit.types import TrialSummary
+from edgebench.fit.trial_summary import TrialSummary
 from edgebench.fit.verdict import is_settled
 from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS
 from edgebench.stats.spending import STOPPING_CONFIDENCE, look_confidence

@@ -15,7 +15,7 @@ from edgebench.fit.figure import Certainty, Figure
 from edgebench.fit.figures import figure_of
 from edgebench.fit.profile import Profile
 from edgebench.fit.requirement import Requirement
-from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.fit.trial_summary import TrialSummary, Verdict
 
 Word = Literal["pass", "fail", "inconclusive", "unknown"]
 WORDS: tuple[Word, ...] = ("fail", "unknown", "inconclusive", "pass")

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from edgebench.contract import Backend, Finding, Json, Target
+from edgebench.cache.objects import Cache
+from edgebench.contract import Backend
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.base import Link
+from edgebench.link.link_contract import Link
 from edgebench.link.local import LocalLink
 from edgebench.link.power_mode import require_power_mode
 from edgebench.link.ssh import SshLink
 from edgebench.link.zipapp import agent_file
-from edgebench.models.cache import Cache
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json
 
 
 class AgentBackend(Backend):

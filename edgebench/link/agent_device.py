@@ -7,22 +7,24 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from edgebench import stopping
+from edgebench import interruption
 from edgebench.agent import frames
 from edgebench.agent.frames import ProtocolError
-from edgebench.contract import Json, Launch, SessionSettings
 from edgebench.errors import DiskFullError, EdgeBenchError, UnavailableError
 from edgebench.link.agent_session import AgentSession
-from edgebench.link.base import Link
 from edgebench.link.board_lock import take_lock
 from edgebench.link.cleaning import Cleaned, clean_board
 from edgebench.link.connection import Connection, LinkLost, ignore, unavailable
 from edgebench.link.failures import from_placing, from_protocol, lost_before
+from edgebench.link.link_contract import Link
 from edgebench.link.placing import Placer
 from edgebench.link.replies import Hello, LaunchFaults, checked
 from edgebench.link.timeouts import Timeouts
 from edgebench.link.worker_calls import Explain, unexplained
-from edgebench.models.artifact import Artifact
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.session import SessionSettings
+from edgebench.vocabulary.target import Launch
+from edgebench.vocabulary.values import Json
 
 RETRY_S = 0.5
 MOST_RETRY_S = 5.0
@@ -190,7 +192,7 @@ class AgentDevice:
                 if left <= 0:
                     self._lost_at = time.monotonic()
                     raise
-                stopping.pause(min(pause_s, left))
+                interruption.pause(min(pause_s, left))
                 pause_s = min(2 * pause_s, MOST_RETRY_S)
             else:
                 self._lost_at = None

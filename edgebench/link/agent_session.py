@@ -8,15 +8,6 @@ from pathlib import Path
 from types import TracebackType
 
 from edgebench.agent.frames import Frame, ProtocolError
-from edgebench.contract import (
-    ImageSet,
-    Json,
-    MeasurePlan,
-    Pass,
-    ProbeChunk,
-    Scores,
-    SessionSettings,
-)
 from edgebench.errors import SessionError
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection, LinkLost, ignore
@@ -36,8 +27,13 @@ from edgebench.link.worker_calls import (
     WorkerEnded,
     unexplained,
 )
-from edgebench.models.artifact import Artifact
-from edgebench.stages import SENDING, SessionStage
+from edgebench.session_stages import SENDING, SessionStage
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.pictures import ImageSet
+from edgebench.vocabulary.probe import ProbeChunk
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.values import Json, Scores
 
 SESSION = "EDGEBENCH_SESSION"
 """The environment variable that tells a worker which session of its trial it is."""

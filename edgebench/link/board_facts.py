@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, WrapValidator
 
-from edgebench.contract import Json
+from edgebench.vocabulary.values import Json
 
 
 def _or_none(value: Any, validate: Callable[[Any], Any]) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from edgebench.contract import Finding, Json, Target
 from edgebench.errors import EdgeBenchError
 from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.board_failures import NO_ROOM_FOR_FILES
 from edgebench.link.board_packages import package_finding
 from edgebench.link.power_mode import require_power_mode
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json
 
 MOST_LOAD_A_CORE = 0.25
 LEAST_MEMORY_BYTES = 1 << 30

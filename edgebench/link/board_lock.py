@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from edgebench import stopping
+from edgebench import interruption
 from edgebench.errors import UnavailableError
 from edgebench.link.board_failures import raise_refusal
 from edgebench.link.connection import Connection
@@ -122,4 +122,4 @@ def take_lock(connection: Connection, name: str, wait_s: float, timeout_s: float
         if not noted:
             _log.warning("%s is in use by %s: waiting up to %.0f s", name, words, left)
             noted = True
-        stopping.pause(min(ASK_EVERY_S, left))
+        interruption.pause(min(ASK_EVERY_S, left))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from edgebench.contract import Finding
 from edgebench.link.board_facts import BoardFacts
+from edgebench.vocabulary.finding import Finding
 
 Version = tuple[int, int]
 

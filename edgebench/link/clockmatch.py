@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from edgebench.agent.clock import ENVIRONMENT
-from edgebench.contract import ClockMatch, Json
 from edgebench.link.connection import Connection
 from edgebench.link.replies import ClockReading, InjectedClock, checked
 from edgebench.link.stamp_checks import ImpossibleTimes, Span
 from edgebench.stats.clock import MAX_DRIFT, ClockFit, RoundTrip, fit_clocks
 from edgebench.stats.clock_rate import MAX_SLEW, ClockRate, Disagreement, strayed
+from edgebench.vocabulary.session import ClockMatch
+from edgebench.vocabulary.values import Json
 
 ROUND_TRIPS = 8
 """At an edge."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgebench.contract import DeclaredBoard, Finding
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.target import DeclaredBoard
 
 
 def unconfirmed(boards: Sequence[DeclaredBoard], model: str | None) -> str:

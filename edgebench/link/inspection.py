@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from edgebench.agent.bootstrap import UnsafeFolder, board_folder, require_private
 from edgebench.agent.facts import board_facts
-from edgebench.contract import Backend, Finding, Json, Target
+from edgebench.cache.objects import Cache
+from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.link.agent_backend import AgentBackend, open_link
 from edgebench.link.agent_device import AgentDevice
@@ -15,7 +16,9 @@ from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings, missing_findings
 from edgebench.link.cleaning import Cleaned
 from edgebench.link.declared_boards import declared_finding
-from edgebench.models.cache import Cache
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json
 
 
 @dataclass(frozen=True)

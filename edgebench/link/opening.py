@@ -11,7 +11,7 @@ import math
 import subprocess
 import time
 
-from edgebench import stopping
+from edgebench import interruption
 from edgebench.agent.frames import Buffer
 from edgebench.link.pipes import Pipes, Stalled
 
@@ -104,7 +104,7 @@ class Opening:
         if ended:
             until = max(self._deadline, time.monotonic() + LEAST_END_S)
             while (code := self._process.poll()) is None and time.monotonic() < until:
-                stopping.pause(END_EVERY_S)
+                interruption.pause(END_EVERY_S)
             self._pipes.collect()
         return OpeningFailed(code, _text(self._pipes.tail), _text(self._said), stuck=stuck)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 from edgebench.agent.frames import Frame, ProtocolError
-from edgebench.contract import Json
 from edgebench.errors import SessionError
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.schedule import Schedule
 from edgebench.link.timeouts import Timeouts
 from edgebench.link.worker_calls import WorkerCalls
+from edgebench.vocabulary.values import Json
 
 STAGE = "measure"
 

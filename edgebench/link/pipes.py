@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from edgebench import stopping
+from edgebench import interruption
 from edgebench.agent.descriptors import read_available
 from edgebench.agent.frames import Buffer
 
@@ -51,7 +51,7 @@ class Pipes:
         self._stdout = process.stdout.fileno()
         self._stderr = process.stderr.fileno()
         self._selector = selectors.PollSelector()  # no descriptor of its own to close
-        self._interrupts: stopping.Interrupts | None = None
+        self._interrupts: interruption.Interrupts | None = None
         self._tail_bytes = tail_bytes
         self.tail = bytearray()
         self.longest_stall_s = 0.0  # of all writes: the longest that nothing was taken in
@@ -124,7 +124,7 @@ class Pipes:
 
     def _hear_interrupts(self) -> None:
         """Be woken by those of whichever thread waits."""
-        interrupts = stopping.of_this_thread()
+        interrupts = interruption.of_this_thread()
         if interrupts is self._interrupts:
             return
         if self._interrupts is not None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from edgebench.agent.frames import Frame
+from edgebench.cache.objects import sha256_file
 from edgebench.link.board_failures import disk_full, raise_refusal
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Room, checked
-from edgebench.models.cache import sha256_file
 
 PIECE_BYTES = 1 << 20
 AHEAD = 4

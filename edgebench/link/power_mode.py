@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edgebench.contract import Json, Target
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link.board_facts import BoardFacts
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json
 
 
 def require_power_mode(facts: Mapping[str, Json], target: Target) -> str:

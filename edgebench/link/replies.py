@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, field_validator
 
 from edgebench.agent.frames import Frame, Message, ProtocolError
-from edgebench.contract import Channel, ProbeChunk, ProbeInfo
 from edgebench.printable import printable
 from edgebench.stage_names import fault_of_stages
+from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 
 Count = Annotated[int, Field(ge=0, lt=1 << 62)]
 AboveZero = Annotated[int, Field(gt=0, lt=1 << 62)]

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from edgebench.agent.frames import ProtocolError
-from edgebench.contract import MeasurePlan
+from edgebench.vocabulary.session import MeasurePlan
 
 SLACK_S = 60.0
 """How far the host's clock may be ahead of what the device says has passed, before that is not believed."""

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from edgebench import registry
 from edgebench.agent.frames import Frame, ProtocolError
-from edgebench.contract import Json, ProbeChunk, ProbeInfo
 from edgebench.link.connection import Connection
 from edgebench.link.placing import Placer
 from edgebench.link.replies import ProbeReport, checked
+from edgebench.vocabulary.probe import ProbeChunk, ProbeInfo
+from edgebench.vocabulary.values import Json
 
 NOT_ASKED = "no meter was asked for"
 

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Literal
 
 from edgebench.agent.frames import Frame
-from edgebench.contract import ColdFigures, Json, MeasurePlan, Pass, Scores
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.replies import (
     GoldenScored,
@@ -31,7 +30,10 @@ from edgebench.link.stamp_checks import (
     require_warm_up,
 )
 from edgebench.link.worker_calls import WorkerCalls
-from edgebench.models.artifact import Artifact
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.session import ColdFigures, MeasurePlan
+from edgebench.vocabulary.values import Json, Scores
 
 
 class SessionReplies:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 
 from edgebench.agent.frames import Frame, Message, ProtocolError
 from edgebench.agent.worker import PREDICT_STEP
-from edgebench.contract import Json
 from edgebench.errors import NoPermissionError, SessionError, UnavailableError
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
 from edgebench.link.failures import from_end, from_link, from_placing, from_protocol, from_reply
 from edgebench.link.replies import ClockReading, Ended, LeftRunning, Progressed, checked, failure_in
+from edgebench.vocabulary.values import Json
 
 AGENT_GRACE_S = 15.0
 """How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""

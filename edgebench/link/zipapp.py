@@ -10,8 +10,8 @@ from pathlib import Path
 
 import edgebench.agent
 from edgebench.atomic import write_atomically
+from edgebench.cache.objects import Cache, unwritable
 from edgebench.errors import UnavailableError
-from edgebench.models.cache import Cache, unwritable
 
 PACKAGE = "edgebench_agent"
 _MAIN = f"import sys\n\nfrom {PACKAGE}.main import main\n\nsys.exit(main(sys.argv[1:]))\n"

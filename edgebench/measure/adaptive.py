@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from edgebench.fit.summary import summarise_one
+from edgebench.fit.summarise import summarise_one
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.load import Results
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import edgebench
-from edgebench.contract import Device, ImageSet, Prepared, Scene
+from edgebench.cache.objects import Cache
+from edgebench.contract import Device
 from edgebench.data.preview import scene_preview
 from edgebench.errors import EdgeBenchError, UnsupportedError
-from edgebench.fit.summary import summarise, trial_json
+from edgebench.fit.summarise import summarise, trial_json
 from edgebench.measure.adaptive import never, settled_on_disk
-from edgebench.measure.experiment import Experiment, Outcome
 from edgebench.measure.host import host_facts
+from edgebench.measure.lane_group import Experiment, Outcome
 from edgebench.measure.preflight import preflight
 from edgebench.measure.preparation import (
     PreparedTrials,
@@ -28,20 +29,16 @@ from edgebench.measure.preparation import (
 from edgebench.measure.progress import Observer
 from edgebench.measure.session import traceback_text
 from edgebench.measure.target_revisions import TargetRevisions
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
 from edgebench.plan.amounts import share_text
-from edgebench.plan.build import Built
 from edgebench.plan.config import Resolved
 from edgebench.plan.known_costs import note_cost, noted_costs
+from edgebench.plan.planner import Built
 from edgebench.plan.spread import note_spread, spread_of
 from edgebench.plan.trials import Plan, PlannedTrial
-from edgebench.store.apart import Apart
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.exported import written
-from edgebench.store.find import find_unfinished, is_finished
 from edgebench.store.load import load
-from edgebench.store.reading import read_experiment
+from edgebench.store.record_reading import read_experiment
 from edgebench.store.records import (
     ExperimentRecord,
     ImagesRecord,
@@ -51,6 +48,11 @@ from edgebench.store.records import (
     TargetRecord,
     TrialRecord,
 )
+from edgebench.store.redaction import Apart
+from edgebench.store.result_folder import find_unfinished, is_finished
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.pictures import ImageSet, Scene
+from edgebench.vocabulary.preparation import Prepared
 
 
 @dataclass(frozen=True)

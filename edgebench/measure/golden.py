@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from edgebench.contract import Scores
 from edgebench.errors import SessionError
-from edgebench.models.artifact import Golden
 from edgebench.store.records import GoldenCheck
+from edgebench.vocabulary.artifact import Golden
+from edgebench.vocabulary.values import Scores
 
 
 def compare(scores: Scores, golden: Golden, options: Mapping[str, Any]) -> GoldenCheck:

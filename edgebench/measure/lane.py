@@ -9,27 +9,28 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol
 
-from edgebench import stopping
-from edgebench.contract import Device, MeasurePlan, SessionSettings
+from edgebench import interruption
+from edgebench.contract import Device
 from edgebench.errors import EdgeBenchError, StoredResultError, UnavailableError
 from edgebench.measure.adaptive import Settled, TimeBudget, never
-from edgebench.measure.interrupt import held_interrupt
 from edgebench.measure.progress import SessionState
 from edgebench.measure.run_progress import RunProgress
 from edgebench.measure.session import Job, Measured, measure_session, unmeasured_session, unwritable_session
 from edgebench.measure.session_watch import SessionWatch
+from edgebench.measure.signals import held_interrupt
 from edgebench.measure.target_revisions import Revise, unrevised
-from edgebench.models.artifact import Artifact
-from edgebench.plan.beside import meters_of, monitors_of
 from edgebench.plan.cost import sessions_span, shape_of
 from edgebench.plan.estimate import Cost, Span
 from edgebench.plan.known_costs import KnownCosts
+from edgebench.plan.meters_and_monitors import meters_of, monitors_of
 from edgebench.plan.rounds import Turn, turns
 from edgebench.plan.trials import Plan, PlannedTrial
-from edgebench.store.apart import Apart
 from edgebench.store.exported import session_written
 from edgebench.store.identity import Identity, identity_of
 from edgebench.store.records import Failure, SessionRecord, SessionTables
+from edgebench.store.redaction import Apart
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 
 IDLE_WINDOW_S = 2.0
 """How long a meter watches the idle device beside each session."""
@@ -118,7 +119,7 @@ class Lane:
             self._open_each()
             queue = deque(self._order())
             while queue:
-                stopping.check()
+                interruption.check()
                 if self.budget.over:
                     self.out_of_time = True
                     return

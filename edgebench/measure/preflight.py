@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from edgebench.contract import Backend, Finding, Target
+from edgebench.contract import Backend
 from edgebench.link.board_findings import OF_THE_MACHINE
 from edgebench.link.inspection import check_target
-from edgebench.store.apart import Apart
+from edgebench.store.redaction import Apart
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.target import Target
 
 THIS_MACHINE = "this machine"
 

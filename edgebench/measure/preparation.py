@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edgebench.contract import Prepared, Progress
+from edgebench.cache.objects import Cache
 from edgebench.errors import EdgeBenchError, UnsupportedError, UsageError
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
-from edgebench.plan.build import Built
 from edgebench.plan.config import RunConfig
+from edgebench.plan.planner import Built
 from edgebench.plan.trials import Plan, PlannedTrial
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.preparation import Prepared
+from edgebench.vocabulary.values import Progress
 
 PreparedTrials = Mapping[str, Prepared]
 """By trial key."""

@@ -12,17 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from edgebench.contract import (
-    Channel,
-    Device,
-    MeasurePlan,
-    Pass,
-    ProbeChunk,
-    ProbeInfo,
-    Scores,
-    Session,
-    SessionSettings,
-)
+from edgebench.contract import Device, Session
 from edgebench.errors import (
     DiskFullError,
     EdgeBenchError,
@@ -32,12 +22,16 @@ from edgebench.errors import (
 )
 from edgebench.measure import golden
 from edgebench.measure.session_watch import SessionWatch
-from edgebench.models.artifact import Artifact
 from edgebench.plan.estimate import Shape
 from edgebench.store import tables
-from edgebench.store.apart import Apart
 from edgebench.store.exported import session_written
 from edgebench.store.records import Failure, GoldenCheck, SessionRecord, SessionStatus, SessionTables
+from edgebench.store.redaction import Apart
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.values import Scores
 
 MEMORY_CHANNEL = "memory_available"
 SCARCE_MEMORY_BYTES = 64 << 20

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from edgebench.contract import Pass
 from edgebench.plan.estimate import Cost, Shape, Span, cost_of_session, left_s, session_s
-from edgebench.stages import SENDING, STAGES, SessionStage
+from edgebench.session_stages import SENDING, STAGES, SessionStage
+from edgebench.vocabulary.passes import Pass
 
 SLACK_S = 0.1
 """How long before the next paced pass there is still time to say that one has ended."""

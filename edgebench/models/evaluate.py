@@ -9,16 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgebench.contract import ImageSet, Progress
+from edgebench.cache.objects import Cache, canonical_hash
+from edgebench.cache.recipes import making
 from edgebench.data.draws import SHIPPED_COUNTS, shipped_draws
 from edgebench.data.shipped import images_identity, shipped_images
 from edgebench.errors import UnavailableError
 from edgebench.installed import version_of
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache, canonical_hash
-from edgebench.models.keep import making
-from edgebench.models.processes import run_jobs
+from edgebench.models.workers.processes import run_jobs
 from edgebench.stats.proportion import wilson
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.pictures import ImageSet
+from edgebench.vocabulary.values import Progress
 
 KIND = "evaluation"
 RUNTIMES = {  # by the artifact's format: the package, the extra that brings it, and how it is run
@@ -64,7 +65,7 @@ def evaluate(artifacts: Sequence[Artifact], cache: Cache, progress: Progress) ->
                 _require_runtime(artifact)
             missing.sort(key=lambda artifact: -artifact.size_bytes)  # the longest first
             jobs = [_job(artifact, images) for artifact in missing]
-            done = run_jobs("edgebench.models.scoring", jobs, scratch, progress)
+            done = run_jobs("edgebench.models.workers.scoring", jobs, scratch, progress)
             for artifact, result in zip(missing, done, strict=True):
                 cache.note_recipe(KIND, _key(artifact), result)
     siblings = {artifact.variant: artifact for artifact in artifacts}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgebench.contract import Backend, PrepareRequest, Target
+from edgebench.contract import Backend
 from edgebench.errors import UnavailableError
-from edgebench.models.variant import Variant
 from edgebench.plan.config import RunConfig
-from edgebench.plan.models import Chosen, variants_of
+from edgebench.plan.model_choice import Chosen, variants_of
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.variant import Variant
 
 
 def available_variants(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from edgebench.contract import Backend, Body, DeclaredBoard
+from edgebench.contract import Backend
 from edgebench.errors import UsageError
 from edgebench.suggest import choose
+from edgebench.vocabulary.target import Body, DeclaredBoard
 
 Size = tuple[float, float, float]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from edgebench.models.cache import Cache
+from edgebench.cache.objects import Cache
 from edgebench.plan.amounts import share_text
-from edgebench.plan.beside import has_own_clock, meters_of
 from edgebench.plan.estimate import Cost, Shape, Span, longest, session_s, stages_s
 from edgebench.plan.known_costs import KnownCosts, noted_costs
+from edgebench.plan.meters_and_monitors import has_own_clock, meters_of
 from edgebench.plan.spread import ASSUMED, Spread, known_spread
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.stats.forecast import Resolves

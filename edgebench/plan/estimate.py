@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from edgebench.agent.steady import HALF
-from edgebench.stages import STAGES, SessionStage
+from edgebench.session_stages import STAGES, SessionStage
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
-from edgebench.models import families
-from edgebench.models.cache import Cache, canonical_hash
+from edgebench.cache.objects import Cache, canonical_hash
+from edgebench.models.families import catalogue
 from edgebench.plan.estimate import Cost
 from edgebench.plan.trials import PlannedTrial
 
@@ -128,7 +128,7 @@ def _relative_s(trial: PlannedTrial) -> float:
 def _macs(trial: PlannedTrial) -> int | None:
     """Multiply-accumulates of one inference; None where nobody knows them."""
     variant = trial.variant
-    return trial.macs or families.macs_of(variant.family, variant.depth_multiplier) or None
+    return trial.macs or catalogue.macs_of(variant.family, variant.depth_multiplier) or None
 
 
 def _seconds(value: Any) -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgebench.models.cache import Cache, canonical_hash
+from edgebench.cache.objects import Cache, canonical_hash
 from edgebench.stats.forecast import Forecast, forecast_anew, sessions_for
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgebench.contract import Backend, ImageSet, PrepareRequest, Scene, Target
+from edgebench.cache.objects import canonical_hash
+from edgebench.contract import Backend
 from edgebench.errors import UnsupportedError, UsageError
-from edgebench.models.cache import canonical_hash
-from edgebench.models.source import SHIPPED, ModelSource
-from edgebench.models.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
-from edgebench.plan.beside import meters_of
+from edgebench.plan.meters_and_monitors import meters_of
+from edgebench.vocabulary.model_source import SHIPPED, ModelSource
+from edgebench.vocabulary.pictures import ImageSet, Scene
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 
 MEASURING_PROTOCOL = 1
 """Raised when the way of measuring changes so that figures are no longer comparable."""

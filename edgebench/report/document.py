@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from edgebench.fit.types import Accuracy, Agreement, Interval, PowerFigure, TrialSummary, Verdict
-from edgebench.report.plain import SCHEMA_VERSION, as_json, clean
-from edgebench.store.apart import Apart
+from edgebench.fit.trial_summary import Accuracy, Agreement, Interval, PowerFigure, TrialSummary, Verdict
+from edgebench.report.json_values import SCHEMA_VERSION, as_json, clean
 from edgebench.store.exported import exported
 from edgebench.store.load import Results
+from edgebench.store.redaction import Apart
 
 __all__ = ["SCHEMA_VERSION", "as_json", "clean", "document", "reasons"]
 

@@ -9,7 +9,7 @@ from shlex import quote
 from typing import Any
 
 from edgebench.report import words
-from edgebench.report.pace import most_sessions, steady_part
+from edgebench.report.pacing_tables import most_sessions, steady_part
 from edgebench.report.tables import Column, Table
 from edgebench.store.exported import exported
 from edgebench.store.load import Results

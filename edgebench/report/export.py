@@ -6,11 +6,11 @@ from pathlib import Path
 
 from edgebench.atomic import require_folder, write_atomically
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.judgement import Judged
+from edgebench.fit.judged_experiment import Judged
 from edgebench.report import html
 from edgebench.report.document import document
+from edgebench.report.json_values import as_json
 from edgebench.report.markdown import export_markdown
-from edgebench.report.plain import as_json
 from edgebench.report.spreadsheet import export_csv
 
 FORMS = (".html", ".json", ".md", ".csv")

@@ -9,7 +9,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from edgebench.fit.types import Interval, TrialSummary
+from edgebench.fit.trial_summary import Interval, TrialSummary
 from edgebench.report import drawing, words
 
 _PANEL_TITLE = 28  # characters of a target's name in a line above its panel

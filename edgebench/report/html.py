@@ -12,9 +12,9 @@ import jinja2
 from edgebench.atomic import write_atomically
 from edgebench.errors import StoredResultError
 from edgebench.fit.profile import Profile
-from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.report.captioned_figures import pictures
 from edgebench.report.page import texts
-from edgebench.report.pictures import pictures
 from edgebench.store.load import Results
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgebench.fit.profile import Profile
-from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report import tables
 from edgebench.report.notes import Note
 from edgebench.report.page import texts

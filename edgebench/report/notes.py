@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass
 from typing import TypeVar
 
-from edgebench.fit.types import TrialSummary
+from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import words
 from edgebench.stats.warnings import Caution, Flag, sentence_of
 

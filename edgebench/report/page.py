@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgebench.fit.profile import Profile
-from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
-from edgebench.report import judged, notes, pace, tables, words
+from edgebench.report import notes, pacing_tables, tables, verdict_groups, words
 from edgebench.report.environment import command_line, environment, golden
-from edgebench.report.few import unseen_modes
 from edgebench.report.notes import Note, Trials
-from edgebench.report.telemetry import telemetry
+from edgebench.report.small_samples import unseen_modes
+from edgebench.report.telemetry_table import telemetry
 from edgebench.stats.warnings import Flag
 from edgebench.store.exported import exported
 from edgebench.store.load import Results
@@ -51,8 +51,8 @@ def texts(
         "timed": notes.shared([(one.key, one.timed) for one in words.timed(summaries)], trials),
         "stages": tables.stages(summaries),
         "cold": tables.cold(summaries),
-        "paced": pace.paced_table(summaries),
-        "sustained": pace.sustained_table(summaries),
+        "paced": pacing_tables.paced_table(summaries),
+        "sustained": pacing_tables.sustained_table(summaries),
         "accuracy": tables.accuracy(summaries),
         "accuracy_notes": _accuracy_notes(results, summaries, trials),
         "matrices": _matrices(summaries, names),
@@ -101,7 +101,7 @@ def _subtitle(results: Results, summaries: Sequence[TrialSummary]) -> str:
     return (
         f"{words.plain(record.name, 120)} · {words.plain(record.created_utc, 40)} · "
         f"{done} of {words.counted(len(summaries), 'trial')} complete, "
-        f"{pace.most_sessions(record)} of {pace.steady_part(record)} each · "
+        f"{pacing_tables.most_sessions(record)} of {pacing_tables.steady_part(record)} each · "
         f"scene {words.plain(record.scene.name, 80)}, {_counted(record.scene)}"
     )
 
@@ -116,10 +116,10 @@ def _cards(
     profiles: Sequence[Profile], summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
 ) -> list[dict[str, Any]]:
     names = tables.trial_names(summaries)
-    found = judged.wholes(verdicts)
+    found = verdict_groups.wholes(verdicts)
     titles = {profile.name: profile.title for profile in profiles}
     cards = []
-    for profile in judged.profiles(verdicts):
+    for profile in verdict_groups.profiles(verdicts):
         by_word: dict[str, list[str]] = {word: [] for word in ("pass", "fail", "inconclusive", "unknown")}
         for (trial, name), whole in found.items():
             if name == profile:
@@ -130,8 +130,8 @@ def _cards(
                 "title": words.plain(profile, 80) + (f": {words.plain(title, 120)}" if title else ""),
                 "headline": _headline(by_word),
                 "counts": [(len(who), word) for word, who in by_word.items() if who],
-                "lines": judged.shared(
-                    [one for one in judged.of_measured(verdicts, summaries) if one.profile == profile]
+                "lines": verdict_groups.shared(
+                    [one for one in verdict_groups.of_measured(verdicts, summaries) if one.profile == profile]
                 ),
             }
         )

@@ -11,11 +11,11 @@ from rich.console import Console
 
 from edgebench.plan.amounts import clock_text, duration_text, share_text, span_text
 from edgebench.plan.cost import TrialCost, resolution_notes, spread_note, target_of, whole_span
-from edgebench.plan.deadlines import deadline_notes, pass_s
 from edgebench.plan.estimate import Span
+from edgebench.plan.short_periods import deadline_notes, pass_s
 from edgebench.plan.trials import Plan
 from edgebench.report.console import cell, line, new_table
-from edgebench.report.plain import SCHEMA_VERSION
+from edgebench.report.json_values import SCHEMA_VERSION
 
 
 def print_planned(console: Console, plan: Plan, costs: Sequence[TrialCost]) -> None:

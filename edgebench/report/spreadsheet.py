@@ -7,16 +7,16 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from edgebench.fit.types import TrialSummary, Verdict
-from edgebench.report import judged, words
-from edgebench.report.plain import clean
+from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.report import verdict_groups, words
+from edgebench.report.json_values import clean
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
     """One row a trial; full precision; for every profile its overall verdict, then each requirement's."""
-    wholes = judged.wholes(verdicts)
+    wholes = verdict_groups.wholes(verdicts)
     words_of: dict[str, dict[str, str]] = {}  # by heading, then by trial
     for verdict in verdicts:
         overall = words_of.setdefault(f"verdict:{verdict.profile}", {})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from edgebench.fit.types import Interval, TrialSummary, Verdict
+from edgebench.fit.trial_summary import Interval, TrialSummary, Verdict
 from edgebench.fit.verdict import Overall
-from edgebench.report import judged, words
+from edgebench.report import verdict_groups, words
 from edgebench.report.document import reasons
 from edgebench.report.notes import Trials
 
@@ -48,8 +48,8 @@ def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict
     """One table a profile; trials that share a verdict, its figures and its reason share a row."""
     names = trial_names(summaries)
     tables = []
-    measured = {verdict.trial for verdict in judged.of_measured(verdicts, summaries)}
-    for profile in judged.profiles(verdicts):
+    measured = {verdict.trial for verdict in verdict_groups.of_measured(verdicts, summaries)}
+    for profile in verdict_groups.profiles(verdicts):
         groups: dict[tuple[str, ...], list[str]] = {}
         order: dict[str, int] = {}
         for verdict in verdicts:
@@ -103,8 +103,8 @@ def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict
 def glance(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Table:
     """Trial by profile: the verdict on all of a profile's requirements together."""
     names = trial_names(summaries)
-    profiles = judged.profiles(verdicts)
-    found = judged.wholes(verdicts)
+    profiles = verdict_groups.profiles(verdicts)
+    found = verdict_groups.wholes(verdicts)
     return Table(
         "all requirements together",
         (Column("trial"), *(Column(words.plain(profile, 80), verdict=True) for profile in profiles)),
@@ -125,7 +125,7 @@ def glance(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Ta
 
 def _as_a_whole(whole: Overall) -> str:
     """The verdict on all requirements, then a line for each that is about latency."""
-    latencies = [one for one in whole.verdicts if one.quantity in judged.LATENCY]
+    latencies = [one for one in whole.verdicts if one.quantity in verdict_groups.LATENCY]
     lines = [
         f"{words.plain(one.quantity, 40)} {one.verdict}"
         + (f" {words.margin(one)}" if one.margin is not None else "")

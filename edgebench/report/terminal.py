@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from edgebench.fit.types import TrialSummary, Verdict
+from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import Overall
-from edgebench.report import judged, notes, words
+from edgebench.report import notes, verdict_groups, words
 from edgebench.report.console import cell, fits, line, make_console, new_table
-from edgebench.report.few import unseen_modes
 from edgebench.report.notes import Trials
+from edgebench.report.small_samples import unseen_modes
 
 __all__ = ["by_target", "cell", "line", "make_console", "new_table", "print_result"]
 
@@ -144,10 +144,10 @@ def _verdicts(
 ) -> None:
     keys = {summary.key for summary in group}
     ours = [verdict for verdict in verdicts if verdict.trial in keys]
-    found = judged.wholes(ours)
-    profiles = judged.profiles(ours)
-    latencies = {verdict.quantity for verdict in ours if verdict.quantity in judged.LATENCY}
-    units = {verdict.unit for verdict in ours if verdict.quantity in judged.LATENCY}
+    found = verdict_groups.wholes(ours)
+    profiles = verdict_groups.profiles(ours)
+    latencies = {verdict.quantity for verdict in ours if verdict.quantity in verdict_groups.LATENCY}
+    units = {verdict.unit for verdict in ours if verdict.quantity in verdict_groups.LATENCY}
     alike = len(latencies) == 1 and len(units) == 1
     what = f"; below it {min(latencies)} alone, margin in {min(units)}" if alike else ""
     line(console, f"{target}: verdicts on the whole profile{what}", "bold")
@@ -165,7 +165,7 @@ def _verdicts(
     if not figures:
         for note in _notes(group, names):
             line(console, note, indent=2)
-    for one in judged.shared(judged.of_measured(ours, group)):
+    for one in verdict_groups.shared(verdict_groups.of_measured(ours, group)):
         if one.word != "pass":
             line(console, one.sentence(), indent=2)
     console.print()
@@ -176,7 +176,7 @@ def _verdict_cell(console: Console, whole: Overall | None, *, named: bool) -> Te
         return cell(console, words.MISSING)
     text = cell(console, whole.verdict, STYLES[whole.verdict])
     for verdict in whole.verdicts:
-        if verdict.quantity in judged.LATENCY:
+        if verdict.quantity in verdict_groups.LATENCY:
             text.append("\n")
             if named:
                 text.append(cell(console, f"{verdict.quantity} "))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from edgebench.fit.types import Accuracy, Agreement, Interval, TrialSummary, Verdict
+from edgebench.fit.trial_summary import Accuracy, Agreement, Interval, TrialSummary, Verdict
 from edgebench.printable import printable
 
 MISSING = "-"

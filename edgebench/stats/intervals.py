@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from edgebench.fit.types import Interval
+from edgebench.fit.trial_summary import Interval
 
 CONFIDENCE = 0.95
 MIN_SESSIONS = 3

@@ -14,11 +14,7 @@ from typing import Any, Self
 from edgebench.atomic import require_folder
 from edgebench.errors import StoredResultError
 from edgebench.store import layout
-from edgebench.store.lock import WriterLock
-from edgebench.store.reading import read_experiment, read_sessions
-from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, RunRecord, SessionRecord, SessionTables
-from edgebench.store.secrets import keeps_values
-from edgebench.store.writing import (
+from edgebench.store.file_writing import (
     new_folder,
     remove_leftovers,
     replace_file,
@@ -26,6 +22,10 @@ from edgebench.store.writing import (
     write_file,
     write_table,
 )
+from edgebench.store.launch_secrets import keeps_values
+from edgebench.store.lock import WriterLock
+from edgebench.store.record_reading import read_experiment, read_sessions
+from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, RunRecord, SessionRecord, SessionTables
 
 
 class ExperimentStore:

@@ -21,9 +21,9 @@ from edgebench.regular_files import read_regular
 from edgebench.store.columns import Columns
 from edgebench.store.layout import regular_file
 from edgebench.store.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column
-from edgebench.store.soundness import first_fault
-from edgebench.store.unfolding import MAX_BYTES as MAX_UNFOLDED_BYTES
-from edgebench.store.unfolding import Room, unfolded_bytes
+from edgebench.store.parquet_memory import MAX_BYTES as MAX_UNFOLDED_BYTES
+from edgebench.store.parquet_memory import Room, unfolded_bytes
+from edgebench.store.table_checks import first_fault
 
 MAX_ROWS = 50_000_000
 """A file that promises more rows was not written by a session."""

@@ -11,10 +11,10 @@ import pandas as pd
 
 from edgebench.errors import StoredResultError
 from edgebench.store import layout
-from edgebench.store.find import default_output_dir, resolve_results
 from edgebench.store.frames import Source, read_frame
-from edgebench.store.reading import read_bounded, read_experiment, read_run, read_sessions
+from edgebench.store.record_reading import read_bounded, read_experiment, read_run, read_sessions
 from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord
+from edgebench.store.result_folder import default_output_dir, resolve_results
 from edgebench.store.rows import session_frame, trial_frame
 
 

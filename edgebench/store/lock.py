@@ -13,8 +13,8 @@ import filelock
 
 from edgebench.errors import StoredResultError
 from edgebench.regular_files import read_regular
+from edgebench.store.file_writing import replace_file
 from edgebench.store.layout import HOLDER_FILE, LOCK_FILE, regular_file
-from edgebench.store.writing import replace_file
 from edgebench.this_machine import started_s as process_started_s
 
 _MAX_NOTE_BYTES = 4096

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from edgebench.store.done import is_done
+from edgebench.store.completion import is_done
 from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord, SessionStatus, TrialRecord
 
 _INT64_MAX = 2**63 - 1

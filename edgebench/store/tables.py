@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from edgebench.contract import Channel, Pass, ProbeChunk, ProbeInfo, Scores, probe_name
 from edgebench.errors import SessionError
 from edgebench.stage_names import fault_of_stages
 from edgebench.store.records import (
@@ -19,7 +18,10 @@ from edgebench.store.records import (
     PREDICTION_COLUMNS,
     PROBE_COLUMNS,
 )
-from edgebench.store.soundness import MOST_NS
+from edgebench.store.table_checks import MOST_NS
+from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo, probe_name
+from edgebench.vocabulary.values import Scores
 
 INFER = "infer"
 """The stage whose intervals make `infer_s`."""

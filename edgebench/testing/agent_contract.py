@@ -11,10 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from edgebench.contract import Device, Pass
+from edgebench.contract import Device
 from edgebench.errors import SessionError
 from edgebench.measure.golden import compare, require
-from edgebench.models.artifact import Artifact
 from edgebench.testing.backend_kit import BackendKit
 from edgebench.testing.golden_contract import GoldenContract
 from edgebench.testing.imports import foreign_imports
@@ -22,6 +21,8 @@ from edgebench.testing.plugin import NOTE
 from edgebench.testing.problems import fail, problems
 from edgebench.testing.pythons import judge_syntax
 from edgebench.testing.workers import runs, workers
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.passes import Pass
 
 COST_PASSES = 5
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from edgebench.contract import PrepareRequest
-from edgebench.models.artifact import Artifact, InputSpec
-from edgebench.models.cache import sha256_file
+from edgebench.cache.objects import sha256_file
 from edgebench.testing.problems import Problems
+from edgebench.vocabulary.artifact import Artifact, InputSpec
+from edgebench.vocabulary.preparation import PrepareRequest
 
 
 def check(found: Problems, artifact: Artifact, request: PrepareRequest, *, played: bool = False) -> None:

@@ -11,31 +11,25 @@ import pytest
 from pydantic import ValidationError
 
 from edgebench import registry
-from edgebench.contract import (
-    Backend,
-    Device,
-    Json,
-    Launch,
-    MeasurePlan,
-    Pictures,
-    Prepared,
-    PrepareRequest,
-    SessionSettings,
-    Target,
-)
+from edgebench.cache.objects import Cache
+from edgebench.contract import Backend, Device
 from edgebench.errors import EdgeBenchError, NoPermissionError, SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend, open_link
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.timeouts import Timeouts
 from edgebench.measure.golden import compare, require
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
-from edgebench.models.variant import Variant
 from edgebench.plan.trials import choose_variants
 from edgebench.testing.imports import modules_of
 from edgebench.testing.pictures import scene_of
 from edgebench.testing.problems import ended, fail
 from edgebench.testing.subject import BackendSubject
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.pictures import Pictures
+from edgebench.vocabulary.preparation import Prepared, PrepareRequest
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Launch, Target
+from edgebench.vocabulary.values import Json
+from edgebench.vocabulary.variant import Variant
 
 GOLDEN_TEST = "test_golden_scores"
 

@@ -15,16 +15,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from edgebench.contract import Finding
+from edgebench.cache.objects import canonical_hash
 from edgebench.errors import UsageError
-from edgebench.models.cache import canonical_hash
-from edgebench.models.variant import PRECISIONS
 from edgebench.plan.targets import make_targets
-from edgebench.testing.asked import Asked
 from edgebench.testing.backend_kit import BackendKit
 from edgebench.testing.imports import RUNTIMES
+from edgebench.testing.kit_settings import Asked
 from edgebench.testing.plugin import NOTE
 from edgebench.testing.problems import Problems, fail, problems
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.variant import PRECISIONS
 
 ALONE_S = 120.0
 UNKNOWN = "edgebench_knows_no_such_option"
@@ -136,7 +136,7 @@ class DeclaredContract(Asked):
         cache = tmp_path / "cache"
         paths = os.pathsep.join(path for path in sys.path if path)
         done = subprocess.run(
-            [sys.executable, "-m", "edgebench.testing.alone", json.dumps(asked)],
+            [sys.executable, "-m", "edgebench.testing.lone_backend", json.dumps(asked)],
             env={**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "4", "EDGEBENCH_CACHE_DIR": str(cache)},
             capture_output=True,
             text=True,
@@ -177,7 +177,7 @@ class DeclaredContract(Asked):
                 if not found.unless(
                     isinstance(finding, Finding) and finding.level in {"ok", "warning", "error"},
                     f"check gave {finding!r}",
-                    'give edgebench.contract.Finding("ok" | "warning" | "error", subject, message, fix)',
+                    'give vocabulary.finding.Finding("ok" | "warning" | "error", subject, message, fix)',
                 ):
                     continue
                 found.unless(

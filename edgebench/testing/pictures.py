@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.contract import ImageSet, Scene
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
+from edgebench.cache.objects import Cache
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.pictures import ImageSet, Scene
 
 ROWS, COLUMNS = 3, 4
 BORDER = 5

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from edgebench.models.cache import Cache
+    from edgebench.cache.objects import Cache
     from edgebench.testing.backend_kit import BackendKit
     from edgebench.testing.probe_kit import ProbeKit
 
@@ -51,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def edgebench_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
     """Where artifacts are prepared: a new folder; a conftest.py may give another one."""
-    from edgebench.models.cache import Cache
+    from edgebench.cache.objects import Cache
 
     return Cache(tmp_path_factory.mktemp("edgebench-cache"))
 

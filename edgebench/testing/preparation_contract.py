@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgebench.errors import UnsupportedError
-from edgebench.models.artifact import Artifact
-from edgebench.models.variant import PRECISIONS, Variant
 from edgebench.testing import artifacts
-from edgebench.testing.asked import Asked
 from edgebench.testing.backend_kit import BackendKit
+from edgebench.testing.kit_settings import Asked
 from edgebench.testing.problems import fail, problems
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.variant import PRECISIONS, Variant
 
 
 class PreparationContract(Asked):

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgebench.contract import ProbeInfo
 from edgebench.testing.imports import foreign_imports
 from edgebench.testing.plugin import NOTE
 from edgebench.testing.probe_kit import ProbeKit
 from edgebench.testing.problems import Problems, fail, problems
 from edgebench.testing.pythons import judge_syntax
 from edgebench.testing.subject import skip_where_asked
+from edgebench.vocabulary.probe import ProbeInfo
 
 SCOPES = ("chip", "module", "board", "usb", "wall")
 LEAST_OF_RATE = 0.5

@@ -18,12 +18,12 @@ import pytest
 
 from edgebench import registry
 from edgebench.agent.frames import READ_BYTES, Decoder, Frame, ProtocolError
-from edgebench.contract import ProbeChunk, ProbeInfo
+from edgebench.cache.objects import Cache, sha256_file
 from edgebench.link.replies import ProbeReport, checked
 from edgebench.link.zipapp import agent_file
-from edgebench.models.cache import Cache, sha256_file
 from edgebench.testing.problems import fail
 from edgebench.testing.subject import ProbeSubject
+from edgebench.vocabulary.probe import ProbeChunk, ProbeInfo
 
 OPEN_S = 60.0
 

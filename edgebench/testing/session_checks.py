@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgebench.contract import Pass, Scores
 from edgebench.errors import SessionError
 from edgebench.measure.golden import compare, require
-from edgebench.models.artifact import Artifact
 from edgebench.testing.backend_kit import BackendKit
 from edgebench.testing.problems import Problems
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.values import Scores
 
 REFUSED_AT = ("start", "load", "golden")
 """Where a session may say that artifact and device do not fit: all of it before anything is timed."""

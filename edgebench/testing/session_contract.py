@@ -7,8 +7,8 @@ import pytest
 from edgebench.errors import SessionError
 from edgebench.link.board_facts import BoardFacts
 from edgebench.testing import artifacts
-from edgebench.testing.asked import Asked
 from edgebench.testing.backend_kit import BackendKit
+from edgebench.testing.kit_settings import Asked
 from edgebench.testing.pictures import images_of, patches_of
 from edgebench.testing.problems import ended, fail, problems
 from edgebench.testing.session_checks import check_near, check_pass, check_phases, check_refused

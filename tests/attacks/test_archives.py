@@ -7,10 +7,10 @@ import pytest
 
 from edgebench.archives import MOST_JSON_BYTES, MOST_MEMBERS, TooLarge, require_bounded
 from edgebench.errors import InputError
-from edgebench.models import inspecting
-from edgebench.models.inspect_keras import require_archive
-from edgebench.models.macs import Malformed
-from edgebench.models.weights import read_weights, shapes_of
+from edgebench.models.families.weights import read_weights, shapes_of
+from edgebench.models.inspect.keras_file import require_archive
+from edgebench.models.inspect.macs import Malformed
+from edgebench.models.workers import inspecting
 
 ZEROS = bytes(1 << 20)
 

@@ -15,7 +15,7 @@ from edgebench.agent import bootstrap, lock
 from edgebench.agent.lock import BoardLock
 from edgebench.errors import UnavailableError
 from edgebench.link.board_lock import _Holder
-from edgebench.store.apart import Apart
+from edgebench.store.redaction import Apart
 from tests.attacks.other_user import NOBODY, as_nobody, require_root, shared_folder
 from tests.link.rig import make_rig
 

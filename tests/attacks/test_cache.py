@@ -12,14 +12,14 @@ import pytest
 from PIL import Image
 
 from edgebench.atomic import write_atomically
+from edgebench.cache import objects as caching
+from edgebench.cache import use
+from edgebench.cache.objects import Cache, sha256_file
+from edgebench.cache.recipes import making
+from edgebench.cache.use import using
 from edgebench.data.images import load_images, load_scene
 from edgebench.errors import UnavailableError
 from edgebench.link.zipapp import agent_file
-from edgebench.models import cache as caching
-from edgebench.models import cache_use
-from edgebench.models.cache import Cache, sha256_file
-from edgebench.models.cache_use import using
-from edgebench.models.keep import making
 
 ROOT = Path(__file__).parents[2]
 
@@ -134,9 +134,9 @@ def test_a_sound_file_is_hashed_once_a_process(cache, picture, monkeypatch):
 HANGING = """
 import sys
 from edgebench.cli.main import app, main
-from edgebench.models.cache import Cache
-from edgebench.models.keep import making
-from edgebench.models.processes import run_jobs
+from edgebench.cache.objects import Cache
+from edgebench.cache.recipes import making
+from edgebench.models.workers.processes import run_jobs
 
 
 @app.command()
@@ -176,7 +176,7 @@ def left_behind(cache: Cache) -> Path:
     """What a process that was killed amid a preparation leaves."""
     folder = cache.scratch()
     (folder / "made.npy").write_bytes(b"half")
-    locks = cache.root / cache_use.LOCKS
+    locks = cache.root / use.LOCKS
     locks.mkdir(exist_ok=True)
     (locks / "use-1-0123abcd.lock").touch()
     return folder
@@ -190,7 +190,7 @@ def test_scratch_of_a_killed_preparation(cache):
     (folder.parent / "mine").mkdir()
     with using(cache):
         assert [entry.name for entry in folder.parent.iterdir()] == ["mine"]
-        assert len(list((cache.root / cache_use.LOCKS).glob("use-*"))) == 1
+        assert len(list((cache.root / use.LOCKS).glob("use-*"))) == 1
         # What is made while another one uses the cache is not touched.
         with making(cache, "prepare-thing") as scratch, using(cache):
             assert scratch.is_dir()
@@ -200,8 +200,8 @@ def test_scratch_of_a_killed_preparation(cache):
     "another EdgeBench hangs during a preparation: a message says so, and the wait ends at its limit"
 )
 def test_a_maker_that_hangs(cache, monkeypatch, caplog):
-    monkeypatch.setattr(cache_use, "SAY_AFTER_S", 0.01)
-    monkeypatch.setattr(cache_use, "MOST_WAIT_S", 0.05)
+    monkeypatch.setattr(use, "SAY_AFTER_S", 0.01)
+    monkeypatch.setattr(use, "MOST_WAIT_S", 0.05)
     with (
         making(cache, "prepare-thing"),
         pytest.raises(UnavailableError, match="has not ended") as caught,

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from edgebench.agent.frames import Frame
-from edgebench.contract import Launch, MeasurePlan, SessionSettings
 from edgebench.errors import SessionError
 from edgebench.link import clockmatch
 from edgebench.link.agent_session import AgentSession
 from edgebench.link.timeouts import Timeouts
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Launch
 from tests.fakes import made_artifact, made_scene
 
 S = 1_000_000_000

@@ -10,9 +10,9 @@ import pytest
 
 from edgebench.agent.frames import Frame
 from edgebench.fit.cautions import cautions
-from edgebench.fit.judgement import judge_folder
+from edgebench.fit.judged_experiment import judge_folder
 from edgebench.fit.latency import SteadyPasses
-from edgebench.fit.power import power_figures
+from edgebench.fit.power_summary import power_figures
 from edgebench.fit.profile import Profile
 from edgebench.fit.verdict import judge
 from edgebench.link.session_probes import SessionProbes

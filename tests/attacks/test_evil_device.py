@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgebench.contract import ProbeChunk
-from edgebench.fit.judgement import judge_folder
+from edgebench.fit.judged_experiment import judge_folder
 from edgebench.report.export import export
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord, TrialRecord
+from edgebench.vocabulary.probe import ProbeChunk
 from tests.fakes import FakeDevice, FakeSession
 from tests.measure.test_lanes import experiment
 

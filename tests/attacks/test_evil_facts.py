@@ -12,7 +12,7 @@ from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings
 from edgebench.link.local import LocalLink
 from edgebench.link.timeouts import Timeouts
-from edgebench.store.apart import Apart
+from edgebench.store.redaction import Apart
 
 AGENT = """
 import os, struct, sys

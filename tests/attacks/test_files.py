@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from edgebench import registry
+from edgebench.cache.objects import Cache
 from edgebench.cli.common import results_folder
 from edgebench.data.files import list_files
 from edgebench.data.images import load_images, load_scene
@@ -19,19 +20,18 @@ from edgebench.data.samples import given_samples
 from edgebench.errors import EdgeBenchError, InputError, StoredResultError, UsageError
 from edgebench.fit.profile import load_profile
 from edgebench.measure.host import host_facts
-from edgebench.models import shipped_tflite
-from edgebench.models.cache import Cache
-from edgebench.models.own_files import read_source
-from edgebench.models.saved_model import folder_files
-from edgebench.models.shown import show
-from edgebench.models.source import InputChoice
-from edgebench.models.trained import source_from_weights
-from edgebench.models.weights import read_weights
+from edgebench.models.families import shipped_tflite
+from edgebench.models.families.weights import read_weights
+from edgebench.models.inspect.description import show
+from edgebench.models.inspect.saved_model_folder import folder_files
+from edgebench.models.train.trained_weights import source_from_weights
+from edgebench.models.user.files import read_source
 from edgebench.plan.config import read_config_files, resolve_one
 from edgebench.plan.targets_file import read_targets
 from edgebench.regular_files import read_regular
-from edgebench.store.find import resolve_results
+from edgebench.store.result_folder import resolve_results
 from edgebench.toml_files import MAX_BYTES, parse_toml
+from edgebench.vocabulary.model_source import InputChoice
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from edgebench import stopping
+from edgebench import interruption
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link import connection as connections
@@ -101,10 +101,10 @@ time.sleep(600)
 @pytest.mark.attack("Ctrl-C while an agent reads nothing: the thread that writes ends at once")
 def test_an_interrupt_wakes_a_write(hostile, small_pipes):
     caught = []
-    with stopping.Interrupts() as interrupts:
+    with interruption.Interrupts() as interrupts:
 
         def write():
-            with stopping.heard_here(interrupts):
+            with interruption.heard_here(interrupts):
                 stuck = hostile("time.sleep(600)")
                 try:
                     stuck.send({"op": "put"}, bytes(1 << 20))

@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgebench.errors import StoredResultError
-from edgebench.store import frames, unfolding
-from edgebench.store.footer import values_of
+from edgebench.store import frames, parquet_memory
 from edgebench.store.parquet import COLUMN_TYPES
+from edgebench.store.parquet_footer import values_of
+from edgebench.store.parquet_memory import Room, unfolded_bytes
 from edgebench.store.records import PASS_COLUMNS, PREDICTION_COLUMNS
-from edgebench.store.unfolding import Room, unfolded_bytes
 
 KEY = "0" * 16
 MB = 10**6
@@ -88,7 +88,7 @@ def test_a_small_file_that_unfolds_to_much_is_refused_before_it_is_read(tmp_path
 def test_tables_that_do_not_fit_into_memory_are_said(tmp_path, monkeypatch):
     path = tmp_path / "passes.parquet"
     table = passes(path)
-    monkeypatch.setattr(unfolding, "available_bytes", lambda: table.nbytes)
+    monkeypatch.setattr(parquet_memory, "available_bytes", lambda: table.nbytes)
     with pytest.raises(StoredResultError, match="does not fit into memory") as caught:
         read(path, "passes")
     assert "GB are free" in caught.value.why

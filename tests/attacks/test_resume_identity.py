@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import edgebench
-from edgebench.fit.summary import summarise
+from edgebench.fit.summarise import summarise
 from edgebench.measure.target_revisions import MOST_CHANGES, TargetRevisions
 from edgebench.store.experiment import ExperimentStore
-from edgebench.store.find import find_unfinished, is_finished
-from edgebench.store.reading import read_experiment
+from edgebench.store.record_reading import read_experiment
 from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord, TrialRecord
+from edgebench.store.result_folder import find_unfinished, is_finished
 from tests.fakes import FakeDevice, FakeSession
-from tests.measure.test_experiment import experiment
+from tests.measure.test_lane_group import experiment
 from tests.survival.small import Small, environment
 
 FACTS: dict[str, Any] = {

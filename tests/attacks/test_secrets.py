@@ -10,17 +10,17 @@ import pytest
 from typer.testing import CliRunner
 
 from edgebench.cli.main import app
-from edgebench.contract import Launch
 from edgebench.errors import SessionError
-from edgebench.fit.judgement import judge_folder
+from edgebench.fit.judged_experiment import judge_folder
 from edgebench.report.export import export
-from edgebench.store.apart import Apart
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.exported import written
-from edgebench.store.reading import read_experiment
+from edgebench.store.record_reading import read_experiment
+from edgebench.store.redaction import Apart
+from edgebench.vocabulary.target import Launch
 from tests.fakes import FakeDevice
 from tests.made import QUARTER, made_experiment
-from tests.measure.test_experiment import MemoryStore, experiment
+from tests.measure.test_lane_group import MemoryStore, experiment
 
 SECRETS = ("hunter2-token", "open-sesame", "0a1b2c3d4e", "attached", "in-a-script")
 LAUNCH = Launch(

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from edgebench import stopping
+from edgebench import interruption
 from edgebench.errors import SessionError
 from edgebench.link import connection, pipes, placing
 from tests.link.rig import make_rig
@@ -66,7 +66,7 @@ def test_one_interrupt_ends_a_session_on_a_board_that_stopped_reading(rig, stopp
     device, settings, amid = stopping_amid(LONG_S)
 
     def measure():
-        with stopping.heard_here(interrupts):
+        with interruption.heard_here(interrupts):
             try:
                 with device.session(rig.artifact(), settings) as session:
                     list(session.measure(rig.plan()))
@@ -75,7 +75,7 @@ def test_one_interrupt_ends_a_session_on_a_board_that_stopped_reading(rig, stopp
             finally:
                 device.close()
 
-    with stopping.Interrupts() as interrupts:
+    with interruption.Interrupts() as interrupts:
         thread = threading.Thread(target=measure)
         thread.start()
         assert amid.wait(LONG_S)

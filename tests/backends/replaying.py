@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import edgebench
+from edgebench.cache.objects import Cache
 from edgebench.fit.profile import load_profile
-from edgebench.fit.summary import summarise
-from edgebench.fit.types import TrialSummary
+from edgebench.fit.summarise import summarise
+from edgebench.fit.trial_summary import TrialSummary
 from edgebench.measure.campaign import Campaign
-from edgebench.measure.experiment import Outcome
+from edgebench.measure.lane_group import Outcome
 from edgebench.measure.progress import SilentObserver
-from edgebench.models.cache import Cache
-from edgebench.plan.build import build
 from edgebench.plan.config import resolve
+from edgebench.plan.planner import build
 from edgebench.store.load import Results
 
 QUICK = """

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from edgebench import registry
-from edgebench.contract import Finding, Launch, Target
 from edgebench.link.agent_backend import AgentBackend
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.target import Launch, Target
 
 checks: Any = importlib.import_module(registry.backend("coral").__module__.rpartition(".")[0] + ".checks")
 

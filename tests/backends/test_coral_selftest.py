@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from edgebench import registry
-from edgebench.contract import Target
+from edgebench.vocabulary.target import Target
 
 backend: Any = registry.backend("coral")
 FOLDER = backend.__module__.rpartition(".")[0] + ".selftest"

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 from edgebench import installed, registry
-from edgebench.contract import Launch, Target
+from edgebench.vocabulary.target import Launch, Target
 
 # By its entry point, as the harness finds it: no checker follows the folder that it is installed from.
 checks: Any = importlib.import_module(registry.backend("cpu").__module__.rpartition(".")[0] + ".checks")

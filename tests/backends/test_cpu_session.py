@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from edgebench import registry
-from edgebench.contract import ImageSet, Launch, MeasurePlan, Scene, SessionSettings
+from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink
 from edgebench.link.zipapp import agent_file
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.pictures import ImageSet, Scene
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Launch
 
 from ai_edge_litert.interpreter import Interpreter, OpResolverType  # isort: skip
 

@@ -12,15 +12,18 @@ import pytest
 from pydantic import ValidationError
 
 from edgebench import installed, registry
-from edgebench.contract import ImageSet, Launch, MeasurePlan, PrepareRequest, Scene, SessionSettings, Target
+from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError, UnsupportedError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink
 from edgebench.link.zipapp import agent_file
 from edgebench.measure.golden import compare, require
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
-from edgebench.models.variant import Variant
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.pictures import ImageSet, Scene
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Launch, Target
+from edgebench.vocabulary.variant import Variant
 
 backend = registry.backend("onnxruntime")
 checks: Any = importlib.import_module(backend.__module__.rpartition(".")[0] + ".checks")

@@ -9,7 +9,7 @@ import pytest
 
 import edgebench
 from edgebench.errors import UsageError
-from edgebench.fit.summary import summarise
+from edgebench.fit.summarise import summarise
 from tests.backends.replaying import figures, replay, run, scenario
 from tests.link.old_python import python36
 

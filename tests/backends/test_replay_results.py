@@ -12,11 +12,11 @@ from PIL import Image
 
 import edgebench
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.summary import summarise
+from edgebench.fit.summarise import summarise
 from edgebench.measure.campaign import Campaign
 from edgebench.measure.progress import SilentObserver
-from edgebench.plan.build import build
 from edgebench.plan.config import resolve
+from edgebench.plan.planner import build
 from tests.backends.replaying import figures, replay, run, scenario, without
 
 KEPT = Path(__file__).parents[1] / "store" / "version1"

@@ -7,11 +7,12 @@ import zipfile
 import pytest
 
 from edgebench import registry
-from edgebench.contract import PrepareRequest, Target
+from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError, UsageError
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
-from edgebench.models.variant import Variant
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.variant import Variant
 from tests.backends.replaying import QUICK, scenario
 
 VARIANT = "mobilenet_v1-0.25-int8"

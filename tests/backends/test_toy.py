@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from edgebench import registry
-from edgebench.contract import PrepareRequest
+from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
-from edgebench.models.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from edgebench.cache.objects import Cache
+from edgebench.cache.recipes import keep
+from edgebench.cache.use import using
 from edgebench.cli.main import app
 from edgebench.errors import UnavailableError, UsageError
-from edgebench.models.cache import Cache
-from edgebench.models.cache_use import using
-from edgebench.models.keep import keep
 
 
 @pytest.fixture

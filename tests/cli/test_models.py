@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from edgebench.cache.objects import Cache
 from edgebench.cli.main import app
 from edgebench.errors import EdgeBenchError
-from edgebench.models import families
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
+from edgebench.models.families import catalogue
+from edgebench.vocabulary.artifact import Artifact
 
 
 def call(cache: Cache, *words: str) -> Result:
@@ -28,13 +28,13 @@ def test_help_fits_80_columns(session_cache: Cache, command: list[str]):
 def test_what_is_there_without_any_download_is_listed(session_cache: Cache):
     done = call(session_cache, "list")
     assert done.exit_code == 0
-    for name in families.known():
+    for name in catalogue.known():
         assert name in done.stdout
     assert "random" in done.stdout
     lines = [line for line in done.stdout.splitlines() if ".tflite" not in line]  # paths are never wrapped
     assert max(map(len, lines)) <= 80
     document = json.loads(call(session_cache, "list", "--json").stdout)
-    assert [family["name"] for family in document["families"]] == list(families.known())
+    assert [family["name"] for family in document["families"]] == list(catalogue.known())
     assert len(document["variants"]) == 9
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from edgebench.models.cache import Cache
-from edgebench.models.prepare import tool_versions
+from edgebench.cache.objects import Cache
+from edgebench.models.prepare.tflite import tool_versions
 from tests.cli.conftest import Field, make_field
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from edgebench.cli.outcome import conclude
-from edgebench.measure.experiment import Outcome
+from edgebench.measure.lane_group import Outcome
 from edgebench.report import html
 from tests.made import made_experiment
 

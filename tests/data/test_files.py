@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from edgebench.cache.objects import Cache
 from edgebench.data import files
 from edgebench.data.files import list_files
 from edgebench.data.images import load_images, load_scene
 from edgebench.errors import InputError
-from edgebench.models.cache import Cache
 
 
 def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:

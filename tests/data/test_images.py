@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from edgebench.data import files, images, reading
+from edgebench.cache.objects import Cache
+from edgebench.data import files, images, picture_reading
 from edgebench.data.images import load_images, load_scene
 from edgebench.errors import InputError
-from edgebench.models.cache import Cache
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_a_scene_below_one_patch_is_refused(tmp_path: Path, cache: Cache):
 
 
 def test_a_picture_that_claims_to_be_huge_is_not_decoded(tmp_path: Path, cache: Cache, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_PIXELS", 300 * 299)
+    monkeypatch.setattr(picture_reading, "MAX_PIXELS", 300 * 299)
     with pytest.raises(InputError, match="too large"):
         load_scene(picture(tmp_path / "a.png", size=(300, 300)), cache)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from edgebench.fit.cautions import cautions
-from edgebench.fit.types import Accuracy, PowerFigure, TrialSummary
+from edgebench.fit.trial_summary import Accuracy, PowerFigure, TrialSummary
 from edgebench.stats.intervals import session_interval
 from edgebench.stats.proportion import wilson
 

@@ -1,7 +1,7 @@
 import pytest
 
 from edgebench.fit.latency import SteadyPasses
-from edgebench.fit.types import Accuracy
+from edgebench.fit.trial_summary import Accuracy
 from edgebench.stats.proportion import wilson
 from edgebench.store.records import Failure, GoldenCheck, SessionRecord
 from tests.fit.summaries import sentences

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.fit.power import power_figures, power_reason
+from edgebench.fit.power_summary import power_figures, power_reason
 from edgebench.store.records import SessionRecord
 
 S = 1_000_000_000

@@ -9,7 +9,7 @@ from edgebench.fit.profile import Profile
 from edgebench.fit.settled import Rule, rule_of, standing
 from edgebench.stats.intervals import session_interval
 from edgebench.stats.spending import STOPPING_CONFIDENCE, look_confidence
-from edgebench.store.reading import read_experiment
+from edgebench.store.record_reading import read_experiment
 from tests.fit.summaries import meter, summary
 from tests.made import QUARTER, made_experiment
 

@@ -10,16 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from edgebench import registry
-from edgebench.contract import ImageSet, Launch, MeasurePlan, PrepareRequest, Scene, SessionSettings
+from edgebench.cache.objects import Cache, sha256_file
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.base import Link
+from edgebench.link.link_contract import Link
 from edgebench.link.local import LocalLink
 from edgebench.link.ssh import SshLink
 from edgebench.link.timeouts import Timeouts
 from edgebench.link.zipapp import agent_file
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache, sha256_file
-from edgebench.models.variant import Variant
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.pictures import ImageSet, Scene
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Launch
+from edgebench.vocabulary.variant import Variant
 from tests.link.sshd import Board
 
 ROWS, COLUMNS = 3, 4

@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from edgebench.agent.timed import STAGES
-from edgebench.contract import Launch
 from edgebench.errors import SessionError
+from edgebench.vocabulary.target import Launch
 
 PATCHES = 12
 

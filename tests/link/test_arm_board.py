@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from edgebench import registry
-from edgebench.contract import ImageSet, Launch, SessionSettings
 from edgebench.data.shipped import shipped_images
 from edgebench.link.agent_device import AgentDevice
 from edgebench.measure import golden
+from edgebench.vocabulary.pictures import ImageSet
+from edgebench.vocabulary.session import SessionSettings
+from edgebench.vocabulary.target import Launch
 from tests.link import arm_root, sshd
 from tests.link.arm_board import emulation, make_arm_board
 from tests.link.rig import stored

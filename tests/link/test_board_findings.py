@@ -2,10 +2,10 @@
 
 import pytest
 
-from edgebench.contract import Target
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link.board_findings import board_findings, missing_findings
 from edgebench.link.power_mode import require_power_mode
+from edgebench.vocabulary.target import Target
 
 GOOD = {
     "governor": "performance",

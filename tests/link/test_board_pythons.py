@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from edgebench import registry
-from edgebench.contract import SessionSettings
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.measure import golden
+from edgebench.vocabulary.session import SessionSettings
 from tests.link.old_python import LITERT, TOY, python_of
 
 pytestmark = pytest.mark.slow

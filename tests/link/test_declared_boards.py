@@ -2,8 +2,8 @@
 
 import pytest
 
-from edgebench.contract import DeclaredBoard
 from edgebench.link.declared_boards import declared_finding, unconfirmed
+from edgebench.vocabulary.target import DeclaredBoard
 
 PI_3 = DeclaredBoard("Raspberry Pi 3 Model B", ("Raspberry Pi 3 Model B",))
 PI_4 = DeclaredBoard("Raspberry Pi 4 Model B", ("Raspberry Pi 4 Model B",))

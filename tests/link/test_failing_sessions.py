@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.models.artifact import Artifact
+from edgebench.vocabulary.artifact import Artifact
 
 
 def go(device, rig, artifact=None, **chosen):

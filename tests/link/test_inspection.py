@@ -8,12 +8,12 @@ import pytest
 
 from edgebench import registry
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_FOLDER
-from edgebench.contract import DeclaredBoard, Launch, Target
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link import inspection
 from edgebench.link.address import Address, check_address
 from edgebench.link.inspection import check_target, clean_target, inspect_target
 from edgebench.link.ssh import ENVIRONMENT
+from edgebench.vocabulary.target import DeclaredBoard, Launch, Target
 from tests.fakes import FakeBackend
 
 HERE = Target(name="here", device="toy")

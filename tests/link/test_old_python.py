@@ -8,7 +8,7 @@ import pytest
 
 import edgebench.agent
 from edgebench import registry
-from edgebench.contract import Launch
+from edgebench.vocabulary.target import Launch
 from tests.link.old_python import python36
 
 

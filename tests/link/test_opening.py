@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from edgebench import stopping
+from edgebench import interruption
 from edgebench.link import opening
 from edgebench.link.board_failures import not_placed
 from edgebench.link.opening import Opening, OpeningFailed
@@ -79,16 +79,16 @@ def test_endless_noise_is_given_up(saying, monkeypatch):
 def test_ctrl_c_reaches_a_thread_that_waits_for_first_words(saying):
     heard = saying("input()")
     caught = []
-    with stopping.Interrupts() as interrupts:
+    with interruption.Interrupts() as interrupts:
 
         def wait():
-            with stopping.heard_here(interrupts):
+            with interruption.heard_here(interrupts):
                 try:
                     heard.after(b"M")
                 except KeyboardInterrupt:
                     caught.append("opening")
                 try:
-                    stopping.pause(30.0)
+                    interruption.pause(30.0)
                 except KeyboardInterrupt:
                     caught.append("pause")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from edgebench.agent.frames import ProtocolError
-from edgebench.contract import MeasurePlan
 from edgebench.link.schedule import Schedule
+from edgebench.vocabulary.session import MeasurePlan
 from tests.fakes import made_scene
 
 SECOND = 1_000_000_000

@@ -7,11 +7,11 @@ import psutil
 import pytest
 
 from edgebench.agent.frames import Frame, encode
-from edgebench.contract import Channel, ProbeInfo
 from edgebench.errors import SessionError, UsageError
 from edgebench.link.replies import Ended
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.worker_calls import WorkerEnded
+from edgebench.vocabulary.probe import Channel, ProbeInfo
 
 
 def tree(folder, energies):

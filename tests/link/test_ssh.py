@@ -17,7 +17,6 @@ import psutil
 import pytest
 
 from edgebench.agent import bootstrap, lock
-from edgebench.contract import Target
 from edgebench.errors import NoPermissionError, UnavailableError, UsageError
 from edgebench.link import agent_backend, ssh
 from edgebench.link.agent_backend import open_link
@@ -25,6 +24,7 @@ from edgebench.link.local import LocalLink
 from edgebench.link.placing import Placer
 from edgebench.link.ssh import SshLink
 from edgebench.link.zipapp import agent_file
+from edgebench.vocabulary.target import Target
 from tests.link import sshd
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgebench.contract import Channel, Launch, ProbeInfo
+from edgebench.vocabulary.probe import Channel, ProbeInfo
+from edgebench.vocabulary.target import Launch
 from tests.link.old_python import python36
 from tests.link.test_session_probes import tree
 

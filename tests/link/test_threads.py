@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from edgebench import stopping
+from edgebench import interruption
 from edgebench.errors import SessionError
 
 
@@ -14,7 +14,7 @@ def in_thread(interrupts, work):
 
     def run():
         try:
-            with stopping.heard_here(interrupts):
+            with interruption.heard_here(interrupts):
                 found.append(work())
         except BaseException as error:
             found.append(error)
@@ -39,7 +39,7 @@ def test_an_interrupt_that_is_passed_on_lets_the_pass_in_hand_end(rig):
         finally:
             device.close()
 
-    with stopping.Interrupts() as interrupts:
+    with interruption.Interrupts() as interrupts:
         thread, found = in_thread(interrupts, work)
         assert started.wait(60)
         interrupts.pass_on()
@@ -62,7 +62,7 @@ def test_an_interrupt_ends_a_stage_that_hangs(rig):
         finally:
             device.close()
 
-    with stopping.Interrupts() as interrupts:
+    with interruption.Interrupts() as interrupts:
         thread, found = in_thread(interrupts, work)
         assert started.wait(60)
         interrupts.pass_on()
@@ -80,7 +80,7 @@ def test_without_an_interrupt_a_thread_is_like_any_other(rig):
         finally:
             device.close()
 
-    with stopping.Interrupts() as interrupts:
+    with interruption.Interrupts() as interrupts:
         thread, found = in_thread(interrupts, work)
         thread.join(60)
     assert not isinstance(found[0], SessionError)
@@ -88,13 +88,13 @@ def test_without_an_interrupt_a_thread_is_like_any_other(rig):
 
 
 def test_interrupts_are_taken_one_by_one_and_only_in_their_thread():
-    stopping.check()
-    with stopping.Interrupts() as interrupts, stopping.heard_here(interrupts):
-        stopping.check()
+    interruption.check()
+    with interruption.Interrupts() as interrupts, interruption.heard_here(interrupts):
+        interruption.check()
         interrupts.pass_on()
         interrupts.pass_on()
         for _ in range(2):
             with pytest.raises(KeyboardInterrupt):
-                stopping.check()
-        stopping.check()
-    assert stopping.of_this_thread() is None
+                interruption.check()
+        interruption.check()
+    assert interruption.of_this_thread() is None

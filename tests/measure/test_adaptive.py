@@ -9,7 +9,7 @@ import pytest
 from edgebench.measure.adaptive import TimeBudget, never
 from edgebench.measure.progress import SilentObserver
 from tests.fakes import FakeDevice
-from tests.measure.test_experiment import MemoryStore, experiment, statuses
+from tests.measure.test_lane_group import MemoryStore, experiment, statuses
 
 
 class Watching(SilentObserver):

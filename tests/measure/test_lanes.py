@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from edgebench import stopping
+from edgebench import interruption
+from edgebench.cache.objects import Cache
 from edgebench.errors import StoredResultError, UnavailableError
-from edgebench.measure.experiment import Experiment
+from edgebench.measure.lane_group import Experiment
 from edgebench.measure.progress import SilentObserver
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
 from edgebench.plan.targets import make_targets
 from edgebench.plan.trials import Plan, choose_variants, make_trials
+from edgebench.vocabulary.artifact import Artifact
 from tests.fakes import FakeBackend, FakeDevice, FakeSession, made_images, made_pass, made_scene
-from tests.measure.test_experiment import MemoryStore, statuses
+from tests.measure.test_lane_group import MemoryStore, statuses
 
 
 def experiment(store, open_device, hosts, *, sessions=2, depths=(0.25,), observer=None, retries=1):
@@ -234,7 +234,7 @@ class Slow(FakeSession):
             interrupted = None
             for _ in range(10):
                 try:
-                    stopping.check()
+                    interruption.check()
                 except KeyboardInterrupt as interrupt:
                     interrupted = interrupt
                 time.sleep(0.005)

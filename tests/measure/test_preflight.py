@@ -1,7 +1,8 @@
 """Doctor's findings of several targets, those of one machine once."""
 
-from edgebench.contract import Finding, Target
 from edgebench.measure.preflight import once_a_machine
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.target import Target
 
 CPU, ONNX = Target("cpu", "cpu"), Target("onnx", "onnx")
 FAR, FAR_TOO = Target("far", "cpu", host="a@b"), Target("far-too", "onnx", host="a@b")

@@ -11,17 +11,19 @@ import pytest
 
 import edgebench
 from edgebench import registry
-from edgebench.contract import Prepared, PrepareRequest, Progress, Target
+from edgebench.cache.objects import Cache
 from edgebench.errors import EXIT_TRIALS_FAILED, UnavailableError, UnsupportedError, UsageError
 from edgebench.measure.preparation import prepare_trials, requested_in_vain, require_any
-from edgebench.models.cache import Cache
-from edgebench.models.processes import HelperError
-from edgebench.models.source import ModelSource
-from edgebench.models.variant import Variant
-from edgebench.plan.build import Built
+from edgebench.models.workers.processes import HelperError
 from edgebench.plan.config import RunConfig
+from edgebench.plan.planner import Built
 from edgebench.plan.trials import Given, Plan, make_trials
 from edgebench.store.schemas import schema
+from edgebench.vocabulary.model_source import ModelSource
+from edgebench.vocabulary.preparation import Prepared, PrepareRequest
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Progress
+from edgebench.vocabulary.variant import Variant
 from tests.cli.conftest import make_field
 from tests.fakes import FakeBackend, made_artifact, made_images, made_scene
 

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from edgebench.contract import Launch, MeasurePlan, ProbeChunk, Report, SessionSettings
 from edgebench.errors import DiskFullError, UnavailableError
 from edgebench.measure.session import Job, measure_session, unmeasured_session
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.plan.estimate import Cost, Shape
+from edgebench.vocabulary.probe import ProbeChunk
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Launch
+from edgebench.vocabulary.values import Report
 from tests.fakes import FakeDevice, FakeSession, made_artifact, made_images, made_scene
 
 POWER = {"name": "power", "quantity": "power", "unit": "W"}

@@ -9,7 +9,7 @@ import tempfile
 from typing import Any
 
 from edgebench.errors import InputError
-from edgebench.models.processes import Job, Report, serve
+from edgebench.models.workers.processes import Job, Report, serve
 
 NOISE = """WARNING: All log messages before absl::InitializeLog() is called are written to STDERR
 LAST

@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-from edgebench.contract import PrepareRequest
+from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError
 from edgebench.models import evaluate as module
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
 from edgebench.models.evaluate import Evaluation, evaluate, stored_evaluation
-from edgebench.models.listing import list_prepared, list_variants
-from edgebench.models.variant import Variant
+from edgebench.models.prepare.inventory import list_prepared, list_variants
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.variant import Variant
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from edgebench.models.cache import Cache
+from edgebench.cache.objects import Cache
 from tests import made
 from tests.backends.replaying import replay
 

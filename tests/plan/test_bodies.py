@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from edgebench import registry
-from edgebench.contract import Body, DeclaredBoard
 from edgebench.errors import UsageError
 from edgebench.plan.bodies import HOSTS, assemble
 from edgebench.plan.targets import listed, make_targets
 from edgebench.plan.targets_file import DeclaredTarget
+from edgebench.vocabulary.target import Body, DeclaredBoard
 from tests.fakes import FakeBackend
 
 PARTS = {

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.models.cache import Cache
+from edgebench.cache.objects import Cache
 from edgebench.plan.cost import costs_of, resolution_notes, spread_note, whole_span
 from edgebench.plan.estimate import Cost, Span
 from edgebench.plan.known_costs import note_cost

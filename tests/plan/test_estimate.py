@@ -15,7 +15,7 @@ from edgebench.plan.estimate import (
     session_s,
     stages_s,
 )
-from edgebench.stages import STAGES
+from edgebench.session_stages import STAGES
 
 COST = Cost(0.01, 1.5, warmup_batches=0)
 SHAPE = Shape(patches=400, passes=3)

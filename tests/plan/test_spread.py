@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgebench.models.cache import Cache, canonical_hash
+from edgebench.cache.objects import Cache, canonical_hash
 from edgebench.plan.spread import ASSUMED, Spread, known_spread, note_spread, spread_of
 from edgebench.stats.forecast import sessions_for
 

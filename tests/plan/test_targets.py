@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from edgebench.contract import Launch
 from edgebench.errors import UsageError
 from edgebench.plan.config import resolve
 from edgebench.plan.targets import make_targets
 from edgebench.plan.targets_file import DeclaredLaunch, DeclaredTarget
 from edgebench.plan.trials import choose_variants, make_trials
+from edgebench.vocabulary.target import Launch
 from tests.fakes import FakeBackend, made_images, made_scene
 
 

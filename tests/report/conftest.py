@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.fit.judgement import Judged, judge_folder
+from edgebench.fit.judged_experiment import Judged, judge_folder
 from edgebench.fit.profile import shipped_profiles
 from tests import made
 

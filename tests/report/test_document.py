@@ -8,9 +8,9 @@ import jsonschema
 import numpy as np
 import pytest
 
-from edgebench.fit.judgement import Judged
+from edgebench.fit.judged_experiment import Judged
 from edgebench.report.document import document, reasons
-from edgebench.report.plain import as_json, clean
+from edgebench.report.json_values import as_json, clean
 from edgebench.store.schemas import schema
 from tests.report import samples
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from edgebench.fit.judgement import Judged
+from edgebench.fit.judged_experiment import Judged
 from edgebench.report.environment import command_line, environment, flat
 from edgebench.store.load import Results
 

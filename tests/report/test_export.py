@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.judgement import Judged
+from edgebench.fit.judged_experiment import Judged
 from edgebench.report.export import export
 from edgebench.report.markdown import escape, export_markdown
 from edgebench.report.spreadsheet import export_csv

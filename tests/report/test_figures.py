@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 
-from edgebench.fit.types import TrialSummary
+from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, figures
-from edgebench.report.pictures import depth_picture
+from edgebench.report.captioned_figures import depth_picture
 from tests.report import samples
 
 HOSTILE = "$\\frac{1}$ <b>&_x 漢字"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import StoredResultError
-from edgebench.fit.judgement import Judged
-from edgebench.fit.types import Ended, Verdict
+from edgebench.fit.judged_experiment import Judged
+from edgebench.fit.trial_summary import Ended, Verdict
 from edgebench.report.environment import environment
 from edgebench.report.html import render, write_report
 from edgebench.report.markdown import export_markdown

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.fit.judgement import Judged
-from edgebench.fit.types import TrialSummary
+from edgebench.fit.judged_experiment import Judged
+from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import notes, tables
 from edgebench.report.html import render
-from edgebench.report.lists import print_variants
+from edgebench.report.listings import print_variants
 from edgebench.report.markdown import export_markdown
 from edgebench.report.notes import Note, Trials
 from edgebench.report.terminal import make_console, print_result

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.fit.judgement import Judged
+from edgebench.fit.judged_experiment import Judged
 from edgebench.report.html import render
 from tests.report import samples
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from edgebench.models.cache import Cache
+from edgebench.cache.objects import Cache
 from edgebench.plan.cost import costs_of
 from edgebench.plan.estimate import Cost
 from edgebench.plan.known_costs import note_cost

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.fit.judgement import Judged
-from edgebench.fit.types import Ended, TrialSummary, Verdict
+from edgebench.fit.judged_experiment import Judged
+from edgebench.fit.trial_summary import Ended, TrialSummary, Verdict
 from edgebench.report import tables
 from edgebench.report.spreadsheet import export_csv
 from edgebench.report.terminal import make_console, print_result

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgebench.fit.types import Interval
+from edgebench.fit.trial_summary import Interval
 from edgebench.report import tables, words
 from tests.fit.summaries import summary
 from tests.report import samples

@@ -5,11 +5,11 @@ import pytest
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.store import frames, writing
+from edgebench.store import file_writing, frames
 from edgebench.store.columns import Columns
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.records import SessionTables
-from edgebench.store.soundness import MOST_NS, first_fault
+from edgebench.store.table_checks import MOST_NS, first_fault
 from tests.made import QUARTER, key_of, made_experiment
 
 WORD = pa.dictionary(pa.int32(), pa.string())
@@ -114,7 +114,7 @@ def test_a_row_that_cannot_be_is_not_written_and_its_file_is_named_when_it_is_re
         with pytest.raises(ValueError, match="the table passes: 'image_ns'"):
             store.write_session(record, tables)
         assert not list(path.rglob("sessions/002"))
-        monkeypatch.setattr(writing, "first_fault", lambda name, columns: None)
+        monkeypatch.setattr(file_writing, "first_fault", lambda name, columns: None)
         store.write_session(record, tables)
     with pytest.raises(StoredResultError, match=r"sessions/002/passes\.parquet") as caught:
         _ = edgebench.load(path).passes

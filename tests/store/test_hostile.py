@@ -13,7 +13,7 @@ import pytest
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.store import frames, reading
+from edgebench.store import frames, record_reading
 from edgebench.store.experiment import ExperimentStore
 from tests.made import QUARTER, key_of, made_experiment
 
@@ -283,7 +283,7 @@ def test_sizes_are_bounded(path, monkeypatch):
     with pytest.raises(StoredResultError, match="predictions") as caught:
         _ = edgebench.load(path).predictions
     assert "larger" in caught.value.why
-    monkeypatch.setattr(reading, "MAX_JSON_BYTES", 100)
+    monkeypatch.setattr(record_reading, "MAX_JSON_BYTES", 100)
     with pytest.raises(StoredResultError, match=r"experiment\.json") as caught:
         edgebench.load(path)
     assert "more than" in caught.value.why

@@ -6,11 +6,11 @@ import jsonschema
 import pytest
 
 from edgebench.errors import StoredResultError
-from edgebench.fit.summary import summarise, summarise_one
+from edgebench.fit.summarise import summarise, summarise_one
 from edgebench.report.document import document
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.load import load
-from edgebench.store.reading import read_run
+from edgebench.store.record_reading import read_run
 from edgebench.store.records import RunRecord
 from edgebench.store.schemas import schema
 from tests.made import QUARTER, key_of, made_experiment

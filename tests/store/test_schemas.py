@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import edgebench
-from edgebench.fit.summary import summarise, trial_json
-from edgebench.fit.types import Accuracy, Agreement, Interval, PowerFigure, TrialSummary, Verdict
+from edgebench.fit.summarise import summarise, trial_json
+from edgebench.fit.trial_summary import Accuracy, Agreement, Interval, PowerFigure, TrialSummary, Verdict
 from edgebench.fit.verdict import judge_all
 from edgebench.report.document import document
 from edgebench.store.experiment import ExperimentStore

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgebench.contract import Channel, Pass, ProbeChunk, ProbeInfo
 from edgebench.errors import SessionError
 from edgebench.store import tables
 from edgebench.store.records import BATCH_COLUMNS, PASS_COLUMNS, PREDICTION_COLUMNS, PROBE_COLUMNS
+from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 
 STAGES = ("patchify", "preprocess", "infer")
 

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import edgebench
-from edgebench.fit.judgement import Judged, judge_folder
+from edgebench.fit.judged_experiment import Judged, judge_folder
 from edgebench.fit.profile import load_profile
-from edgebench.fit.summary import trial_json
+from edgebench.fit.summarise import trial_json
 from edgebench.report.document import document
 from edgebench.report.export import FORMS, export
-from edgebench.report.plain import clean
+from edgebench.report.json_values import clean
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.records import SessionRecord
 from edgebench.store.schemas import schema

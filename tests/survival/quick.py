@@ -10,15 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from edgebench.contract import (
-    ImageSet,
-    MeasurePlan,
-    Pass,
-    ProbeChunk,
-    Scores,
-    SessionSettings,
-)
-from edgebench.models.artifact import Artifact
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.pictures import ImageSet
+from edgebench.vocabulary.probe import ProbeChunk
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.values import Scores
 from tests.fakes import made_pass
 from tests.survival.small import Small
 

@@ -16,15 +16,17 @@ from PIL import Image
 from edgebench import registry
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
 from edgebench.agent.lock import ENVIRONMENT as BOARD_LOCK
-from edgebench.contract import Backend, PrepareRequest, Progress
+from edgebench.cache.objects import Cache
+from edgebench.contract import Backend
 from edgebench.errors import StoredResultError
 from edgebench.measure.campaign import Campaign
-from edgebench.measure.experiment import Outcome
+from edgebench.measure.lane_group import Outcome
 from edgebench.measure.progress import Observer, SilentObserver
-from edgebench.models.cache import Cache
-from edgebench.models.variant import Variant
-from edgebench.plan.build import Built, build
 from edgebench.plan.config import resolve
+from edgebench.plan.planner import Built, build
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.values import Progress
+from edgebench.vocabulary.variant import Variant
 
 CLASSES = ("water", "ice")
 SCENARIO = """

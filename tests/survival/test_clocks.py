@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import edgebench
-from edgebench.fit.judgement import judge_folder
+from edgebench.fit.judged_experiment import judge_folder
 from edgebench.measure import campaign, session
 from edgebench.measure.progress import SilentObserver
 from edgebench.report.export import export

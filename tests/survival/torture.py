@@ -25,10 +25,10 @@ from pathlib import Path
 from PIL import Image
 
 from edgebench.errors import EdgeBenchError
-from edgebench.fit.judgement import judge_folder
+from edgebench.fit.judged_experiment import judge_folder
 from edgebench.report.html import write_report
 from edgebench.store.layout import WRITING_PREFIX
-from edgebench.store.reading import read_experiment, read_session, read_sessions
+from edgebench.store.record_reading import read_experiment, read_session, read_sessions
 from tests.survival.forking import Ended, adopt_orphans, run_and_kill
 from tests.survival.quick import Quick
 from tests.survival.small import Small, environment

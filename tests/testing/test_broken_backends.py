@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from pydantic import ConfigDict, Field
 
-from edgebench.contract import BackendOptions, Finding
+from edgebench.contract import BackendOptions
 from edgebench.errors import UnsupportedError
-from edgebench.models.artifact import Artifact
 from edgebench.testing import BackendContract
 from edgebench.testing.backend_kit import BackendKit
 from edgebench.testing.subject import BackendSubject
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.finding import Finding
 from tests.testing import template
 
 
@@ -141,7 +142,7 @@ def test_inputs(caught, inputs, subject, words):
     [
         ("import tensorrt", "imports tensorrt"),
         ("FROM_A_SET = hash('text')", "differ in another process"),
-        ("from edgebench.models.cache import Cache", "wrote 1 files"),
+        ("from edgebench.cache.objects import Cache", "wrote 1 files"),
     ],
 )
 def test_looking(caught, tmp_path, monkeypatch, body, words):

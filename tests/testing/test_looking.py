@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from edgebench.contract import Pass
 from edgebench.testing.agent_contract import outside_us
 from edgebench.testing.imports import foreign_imports, modules_of
 from edgebench.testing.workers import runs, workers
+from edgebench.vocabulary.passes import Pass
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import jsonschema
 import pytest
 
 import edgebench
-from edgebench.fit.judgement import judge_folder
+from edgebench.fit.judged_experiment import judge_folder
 from edgebench.fit.profile import load_profile
-from edgebench.fit.summary import summarise
+from edgebench.fit.summarise import summarise
 from edgebench.measure import lane, session
-from edgebench.measure.experiment import Outcome
+from edgebench.measure.lane_group import Outcome
 from edgebench.plan.spread import known_spread
 from edgebench.report.terminal import make_console, print_result
 from edgebench.stats.spending import SPENDING_NAME

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edgebench.fit.summary import summarise
+from edgebench.fit.summarise import summarise
 from edgebench.stats.warnings import Flag
 from tests.backends.replaying import replay
 

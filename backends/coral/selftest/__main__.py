@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from edgebench import registry
+from edgebench.cache.objects import Cache
 from edgebench.errors import EXIT_ERROR, EXIT_OK, EXIT_USAGE, EdgeBenchError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.models.cache import Cache
 from edgebench.plan.targets import make_targets
 
 from .report import markdown

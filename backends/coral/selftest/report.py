@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edgebench.contract import Json
 from edgebench.report.environment import flat
+from edgebench.vocabulary.values import Json
 
 from .steps import Result
 

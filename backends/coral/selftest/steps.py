@@ -8,17 +8,20 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from edgebench import __version__
-from edgebench.contract import Json, MeasurePlan, PrepareRequest, SessionSettings, Target
+from edgebench.cache.objects import Cache
 from edgebench.data.shipped import shipped_scene
 from edgebench.errors import EdgeBenchError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.inspection import check_target
 from edgebench.measure import golden
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
-from edgebench.models.variant import Variant
-from edgebench.store.apart import Apart
+from edgebench.store.redaction import Apart
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json
+from edgebench.vocabulary.variant import Variant
 
 VARIANT = Variant(0.25, "int8")
 PASSES = 3

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgebench.contract import MeasurePlan, Scene
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
+from edgebench.cache.objects import Cache
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.pictures import Scene
+from edgebench.vocabulary.session import MeasurePlan
 from tests.backends.coral import delegates, edgetpu_compiler
 from tests.link import sshd
 

@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 
 from edgebench import registry
-from edgebench.contract import Launch, MeasurePlan, Pass, Scores, SessionSettings
+from edgebench.cache.objects import Cache
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink
 from edgebench.link.ssh import SshLink
 from edgebench.link.zipapp import agent_file
 from edgebench.measure import golden
-from edgebench.models.artifact import Artifact
-from edgebench.models.cache import Cache
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Launch
+from edgebench.vocabulary.values import Scores
 from tests.link.sshd import Board
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from edgebench import registry
-from edgebench.contract import Prepared, PrepareRequest
 from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UnsupportedError, UsageError
-from edgebench.models.artifact import Artifact
-from edgebench.models.variant import Variant
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.preparation import Prepared, PrepareRequest
+from edgebench.vocabulary.variant import Variant
 from tests.backends.coral import edgetpu_compiler
 
 compiler: Any = importlib.import_module(registry.backend("coral").__module__.rpartition(".")[0] + ".compiler")

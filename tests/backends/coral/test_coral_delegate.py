@@ -8,9 +8,10 @@ import signal
 import numpy as np
 import pytest
 
-from edgebench.contract import Launch, SessionSettings
 from edgebench.errors import SessionError
 from edgebench.testing.workers import workers
+from edgebench.vocabulary.session import SessionSettings
+from edgebench.vocabulary.target import Launch
 from tests.backends.coral.delegates import (
     ABORTS,
     FAULTS,

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 import edgebench
-from edgebench.fit.judgement import judge_folder
+from edgebench.fit.judged_experiment import judge_folder
 from edgebench.report.export import export
 from tests.backends.coral import edgetpu_compiler, pycorals
 from tests.backends.coral.delegates import ABORTS, PLAIN

@@ -1,0 +1,36 @@
+"""What is declared of a target's body, and whether the machine that was measured bears it out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from edgebench.link.board_facts import BoardFacts
+from edgebench.link.declared_boards import unconfirmed
+from edgebench.stats.warnings import Caution, Flag
+from edgebench.store.records import SessionRecord, TargetRecord
+from edgebench.vocabulary.target import DeclaredBoard
+
+_WORDS = {"mass_g": "mass", "size_mm": "size"}
+
+
+def board_caution(doubts: Mapping[str, str]) -> Caution | None:
+    """The warning of a trial with those doubts; None where there are none."""
+    if not doubts:
+        return None
+    figures = " and ".join(_WORDS[name] for name in doubts)
+    return Caution(Flag.BOARD_UNCONFIRMED, what=f"{figures}; {next(iter(doubts.values()))}")
+
+
+def board_doubts(target: TargetRecord | None, records: Sequence[SessionRecord]) -> dict[str, str]:
+    """By figure (mass_g, size_mm): why it may be another machine's; empty where nothing speaks against it.
+
+    Args:
+        target: as it was declared; its own figures are not doubted, those of its boards are.
+        records: of finished sessions, which say what the machine calls itself.
+    """
+    if target is None or not records:
+        return {}
+    boards = [DeclaredBoard(board.title, board.models) for board in target.boards]
+    models = dict.fromkeys(BoardFacts.of(record.device).board for record in records)
+    doubt = next((doubt for model in models if (doubt := unconfirmed(boards, model))), "")
+    return dict.fromkeys(target.from_boards, f"the machine was {doubt}") if doubt else {}

@@ -1,0 +1,313 @@
+"""A trial summed up from its finished sessions: the figures that verdicts and reports are made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from edgebench.fit.accuracy import Predictions, accuracy_of, agreement_of, predictions_of
+from edgebench.fit.cautions import cautions
+from edgebench.fit.declared_body import board_doubts
+from edgebench.fit.end_reasons import with_end
+from edgebench.fit.latency import steady_passes
+from edgebench.fit.pacing import paced_of, sustained_of
+from edgebench.fit.power_summary import power_figures, power_reason
+from edgebench.fit.settled import rule_of
+from edgebench.fit.telemetry_summary import observe
+from edgebench.fit.trial_summary import WHOLE, Interval, TrialStatus, TrialSummary
+from edgebench.stats.intervals import session_interval, trial_median
+from edgebench.store.load import Results
+from edgebench.store.records import (
+    SCHEMA_VERSION,
+    ExperimentRecord,
+    SceneRecord,
+    SessionRecord,
+    TrialRecord,
+)
+from edgebench.store.redaction import Apart
+from edgebench.store.revisions import continuation
+
+COLD = ("import_s", "load_s", "first_inference_s", "first_pass_s")
+
+
+def summarise(results: Results) -> list[TrialSummary]:
+    """One summary a planned trial, in the plan's order.
+
+    Latency, memory, cold figures and power come from the sessions that ended well; those that failed are
+    listed in `failures`. StoredResultError where a stored table is damaged.
+    """
+    experiment = results.experiment
+    passes, probes, predictions = (
+        _by_trial(frame)
+        for frame in (
+            results.passes,
+            results.probes,
+            # The scores are most of it and are not needed.
+            results.table("predictions", ["set", "index", "label", "predicted"]),
+        )
+    )
+    rule = rule_of(experiment)
+    parts = [
+        _Part(
+            experiment,
+            rule.confidence,
+            trial,
+            results.session_records(trial.key),
+            passes.of(trial.key),
+            probes.of(trial.key),
+            predictions.of(trial.key),
+        )
+        for trial in experiment.trials
+    ]
+    made = [with_end(part.summary(), part.records, rule, results.run) for part in parts]
+    images = {part.trial.key: part.predictions("images") for part in parts}
+    return [
+        _with_agreement(summary, part.trial, experiment.trials, images)
+        for summary, part in zip(made, parts, strict=True)
+    ]
+
+
+def summarise_one(results: Results, key: str) -> TrialSummary:
+    """The summary of one trial alone, without its agreement with another; reads no other trial.
+
+    ValueError when it is no trial of the experiment, StoredResultError as `summarise`.
+    """
+    experiment = results.experiment
+    trials = tuple(trial for trial in experiment.trials if trial.key == key)
+    if not trials:
+        raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
+    return summarise(Results(results.path, experiment.model_copy(update={"trials": trials})))[0]
+
+
+def trial_json(summary: TrialSummary) -> dict[str, Any]:
+    """A summary as plain data, as trial.json keeps it: `schema_version` and the summary's fields, with its
+    cautions as sentences: `warnings`, and `said`.
+    """
+    fields = asdict(summary)
+    del fields["cautions"]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        **fields,
+        "warnings": summary.warnings,
+        "said": summary.said,
+    }
+
+
+@dataclass(frozen=True)
+class _Rows:
+    frames: dict[str, pd.DataFrame]
+    empty: pd.DataFrame
+
+    def of(self, key: str) -> pd.DataFrame:
+        return self.frames.get(key, self.empty)
+
+
+def _by_trial(frame: pd.DataFrame) -> _Rows:
+    return _Rows({str(key): rows for key, rows in frame.groupby("trial", observed=True)}, frame.iloc[:0])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """All that is on disk of one trial."""
+
+    experiment: ExperimentRecord
+    confidence: float
+    trial: TrialRecord
+    records: Sequence[SessionRecord]
+    passes: pd.DataFrame
+    probes: pd.DataFrame
+    predicted: pd.DataFrame
+
+    @property
+    def ok(self) -> list[SessionRecord]:
+        return [record for record in self.records if record.status == "ok"]
+
+    def summary(self) -> TrialSummary:
+        """Everything but the agreement, which takes another trial."""
+        trial, ok = self.trial, self.ok
+        scene = self.experiment.scene_of(trial)
+        steady = steady_passes(self.passes, [record.n for record in ok], scene.patches)
+        observed = observe(ok, self.probes)
+        status, reason = _status(trial, self.records, self.experiment.sessions)
+        if status in ("partial", "not_run") and (later := continuation(self.experiment, trial.target)):
+            reason += f"; {later}"
+        target = next((one for one in self.experiment.targets if one.name == trial.target), None)
+        # Earlier versions kept what a launch holds out of no message.
+        apart = Apart() if target is None else Apart.of([target.host], launches=[target.launch])
+        doubts = board_doubts(target, ok)
+        power = power_figures(ok, self.probes, steady.images)
+        images = self.predictions("images")
+        on_scene = self.predictions("scene")
+        tested = self.experiment.images_of(trial)
+        overlapping = tested is not None and tested.overlapping
+        meant = images is not None and not trial.accuracy_reason
+        accuracy = (
+            accuracy_of(images, trial.class_names, overlapping=overlapping) if images and meant else None
+        )
+        memory = [int(peak) for record in ok if (peak := record.memory.get("peak_bytes")) is not None]
+        return TrialSummary(
+            key=trial.key,
+            target=trial.target,
+            variant=trial.variant,
+            depth_multiplier=trial.depth_multiplier,
+            precision=trial.precision,
+            batch=trial.batch,
+            status=status,
+            reason=reason,
+            requested=trial.requested,
+            image_s=self._interval(steady.image_s),
+            infer_s=self._interval(steady.infer_s),
+            stages_ms=steady.stages_ms,
+            cold={name: _over_sessions(self._cold(name)) for name in COLD},
+            accuracy=accuracy,
+            accuracy_reason="" if accuracy else self._accuracy_reason(images, reason),
+            scene_accuracy=accuracy_of(on_scene, trial.class_names, overlapping=False) if on_scene else None,
+            agreement=None,
+            power=power,
+            power_reason=self._power_reason(bool(power), reason, target.meters if target else ()),
+            memory_bytes=None if not memory else round(trial_median([[float(peak)] for peak in memory])),
+            artifact_bytes=trial.artifact_bytes,
+            mass_g=target.mass_g if target else None,
+            size_mm=target.size_mm if target else None,
+            board_doubts=doubts,
+            image_s_values=steady.image_s,
+            infer_s_values=steady.infer_s,
+            load_s_values=tuple(self._cold("load_s")),
+            memory_bytes_values=tuple(memory),
+            workers=ok[-1].workers if ok else (),
+            paced=paced_of(steady, self.experiment.period_s),
+            sustained=sustained_of(steady, self.experiment.sustained_s, observed),
+            interval_confidence=self.confidence,
+            cautions=cautions(self.records, steady, observed, accuracy, doubts),
+            timed=timed_with(scene),
+            mark=_mark(trial, ok),
+            assumed=trial.assumed,
+            scene_covered=scene.covered,
+            failures=tuple(
+                apart.text(_failure(record))
+                for record in self.records
+                if record.status not in ("ok", "interrupted")
+            ),
+        )
+
+    def predictions(self, set_name: str) -> Predictions | None:
+        """The predictions of `images` or `scene`."""
+        experiment, trial = self.experiment, self.trial
+        source = experiment.images_of(trial) if set_name == "images" else experiment.scene_of(trial)
+        names = source.class_names if source else ()
+        sessions = [record.n for record in self.ok]
+        return predictions_of(self.predicted, set_name, sessions, names, self.trial.class_names)
+
+    def _interval(self, values: Sequence[Sequence[float]]) -> Interval | None:
+        return session_interval(values, self.confidence) if values else None
+
+    def _cold(self, name: str) -> list[float]:
+        values = (record.cold.get(name) for record in self.ok)
+        return [value for value in values if value is not None and math.isfinite(value)]
+
+    def _accuracy_reason(self, images: Predictions | None, reason: str) -> str:
+        if self.trial.accuracy_reason:
+            return self.trial.accuracy_reason
+        if self.experiment.images_of(self.trial) is None:
+            return self.trial.images_reason or self.experiment.images_reason or "no images were given"
+        if images is not None:
+            return images.reason
+        return "no finished session has predicted the images" if self.ok else reason
+
+    def _power_reason(self, has_power: bool, reason: str, meters: Sequence[str]) -> str:
+        said = power_reason(self.ok)
+        if has_power or said or not self.ok:
+            return said or ("" if has_power else reason)
+        return "the meter gave nothing" if meters else "no meter was asked for"
+
+
+def timed_with(scene: SceneRecord) -> str:
+    """What a pass is, in words."""
+    if scene.kind == "samples":
+        return f"{scene.name} (image_s is the time of {scene.patches} inferences)"
+    across = scene.patch_width or scene.patch
+    apart = "" if scene.stride is None else f", {scene.stride} apart"
+    many = f"{scene.patches} patches" if scene.patches != 1 else "1 patch"
+    covered = scene.covered
+    share = "" if covered is None or covered >= WHOLE else f", {100 * covered:.1f} % of the scene"
+    return (
+        f"{scene.name}, {scene.width} x {scene.height} pixels, "
+        f"{many} of {across} x {scene.patch}{apart}{share}"
+    )
+
+
+def _mark(trial: TrialRecord, ok: Sequence[SessionRecord]) -> str:
+    """What stands beside every figure of a trial; that its clock was moved for a test among it."""
+    moved = any("test_clock" in record.clock for record in ok)
+    return " ".join([*([trial.mark] if trial.mark else []), *(["on a test clock"] if moved else [])])
+
+
+def _status(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) -> tuple[TrialStatus, str]:
+    """How far a trial came, and in words what is missing."""
+    if trial.status == "unsupported":
+        return "unsupported", trial.reason or "the target does not take this variant"
+    if trial.status == "failed":
+        return "failed", f"it could not be prepared: {trial.reason or 'no reason was kept'}"
+    ok = sum(record.status == "ok" for record in records)
+    failed = [record for record in records if record.status not in ("ok", "interrupted")]
+    if ok >= planned:
+        return "done", ""
+    if ok:
+        also = f", {len(failed)} failed" if failed else ""
+        return "partial", f"{ok} of {planned} planned sessions are there{also}"
+    if failed:
+        what = _cause(failed[-1])
+        return "failed", f"no session ended well, {len(failed)} failed; the last: {what}"
+    return (
+        "not_run",
+        "it was interrupted in its first session, which is kept and gives no figure"
+        if records
+        else "no session has run",
+    )
+
+
+def _failure(record: SessionRecord) -> str:
+    failure = record.failure
+    if failure is None:
+        return f"session {record.n:03}: {record.status}"
+    return f"session {record.n:03}: {record.status} in {failure.stage}: {_cause(record)}"
+
+
+def _cause(record: SessionRecord) -> str:
+    """What ended a session, with the signal, the reason and the remedy where they are known."""
+    failure = record.failure
+    if failure is None:
+        return record.status
+    said = f"{failure.what}: {failure.why}" if failure.why else failure.what
+    if failure.signal and failure.signal not in said:
+        said = f"{said} ({failure.signal})"
+    return f"{said}; {failure.fix}" if failure.fix else said
+
+
+def _with_agreement(
+    summary: TrialSummary,
+    trial: TrialRecord,
+    trials: Sequence[TrialRecord],
+    images: dict[str, Predictions | None],
+) -> TrialSummary:
+    """Agreement with the fp32 variant of the same model, depth, target and batch, where there is one."""
+    mine = images[trial.key]
+    if trial.precision == "fp32" or mine is None:
+        return summary
+    for other in trials:
+        theirs = images[other.key]
+        if other.precision == "fp32" and theirs is not None and _model(other) == _model(trial):
+            return replace(summary, agreement=agreement_of(mine, theirs))
+    return summary
+
+
+def _model(trial: TrialRecord) -> tuple[str, float | None, str, int]:
+    return trial.target, trial.depth_multiplier, trial.variant.rpartition("-")[0], trial.batch
+
+
+def _over_sessions(values: Sequence[float]) -> float | None:
+    return trial_median([[value] for value in values]) if values else None

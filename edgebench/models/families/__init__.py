@@ -1,0 +1,1 @@
+"""The model families that are there by name, their weights and shipped files."""

@@ -1,0 +1,71 @@
+"""Make the shipped .tflite files again.
+
+Run as `python -m edgebench.models.families.make_shipped_tflite [--folder DIR]`.
+
+Takes about a minute and needs TensorFlow in the version of constraints.txt. What it writes is what lies in
+`edgebench/models/families/tflite`; only the weights, the recipe, the calibration images or the pinned tools
+changing is a reason to run it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from edgebench.cache.objects import Cache, canonical_hash
+from edgebench.cache.recipes import find
+from edgebench.models.families.shipped_tflite import FOLDER, Manifest, ShippedArtifact, write_manifest
+from edgebench.models.prepare.tflite import KIND, prepare_inputs, prepare_tflite
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.variant import PRECISIONS, Variant
+
+DEPTHS = (0.25, 0.5)
+"""Those of 1.0 are 23 MB, and are made where they are needed."""
+
+
+def make(folder: Path, cache: Cache) -> Manifest:
+    """Convert the variants into `folder`, with its manifest; the first error of one that fails is raised."""
+    requests = [
+        PrepareRequest(Variant(depth, precision), 1, {}) for depth in DEPTHS for precision in PRECISIONS
+    ]
+    outcomes = prepare_tflite(requests, cache, lambda text: print(text, file=sys.stderr), shipped=False)
+    artifacts: list[ShippedArtifact] = []
+    for request, outcome in zip(requests, outcomes, strict=True):
+        if not isinstance(outcome, Artifact):
+            raise outcome
+        inputs = prepare_inputs(request, shipped=False)
+        kept = find(cache, KIND, canonical_hash(inputs))
+        assert kept is not None
+        file = folder / f"{request.variant.name}.tflite"
+        shutil.copyfile(kept.path, file)
+        file.chmod(0o644)
+        artifacts.append(
+            ShippedArtifact(
+                file=file.name,
+                sha256=kept.sha256,
+                size_bytes=kept.size_bytes,
+                inputs=inputs,
+                note=dict(kept.note),
+            )
+        )
+    manifest = Manifest(artifacts=tuple(artifacts))
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def main() -> None:
+    """Convert in a cache of its own, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where to write (default: the package)")
+    folder: Path = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="edgebench-") as cache:
+        make(folder, Cache(Path(cache)))
+
+
+if __name__ == "__main__":
+    main()

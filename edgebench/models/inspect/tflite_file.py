@@ -1,0 +1,215 @@
+"""Facts of a .tflite file, from its flatbuffer alone: no runtime is loaded."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from math import prod
+from pathlib import Path
+from typing import Any, TypeVar
+
+from edgebench.models.inspect.macs import Malformed, Tally
+from edgebench.vocabulary.model_facts import Shape, TensorFacts
+
+_Item = TypeVar("_Item")
+
+_MAX_ITEMS = 200_000  # tensors, operations or buffers of one file
+_MAX_RANK = 16
+_NAME = 200
+_BITS = {
+    "float32": 32, "float16": 16, "float64": 64, "int8": 8, "uint8": 8, "int16": 16, "uint16": 16,
+    "int32": 32, "uint32": 32, "int64": 64, "uint64": 64, "bool": 8, "int4": 4,
+}  # fmt: skip
+# Work that their shapes do not tell: recurrent cells, other graphs, and what a compiler put into one.
+_HIDDEN = {
+    "LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "SVDF",
+    "BIDIRECTIONAL_SEQUENCE_RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "WHILE", "IF", "CALL",
+    "CONV_3D_TRANSPOSE", "DELEGATE",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    name: str
+    dtype: str
+    shape: Shape
+    open: Shape  # as the signature has it: None where the axis may have any length
+    stored: bool  # a constant of the file
+    quantised: bool
+    scale: float | None
+    zero_point: int | None
+
+    def facts(self) -> dict[str, Any]:
+        return asdict(TensorFacts(self.name, self.dtype, self.open, self.scale, self.zero_point))
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The fields of `ModelFacts`; Malformed where the file is none or contradicts itself."""
+    from ai_edge_litert import schema_py_generated as schema
+
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if content[4:8] != b"TFL3":
+            raise Malformed("it does not begin like a .tflite file")
+        try:
+            return _read(schema, schema.Model.GetRootAs(content, 0), len(content))
+        except (struct.error, IndexError, UnicodeDecodeError, OverflowError, TypeError) as error:
+            raise Malformed(f"its flatbuffer is damaged ({error})") from error
+
+
+def _read(schema: Any, model: Any, size: int) -> dict[str, Any]:
+    if not _count(model.SubgraphsLength(), "graphs"):
+        raise Malformed("it holds no graph")
+    buffers = [
+        model.Buffers(index).DataLength() or model.Buffers(index).Size()
+        for index in range(_count(model.BuffersLength(), "buffers"))
+    ]
+    codes = [
+        _operation(schema, model.OperatorCodes(index))
+        for index in range(_count(model.OperatorCodesLength(), "operation codes"))
+    ]
+    tally = Tally()
+    stored: Counter[str] = Counter()
+    for number in range(model.SubgraphsLength()):
+        graph = model.Subgraphs(number)
+        tensors = [
+            _tensor(schema, graph.Tensors(index), buffers, size)
+            for index in range(_count(graph.TensorsLength(), "tensors"))
+        ]
+        operators = [graph.Operators(index) for index in range(_count(graph.OperatorsLength(), "operations"))]
+        sources: dict[int, int] = {}  # the constant that a dequantised or densified tensor comes from
+        for operator in operators:
+            name = _at(codes, operator.OpcodeIndex(), "operation codes")
+            tally.operations[name] += 1
+            if number == 0:
+                _tally(name, operator, tensors, sources, tally)
+        for tensor in tensors:
+            # Numbers, not the shapes and axes that operations take as small integer tensors.
+            if tensor.stored and tensor.shape and (tensor.quantised or tensor.dtype.startswith("float")):
+                stored[tensor.dtype] += prod(length or 0 for length in tensor.shape)
+        if number == 0:
+            inputs = [
+                _at(tensors, graph.Inputs(place), "tensors")
+                for place in range(_count(graph.InputsLength(), "inputs"))
+            ]
+            outputs = [
+                _at(tensors, graph.Outputs(place), "tensors")
+                for place in range(_count(graph.OutputsLength(), "outputs"))
+            ]
+    if any(length is None for tensor in inputs for length in tensor.open[1:]):
+        tally.hidden("an input", "has no fixed shape")
+    return {
+        "inputs": [tensor.facts() for tensor in inputs],
+        "outputs": [tensor.facts() for tensor in outputs],
+        **tally.facts(sum(stored.values()), stored, [tensor.dtype for tensor in inputs]),
+    }
+
+
+def _tally(name: str, operator: Any, tensors: list[_Tensor], sources: dict[int, int], tally: Tally) -> None:
+    """Layouts as in TensorFlow Lite's kernels: a convolution's weights are [out, height, width, in]."""
+
+    def taken(place: int) -> _Tensor:
+        if place >= operator.InputsLength():
+            raise Malformed(f"{name} lacks input {place}")
+        return _at(tensors, operator.Inputs(place), "tensors")
+
+    def stored(place: int) -> str | None:
+        index = operator.Inputs(place)
+        tensor = _at(tensors, sources.get(index, index), "tensors")
+        return tensor.dtype if tensor.stored else None
+
+    def given() -> Shape:
+        if not operator.OutputsLength():
+            raise Malformed(f"{name} has no output")
+        return _at(tensors, operator.Outputs(0), "tensors").shape
+
+    if name in ("DEQUANTIZE", "DENSIFY") and operator.OutputsLength():
+        taken(0)
+        sources[operator.Outputs(0)] = sources.get(operator.Inputs(0), operator.Inputs(0))
+    elif name in ("CONV_2D", "FULLY_CONNECTED"):
+        tally.product(name, [given(), taken(1).shape[1:]], stored(1), taken(0).dtype)
+    elif name == "DEPTHWISE_CONV_2D":
+        tally.product(name, [given(), taken(1).shape[1:3]], stored(1), taken(0).dtype)
+    elif name == "CONV_3D":
+        tally.product(name, [given(), taken(1).shape[:4]], stored(1), taken(0).dtype)
+    elif name == "TRANSPOSE_CONV":
+        tally.product(name, [taken(2).shape, taken(1).shape[:3]], stored(1), taken(2).dtype)
+    elif name == "BATCH_MATMUL":
+        # Of either orientation, the inner length is what the left one has beside the rows of the result.
+        left, made = taken(0).shape, given()
+        if len(left) < 2 or len(made) < 2:
+            raise Malformed(f"{name} of fewer than two axes")
+        inner = left[-2] if _adjoint(operator) else left[-1]
+        tally.product(name, [made, (inner,)], stored(1), taken(0).dtype)
+    elif name in _HIDDEN or name.startswith(("custom:", "STABLEHLO_")):
+        tally.hidden(name, "does not tell its work")
+
+
+def _adjoint(operator: Any) -> bool:
+    from ai_edge_litert import schema_py_generated as schema
+
+    table = operator.BuiltinOptions()
+    if table is None or operator.BuiltinOptionsType() != schema.BuiltinOptions.BatchMatMulOptions:
+        return False
+    options = schema.BatchMatMulOptions()
+    options.Init(table.Bytes, table.Pos)
+    return bool(options.AdjX())
+
+
+def _tensor(schema: Any, tensor: Any, buffers: list[int], size: int) -> _Tensor:
+    dtype = _names(schema.TensorType).get(tensor.Type(), f"type {tensor.Type()}").lower()
+    rank = tensor.ShapeLength()
+    if rank > _MAX_RANK:
+        raise Malformed(f"a tensor of {rank} axes")
+    shape = tuple(int(tensor.Shape(axis)) for axis in range(rank))
+    if any(length < 0 for length in shape):
+        raise Malformed(f"a tensor of shape {list(shape)}")
+    open_ = tuple(
+        int(tensor.ShapeSignature(axis)) for axis in range(min(rank, tensor.ShapeSignatureLength()))
+    )
+    held = _at(buffers, tensor.Buffer(), "buffers")
+    if held > size:
+        raise Malformed("a buffer is longer than the file")
+    if held and tensor.Sparsity() is None and prod(shape) * _BITS.get(dtype, 0) > held * 8:
+        raise Malformed(f"a tensor of shape {list(shape)} has {held} bytes of numbers")
+    quantisation = tensor.Quantization()
+    scales = 0 if quantisation is None else quantisation.ScaleLength()
+    one = scales == 1 and quantisation.ZeroPointLength() <= 1
+    return _Tensor(
+        name=(tensor.Name() or b"").decode(errors="replace")[:_NAME],
+        dtype=dtype,
+        shape=shape,
+        open=tuple(None if length < 0 else length for length in open_) if len(open_) == rank else shape,
+        stored=held > 0,
+        quantised=scales > 0,
+        scale=float(quantisation.Scale(0)) if one else None,
+        zero_point=(int(quantisation.ZeroPoint(0)) if quantisation.ZeroPointLength() else 0) if one else None,
+    )
+
+
+def _operation(schema: Any, code: Any) -> str:
+    # Files of before schema 3a have the short field alone, later ones may have the placeholder in it.
+    number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+    if number == schema.BuiltinOperator.CUSTOM:
+        return f"custom:{(code.CustomCode() or b'?').decode(errors='replace')[:_NAME]}"
+    return _names(schema.BuiltinOperator).get(number, f"operation {number}")
+
+
+@cache
+def _names(enumeration: type) -> Mapping[int, str]:
+    return {value: name for name, value in vars(enumeration).items() if isinstance(value, int)}
+
+
+def _count(claimed: int, what: str) -> int:
+    if claimed > _MAX_ITEMS:
+        raise Malformed(f"it claims {claimed:,} {what}")
+    return claimed
+
+
+def _at(items: list[_Item], index: int, what: str) -> _Item:
+    if not 0 <= index < len(items):
+        raise Malformed(f"it has {len(items)} {what} and asks for number {index}")
+    return items[index]

@@ -1,0 +1,1 @@
+"""From a model to the artifact that a runtime loads."""

@@ -1,0 +1,1 @@
+"""Training from the harness: splits, the training process, the weights it leaves."""

@@ -1,0 +1,1 @@
+"""The steps of ONNX, in processes of their own."""

@@ -1,0 +1,27 @@
+"""An artifact's predictions on this machine: `python -m edgebench.models.workers.scoring`, for `evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgebench.models.workers import litert
+from edgebench.models.workers.onnx import running
+from edgebench.models.workers.processes import Job, Report, serve
+
+
+def predict(job: Job, report: Report) -> dict[str, Any]:
+    """The class with the highest score for every patch of `images`, a .npy, by the file at `path`."""
+    report(f"evaluating {job['what']}")
+    images, path = np.load(job["images"], mmap_mode="r"), Path(job["path"])
+    if job["format"] == "onnx":
+        scores = running.score(path, images, job["input"])
+    else:
+        scores = litert.score(path, images)
+    return {"predicted": scores.argmax(1).tolist()}
+
+
+if __name__ == "__main__":
+    serve(predict)

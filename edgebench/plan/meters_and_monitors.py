@@ -1,0 +1,35 @@
+"""What is sampled beside a session: meters, which decide a trial's key, and monitors, which only watch."""
+
+from __future__ import annotations
+
+from edgebench import registry
+from edgebench.contract import Backend
+from edgebench.vocabulary.target import Target
+
+TELEMETRY = "telemetry:1"
+"""Beside every session unless it is turned off: its process takes less than 0.5 % of a core."""
+
+
+def meters_of(target: Target) -> tuple[str, ...]:
+    """The probes of a target that can say something about power."""
+    return tuple(name for name in target.meters if not registry.is_monitor(name))
+
+
+def monitors_of(target: Target, *, telemetry: bool) -> tuple[str, ...]:
+    """The other probes of a target; with `telemetry`, its backend's own where it names none of their kind."""
+    asked = tuple(name for name in target.meters if registry.is_monitor(name))
+    if not telemetry:
+        return asked
+    kinds = {name.partition(":")[0] for name in asked}
+    return (*asked, *(name for name in _own(target.device) if name.partition(":")[0] not in kinds))
+
+
+def has_own_clock(target: Target) -> bool:
+    """Whether a target's time is not real time, as a replay's."""
+    known = target.device in registry.names("edgebench.backends")
+    return known and registry.backend(target.device).own_clock
+
+
+def _own(device: str) -> tuple[str, ...]:
+    known = device in registry.names("edgebench.backends")
+    return registry.backend(device).monitors if known else Backend.monitors

@@ -1,0 +1,271 @@
+"""Which models a run measures: the shipped family, families by name, and the user's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from edgebench.cache.objects import Cache
+from edgebench.contract import Backend
+from edgebench.data.calibration import load_calibration
+from edgebench.data.images import cut
+from edgebench.data.labels import read_labels
+from edgebench.data.samples import given_samples, golden_samples, random_samples
+from edgebench.data.shipped import shipped_scene
+from edgebench.errors import InputError, UsageError
+from edgebench.models.families import catalogue
+from edgebench.models.families.weights import has_shipped
+from edgebench.models.train.trained_weights import source_from_weights
+from edgebench.models.user.files import read_source
+from edgebench.models.user.golden import golden_of_images, golden_of_scene
+from edgebench.models.user.model import place_of, require_labels_fit
+from edgebench.vocabulary.model_source import SHIPPED, InputChoice, ModelSource
+from edgebench.vocabulary.pictures import ImageSet, Scene
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.user_model import OwnModel
+from edgebench.vocabulary.values import Json, Progress
+from edgebench.vocabulary.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+
+_ONLY_FOUND = "mixed"  # a precision that a file may have and none is made at
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A model of a run, and the widths (depth multipliers) that it is measured in."""
+
+    source: ModelSource
+    widths: tuple[float | None, ...]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the pictures that it takes."""
+        picture = self.source.model.picture if self.source.model else None
+        return (picture.height, picture.width) if picture else (catalogue.SIZE, catalogue.SIZE)
+
+    @property
+    def takes_pictures(self) -> bool:
+        """False for a model that is timed with samples."""
+        return self.source.model is None or self.source.model.picture is not None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was assumed of the file, and what is to be known of its calibration images."""
+        model, calibration = self.source.model, self.source.calibration
+        file = self.source.path.name if self.source.path else self.source.name
+        assumed = model.assumed if model else ()
+        return (
+            *(f"{file}: assumed of its input: {one}" for one in assumed),
+            *(calibration.notes if calibration else ()),
+        )
+
+    @property
+    def random(self) -> bool:
+        """Whether its weights are random."""
+        return self.source.kind == "family" and not any(
+            has_shipped(self.source.name, width) for width in self.widths
+        )
+
+
+def resolve_sources(
+    models: Sequence[str],
+    *,
+    cache: Cache,
+    progress: Progress,
+    widths: Sequence[float] = (),
+    labels: Path | None = None,
+    choice: InputChoice | None = None,
+    calibration: Path | None = None,
+    inputs: Path | None = None,
+) -> tuple[Chosen, ...]:
+    """What `--model` names, in order, each read and understood; the shipped family without any.
+
+    Sources of files have their calibration images and, where they take no picture, the samples that they are
+    timed with; `with_golden` gives them what their outputs are checked with.
+
+    Args:
+        models: families by name, model files, SavedModel folders, weights (.npz).
+        cache: where images and samples are kept.
+        progress: told what is read.
+        widths: of the families; empty for all that are shipped, else the default one.
+        labels: class names of the user's files, one a line.
+        choice: what the user said of the files' inputs.
+        calibration: images for post-training quantisation.
+        inputs: samples for models that take no picture; None for random ones.
+
+    Raises:
+        UsageError: no such family or width, or a choice or calibration images that fit no model.
+        InputError: a file that is none, is damaged, or does not fit its labels.
+    """
+    names = read_labels(labels) if labels else None
+    found = tuple(
+        _resolve(model, widths, names, choice or InputChoice(), calibration, inputs, cache, progress)
+        for model in dict.fromkeys(models or (SHIPPED.name,))
+    )
+    _refuse_choices_without_use(found, widths, names, choice, inputs)
+    if calibration is not None and all(one.source.calibration is None for one in found):
+        raise UsageError(
+            "--calibration is used by no model of this run",
+            why="the shipped family has images of its own for that; a model that takes no picture needs none",
+            fix="leave it out, or add --model FILE",
+        )
+    for note in dict.fromkeys(note for one in found for note in one.notes):
+        progress(f"note: {note}")
+    return found
+
+
+def variants_of(chosen: Chosen, backend: Backend, precisions: Sequence[str] = ()) -> tuple[Variant, ...]:
+    """The variants that a run takes of one model on one backend.
+
+    Empty `precisions` stand for what the backend supports, and for a file that is taken as it is, for its
+    own. UsageError for one that was asked for and does not exist or is not supported.
+    """
+    source = chosen.source
+    own = source.model.precision if source.model else None
+    for precision in precisions:
+        if precision not in PRECISIONS and precision != own:
+            raise UsageError(f"there is no precision {precision}", fix=f"known: {', '.join(PRECISIONS)}")
+        if precision not in backend.precisions and precision != _ONLY_FOUND:
+            raise UsageError(
+                f"{backend.name} does not take {precision}",
+                why=backend.precision_reasons.get(precision, ""),
+                fix=f"it takes {', '.join(backend.precisions)}",
+            )
+    taken = tuple(dict.fromkeys(precisions))
+    if not taken:
+        as_it_is = source.kind == "tflite" or (source.kind == "onnx" and own != "fp32")
+        taken = (own,) if as_it_is and own else backend.precisions
+    return tuple(Variant(width, precision, source.name) for width in chosen.widths for precision in taken)
+
+
+def with_golden(chosen: Chosen, cache: Cache, images: ImageSet | None, scene: Scene | None) -> Chosen:
+    """The same with its golden patches: calibration images, else test images, else patches of the scene.
+
+    A family of ours keeps the shipped ones; samples are checked with the first few of them.
+    """
+    source = chosen.source
+    if source.kind == "family":
+        return chosen
+    if source.inputs is not None:
+        return replace(chosen, source=replace(source, golden=golden_samples(source.inputs, cache)))
+    if source.calibration is not None:
+        golden = golden_of_images(source.calibration, "calibration images", cache)
+    elif images is not None:
+        golden = golden_of_images(images, f"images of {images.name}", cache)
+    else:
+        golden = golden_of_scene(scene or cut(shipped_scene(cache), *chosen.size), *chosen.size, cache)
+    return replace(chosen, source=replace(source, golden=golden))
+
+
+def requests_for(
+    chosen: Sequence[Chosen],
+    backend: Backend,
+    precisions: Sequence[str],
+    batch: int,
+    cache: Cache,
+    options: Mapping[str, Json] | None = None,
+) -> tuple[PrepareRequest, ...]:
+    """What a backend is asked to prepare without a run: with the shipped scene, and its default options."""
+    taken = backend.options_model().model_dump(mode="json") if options is None else options
+    return tuple(
+        PrepareRequest(variant, batch, taken, source=one.source)
+        for one in (with_golden(each, cache, None, None) for each in chosen)
+        for variant in variants_of(one, backend, precisions)
+    )
+
+
+def _resolve(
+    model: str,
+    widths: Sequence[float],
+    names: tuple[str, ...] | None,
+    choice: InputChoice,
+    calibration: Path | None,
+    inputs: Path | None,
+    cache: Cache,
+    progress: Progress,
+) -> Chosen:
+    path = Path(model).expanduser()
+    if model in catalogue.known():
+        return _family(model, widths, calibration, cache)
+    if not path.exists() and not path.suffix and path.name == model:
+        catalogue.spec(model)  # raises, with the families that there are
+    progress(f"reading {path.name}")
+    if path.suffix.lower() == ".npz":
+        source = source_from_weights(path, cache, calibration=calibration)
+        if names is not None and len(names) != len(source.class_names or ()):
+            raise InputError(
+                f"the labels are {len(names)} and {path.name} has {len(source.class_names or ())} classes",
+                fix="leave --labels out: the record beside the weights has them",
+            )
+        return Chosen(replace(source, class_names=names or source.class_names), (source.width,))
+    source = read_source(path, choice, cache)
+    known = source.model
+    assert known is not None
+    if known.picture is None:
+        samples = (
+            given_samples(inputs, known.inputs, cache) if inputs else random_samples(known.inputs, cache)
+        )
+        return Chosen(replace(source, inputs=samples), (None,))
+    source = replace(source, class_names=names if known.scores is not None else None)
+    require_labels_fit(source)
+    size = (known.picture.height, known.picture.width)
+    images = load_calibration(calibration, cache, size) if calibration else None
+    return Chosen(replace(source, calibration=images), (None,))
+
+
+def _family(name: str, widths: Sequence[float], calibration: Path | None, cache: Cache) -> Chosen:
+    family = catalogue.spec(name)
+    if widths:
+        taken: tuple[float | None, ...] = tuple(dict.fromkeys(family.width(width) for width in widths))
+    else:
+        taken = DEPTH_MULTIPLIERS if name == SHIPPED.name else (family.default_width,)
+    source = SHIPPED if name == SHIPPED.name else ModelSource(name=name)
+    if calibration is not None and source is not SHIPPED:
+        source = replace(source, calibration=load_calibration(calibration, cache))
+    return Chosen(source, taken)
+
+
+def _refuse_choices_without_use(
+    found: Sequence[Chosen],
+    widths: Sequence[float],
+    names: tuple[str, ...] | None,
+    choice: InputChoice | None,
+    inputs: Path | None,
+) -> None:
+    files = [one.source.model for one in found if one.source.model is not None]
+    if widths and all(one.source.own for one in found):
+        raise UsageError(
+            "--width and --depth are of families", why="a model file has one width", fix="leave them out"
+        )
+    if names is not None and not any(one.source.own for one in found):
+        raise UsageError("--labels names the classes of a model of yours", fix="add --model FILE")
+    if choice is not None:
+        _refuse_input_without_use(files, choice)
+    if inputs is not None and all(one.takes_pictures for one in found):
+        raise UsageError(
+            "--inputs is for models that take no picture",
+            why="those of this run are timed with the scene",
+            fix="leave it out, or use --scene",
+        )
+
+
+def _refuse_input_without_use(files: Sequence[OwnModel], choice: InputChoice) -> None:
+    if choice.identity() and not files:
+        raise UsageError(
+            "what was said of the input fits no model of this run",
+            why="a family knows its input",
+            fix="leave it out, or add --model FILE",
+        )
+    said = {"--layout": choice.layout, "--input-scale": choice.scale, "--input-mean": choice.mean}
+    for flag, value in said.items():
+        if value is not None and all(model.picture is None for model in files):
+            raise UsageError(
+                f"{flag} fits no model of this run", why=files[0].accuracy_reason, fix=f"leave {flag} out"
+            )
+    for asked, _ in choice.shapes:
+        names = [[tensor.name for tensor in model.inputs] for model in files]
+        if all(place_of(asked, one) is None for one in names):
+            raise UsageError(
+                f"--input-shape: no model of this run has {'one input alone' if not asked else repr(asked)}",
+                fix=f"write NAME=...; the inputs: {', '.join(name for one in names for name in one)}"[:500],
+            )

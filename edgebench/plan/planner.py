@@ -1,0 +1,214 @@
+"""From a configuration to a plan: backends, scene and images looked up, trials made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from edgebench import registry
+from edgebench.cache.objects import Cache
+from edgebench.contract import Backend
+from edgebench.data.images import load_images, load_scene
+from edgebench.data.shipped import shipped_images, shipped_scene
+from edgebench.errors import UnavailableError, UsageError
+from edgebench.models.user.input_choice import input_choice
+from edgebench.plan.availability import available_variants
+from edgebench.plan.config import MIN_SESSIONS, RunConfig
+from edgebench.plan.model_choice import Chosen, resolve_sources
+from edgebench.plan.scenes_and_images import Material, gather
+from edgebench.plan.targets import make_targets
+from edgebench.plan.targets_file import read_targets
+from edgebench.plan.trials import Given, Plan, choose_variants, make_trials
+from edgebench.vocabulary.model_source import SHIPPED
+from edgebench.vocabulary.pictures import ImageSet, Scene
+from edgebench.vocabulary.session import MeasurePlan
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Progress
+from edgebench.vocabulary.variant import Variant
+
+
+@dataclass(frozen=True)
+class Built:
+    """A plan with the backends that it speaks of."""
+
+    plan: Plan
+    targets: tuple[Target, ...]
+    backends: Mapping[str, Backend]
+
+
+def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
+    """The backends and targets of a configuration; UsageError for whatever does not exist."""
+    if not config.device and not config.target:
+        raise UsageError(
+            "no device was named",
+            fix=f"add --device NAME or --target NAME; known devices: "
+            f"{', '.join(registry.names('edgebench.backends'))}",
+        )
+    declared = read_targets(config.targets_file).named(config.target) if config.target else ()
+    backends = {
+        name: registry.backend(name)
+        for name in dict.fromkeys((*config.device, *(one.device for one in declared)))
+    }
+    settings = config.set if config.artifact is None else (*config.set, f"artifact={config.artifact}")
+    targets = make_targets(
+        backends,
+        settings,
+        config.meter,
+        devices=config.device,
+        declared=declared,
+        host=config.host,
+        python=config.python,
+        power_mode=config.power_mode,
+        boards=config.board,
+    )
+    for meter in dict.fromkeys(meter for target in targets for meter in target.meters):
+        registry.probe_module(meter.partition(":")[0])
+    return backends, targets
+
+
+def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
+    """The whole plan; reads the models, renders or reads scene and images once, then finds them cached."""
+    if config.decide and not config.profile:
+        raise UsageError(
+            "decide needs something to decide",
+            why="it ends a trial when every verdict on it is settled, and no profile was named",
+            fix="add --profile NAME (`edgebench profiles list`), or leave --decide out",
+        )
+    backends, targets = choose(config)
+    variants = _offered(config, backends, targets)
+    measured = [target for target in targets if target.name not in variants]
+    chosen = _chosen(config, {target.device: backends[target.device] for target in measured}, cache, progress)
+    left_out: list[str] = []
+    lacking: dict[str, UnavailableError] = {}
+    for target in measured:
+        try:
+            variants[target.name], note = available_variants(target, backends[target.device], chosen, config)
+        except UnavailableError as error:
+            if config.names_variants:
+                raise
+            lacking[target.name] = error
+            note = f"{target.name} is left out: {error.what}"
+        left_out += [note] if note else []
+    if lacking and len(lacking) == len(targets):
+        raise next(iter(lacking.values()))
+    targets = tuple(target for target in targets if target.name not in lacking)
+    progress("scene and images")
+    material = gather(chosen, config, cache)
+    scene, images = _pictures(config, backends, targets, material, cache)
+    pictured = [note for one in material for note in one.notes]
+    notes = tuple(dict.fromkeys([*left_out, *pictured, *(images.notes if images else ())]))
+    for note in notes:
+        progress(f"note: {note}")
+    period_s = config.period
+    sustained_s = None if config.sustained is None else 60.0 * config.sustained
+    one_session = MeasurePlan(scene, config.passes, period_s=period_s, sustained_s=sustained_s)
+    for target in targets:
+        backends[target.device].check_plan(target, one_session, images, config.sessions)
+    trials = make_trials(
+        targets,
+        backends,
+        variants,
+        batches=config.batch,
+        scene=scene,
+        images=images,
+        period_s=period_s,
+        sustained_s=sustained_s,
+        given={one.source.name: _given(one) for one in material if one.source != SHIPPED},
+    )
+    plan = Plan(
+        trials=trials,
+        scene=scene,
+        images=images,
+        sessions=config.sessions,
+        passes=config.passes,
+        seed=config.seed,
+        period_s=period_s,
+        sustained_s=sustained_s,
+        retries=config.retries,
+        telemetry=config.telemetry,
+        target_ci=config.target_ci,
+        decide=config.decide,
+        min_sessions=MIN_SESSIONS,
+        max_time_s=config.max_time,
+        notes=(*dict.fromkeys(note for one in chosen for note in one.notes), *notes),
+    )
+    return Built(plan, targets, backends)
+
+
+def _offered(
+    config: RunConfig, backends: Mapping[str, Backend], targets: Sequence[Target]
+) -> dict[str, tuple[Variant, ...]]:
+    """By target, the variants of those that bring their own, such as a replay; the others measure models."""
+    found = {}
+    for target in targets:
+        backend = backends[target.device]
+        if backend.offers(target.options) is None:
+            continue
+        if config.model:
+            raise UsageError(
+                f"{target.name} has its own models",
+                fix="leave --model out, or take another device",
+            )
+        found[target.name] = choose_variants(backend, config.depth, config.precision, target.options)
+    return found
+
+
+def _chosen(
+    config: RunConfig, backends: Mapping[str, Backend], cache: Cache, progress: Progress
+) -> tuple[Chosen, ...]:
+    """The models of the backends that measure any; what does not exist is said before anything is read."""
+    if not backends:
+        return ()
+    if not config.model:
+        for backend in backends.values():
+            choose_variants(backend, config.depth, config.precision)
+    return resolve_sources(
+        config.model,
+        cache=cache,
+        progress=progress,
+        widths=config.width or config.depth,
+        labels=config.labels,
+        choice=input_choice(
+            layout=config.layout,
+            scale=config.input_scale,
+            mean=config.input_mean,
+            shapes=config.input_shape,
+        ),
+        calibration=config.calibration,
+        inputs=config.inputs,
+    )
+
+
+def _pictures(
+    config: RunConfig,
+    backends: Mapping[str, Backend],
+    targets: Sequence[Target],
+    material: Sequence[Material],
+    cache: Cache,
+) -> tuple[Scene, ImageSet | None]:
+    """The run's scene and images: the first model's, else what was asked for, or the only target's."""
+    if material:
+        first = _main(material)
+        return first.scene, first.images
+    scene = load_scene(config.scene, cache) if config.scene else None
+    images = load_images(config.images, cache) if config.images else None
+    if len(targets) == 1 and (scene is None or images is None):
+        own = backends[targets[0].device].pictures(targets[0].options, cache)
+        if own is not None:
+            return scene or own.scene, images or own.images
+    return scene or shipped_scene(cache), images or shipped_images(cache, "test")
+
+
+def _main(material: Sequence[Material]) -> Material:
+    """Whose scene and images stand for the run: the first with both, else the first with a picture."""
+    for wanted in (
+        [one for one in material if one.images is not None],
+        [one for one in material if one.scene.kind == "picture"],
+    ):
+        if wanted:
+            return wanted[0]
+    return material[0]
+
+
+def _given(one: Material) -> Given:
+    return Given(one.source, one.scene, one.images, one.images_reason)

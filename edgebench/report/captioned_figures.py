@@ -1,0 +1,207 @@
+"""The report's figures with their captions and the words for those who cannot see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from edgebench.errors import EdgeBenchError
+from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.report import drawing, figures, sustained_figure, tables, words
+from edgebench.report.scene_figure import disagreements, scene_classes
+from edgebench.store.load import Results
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as a page shows it; `src` is empty where there is none and the caption says why."""
+
+    src: str
+    alt: str
+    caption: str
+
+
+def image_s_limits(verdicts: Sequence[Verdict]) -> dict[str, float]:
+    """Profile -> limit of image_s in seconds, where the profile limits its median."""
+    return {
+        verdict.profile: verdict.limit
+        for verdict in verdicts
+        if verdict.quantity == "image_s"
+        and verdict.statistic == "median"
+        and isinstance(verdict.limit, float | int)
+    }
+
+
+def depth_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Picture:
+    """image_s by depth multiplier and precision, for trials of one family; else by model and precision."""
+    measured = [one for one in summaries if one.image_s is not None]
+    if not measured:
+        return Picture("", "", "There is no figure of image_s: no trial has been measured.")
+    if len({words.families([one]) for one in measured}) > 1 or measured[0].depth_multiplier is None:
+        return _image_s_picture(measured, verdicts, "model", figures.image_s_by_model)
+    return _image_s_picture(measured, verdicts, "depth multiplier", figures.image_s_by_depth)
+
+
+def _image_s_picture(
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    by: str,
+    draw: Callable[[Sequence[TrialSummary], Mapping[str, float]], Figure],
+) -> Picture:
+    shown = [(one.image_s.median, one) for one in summaries if one.image_s is not None]
+    limits = image_s_limits(verdicts)
+    near = figures.limits_in_range(summaries, limits)
+    far = [f"{words.plain(name, 60)} ({limit:g} s)" for name, limit in limits.items() if name not in near]
+    caption = f"image_s by {by} and precision; bars are 95 % intervals over sessions."
+    if near:
+        caption += " Dashed: the profiles' limits."
+    if far:
+        caption += f" Outside the figure: the limits of {words.listed(far)}."
+    names = tables.trial_names(summaries)
+    least, most = min(shown, key=_first), max(shown, key=_first)
+    alt = (
+        f"image_s by {by} and precision for {words.counted(len(shown), 'trial')}: "
+        f"from {words.number(least[0])} s ({names[least[1].key]}) "
+        f"to {words.number(most[0])} s ({names[most[1].key]})."
+    )
+    return _drawn(draw(summaries, limits), alt, caption, _targets(summaries))
+
+
+def accuracy_picture(summaries: Sequence[TrialSummary]) -> Picture:
+    """Accuracy against image_s."""
+    shown = [one for one in summaries if one.image_s is not None and one.accuracy is not None]
+    if not shown:
+        return Picture("", "", "There is no figure of accuracy against latency: no trial has both.")
+    names = tables.trial_names(summaries)
+    alt = "Accuracy against image_s: " + "; ".join(
+        f"{names[one.key]} {words.right_of(one.accuracy)} at {words.interval(one.image_s)} s"
+        for one in shown[:30]
+    )
+    caption = (
+        "Top-1 on the images against image_s; beside the points stand depth multipliers or models. "
+        "Upright bars are Wilson intervals, level ones are intervals over sessions, both 95 %."
+    )
+    return _drawn(figures.accuracy_against_latency(summaries), alt, caption, _targets(summaries))
+
+
+def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
+    """Where a patch's time goes."""
+    shown = [one for one in summaries if one.stages_ms]
+    if not shown:
+        return Picture("", "", "There is no figure of the stages: no trial has been measured.")
+    names = tables.trial_names(summaries)
+    alt = "Milliseconds a patch by stage: " + "; ".join(
+        f"{names[one.key]} "
+        + ", ".join(f"{words.plain(stage, 40)} {words.number(time)}" for stage, time in one.stages_ms.items())
+        for one in shown[:30]
+    )
+    caption = "Milliseconds a patch, stage upon stage; means over the sessions of each session's median."
+    return _drawn(figures.stages(summaries), alt, caption, _targets(summaries))
+
+
+def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
+    """A median a minute of the sustained sessions; None where there were none."""
+    shown = [one for one in summaries if one.sustained is not None]
+    if not shown:
+        return None
+    caption = "Median image_s of each minute, by trial; means over the sessions of each session's median."
+    return _drawn(
+        sustained_figure.minutes_figure(shown),
+        sustained_figure.minutes_words(shown),
+        caption,
+        _targets(shown),
+    )
+
+
+def scene_picture(results: Results, summaries: Sequence[TrialSummary]) -> Picture:
+    """The scene with the classes that one trial predicted: the most accurate, the fastest of equals."""
+    if not summaries:
+        return Picture("", "", "There is no picture of the scene: the result holds no trial.")
+    record = results.experiment.scene
+    if record.kind == "samples":
+        return Picture("", "", "There is no picture of the scene: the models were timed with other inputs.")
+    # Trials that are timed with another cut have another grid than the picture's.
+    shared = {trial.key for trial in results.experiment.trials if trial.scene is None}
+    class_names = {trial.key: trial.class_names for trial in results.experiment.trials if trial.class_names}
+    seen = {
+        key: predicted
+        for key, predicted in _scene_predictions(results, record.patches).items()
+        if key in shared and key in class_names
+    }
+    able = [one for one in summaries if one.key in seen]
+    if not able:
+        return Picture("", "", "There is no picture of the scene: no predictions of it were kept.")
+    one = max(able, key=_accuracy_then_speed)
+    names = class_names.get(one.key, ())
+    try:
+        picture = results.scene_jpeg
+        if picture is None:
+            return Picture("", "", "There is no picture of the scene: it was not kept with the result.")
+        figure = scene_classes(picture, record, seen[one.key], names)
+    except EdgeBenchError as error:
+        return Picture("", "", f"There is no picture of the scene: {words.plain(error)}")
+    wrong = disagreements(record, seen[one.key], names)
+    counts = ", ".join(
+        f"{words.plain(name, 40)} {seen[one.key].count(index)}" for index, name in enumerate(names)
+    )
+    label = tables.trial_names(summaries)[one.key]
+    patches = record.rows * record.columns
+    caption = (
+        f"{words.plain(record.name, 80)}, {record.height} x {record.width} pixels, "
+        f"{record.rows} x {record.columns} patches, tinted by what {label} predicted: {counts}. "
+    )
+    if wrong is None:
+        caption += "The scene has no labels in these classes."
+    else:
+        caption += f"{len(wrong)} of {patches} patches, crossed, are labelled otherwise."
+    alt = f"The scene with the predicted class of each of {patches} patches: {counts}."
+    return Picture(drawing.data_uri("image/jpeg", drawing.as_jpeg(figure)), alt, caption)
+
+
+def _scene_predictions(results: Results, patches: int) -> dict[str, list[int]]:
+    """The first complete set of the scene's predictions of each trial, by key."""
+    frame = results.table("predictions", ["worker", "set", "index", "predicted"])
+    frame = frame[frame["set"] == "scene"]
+    found: dict[str, list[int]] = {}
+    for (trial, _session, _worker), rows in frame.groupby(
+        ["trial", "session", "worker"], sort=True, observed=True
+    ):
+        ordered = rows.sort_values("index")
+        if str(trial) not in found and ordered["index"].tolist() == list(range(patches)):
+            found[str(trial)] = [int(item) for item in ordered["predicted"]]
+    return found
+
+
+def _accuracy_then_speed(one: TrialSummary) -> tuple[float, float]:
+    figure = one.accuracy or one.scene_accuracy
+    rate = figure.k / figure.n if figure and figure.n else -1.0
+    return rate, -one.image_s.median if one.image_s else float("-inf")
+
+
+def _first(pair: tuple[float, TrialSummary]) -> float:
+    return pair[0]
+
+
+def _targets(summaries: Sequence[TrialSummary]) -> int:
+    return len({summary.target for summary in summaries})
+
+
+def _drawn(figure: Figure, alt: str, caption: str, targets: int) -> Picture:
+    if targets > drawing.MAX_PANELS:
+        caption += f" The first {drawing.MAX_PANELS} of {targets} targets are drawn; the tables hold all."
+    return Picture(drawing.data_uri("image/svg+xml", drawing.as_svg(figure)), alt, caption)
+
+
+def pictures(
+    results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
+) -> Mapping[str, Picture | None]:
+    """Every figure of the report by its place on the page; None for one that has none there."""
+    return {
+        "depth": depth_picture(summaries, verdicts),
+        "accuracy": accuracy_picture(summaries),
+        "stages": stages_picture(summaries),
+        "scene": scene_picture(results, summaries),
+        "minutes": minutes_picture(summaries),
+    }

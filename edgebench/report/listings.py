@@ -1,0 +1,198 @@
+"""What the listing commands print: devices, findings, profiles, variants; as a table or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+
+from edgebench.report import words
+from edgebench.report.console import cell, line, new_table
+from edgebench.report.model_tables import print_families, write_json
+
+_LEVELS = {"ok": "green", "warning": "yellow", "error": "bold red"}
+
+
+@dataclass(frozen=True)
+class DeviceRow:
+    """One backend as `edgebench devices` shows it; `options` is its JSON schema's properties."""
+
+    name: str
+    description: str
+    precisions: tuple[str, ...]
+    options: Mapping[str, Mapping[str, Any]]
+
+
+def print_devices(
+    console: Console, rows: Sequence[DeviceRow], meters: Mapping[str, str], *, as_json: bool = False
+) -> None:
+    """Print what can be measured here, with the options that `--set` takes, and the meters."""
+    if as_json:
+        write_json(console, {"devices": [asdict(row) for row in rows], "meters": dict(meters)})
+        return
+    for row in rows:
+        console.print(cell(console, row.name, "bold"))
+        line(console, row.description, indent=4)
+        line(console, f"precisions: {', '.join(row.precisions)}", indent=4)
+        for name, about in row.options.items():
+            line(console, f"--set {name}=...: {_option(about)}", indent=4)
+    if not rows:
+        line(console, "No device is installed.")
+    console.print()
+    console.print(cell(console, "meters", "bold"))
+    for name, description in meters.items():
+        line(console, f"{name}: {(description.strip().splitlines() or [''])[0]}", indent=4)
+    if not meters:
+        line(console, "none", indent=4)
+
+
+def _option(about: Mapping[str, Any]) -> str:
+    """What an option takes, out of its JSON schema."""
+    kinds = [about, *about.get("anyOf", ())]
+    values = next((kind["enum"] for kind in kinds if "enum" in kind), None)
+    types = [str(kind["type"]) for kind in kinds if "type" in kind and kind["type"] != "null"]
+    said = ", ".join(map(str, values)) if values else " or ".join(types) or "a value"
+    default = about.get("default")
+    described = f"; {about['description']}" if about.get("description") else ""
+    return f"{said}{described}" + ("" if default is None else f" (default {default})")
+
+
+def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
+    """Print what doctor found: level, subject, message, and the fix below it."""
+    if as_json:
+        write_json(console, {"findings": [dict(finding) for finding in findings]})
+        return
+    several = len({finding.get("target") for finding in findings}) > 1
+    for finding in findings:
+        level = str(finding.get("level", ""))
+        where = f"{finding.get('target')}: " if several else ""
+        text = f"{level:<8} {where}{finding.get('subject', '')}: {finding.get('message', '')}"
+        line(console, text, _LEVELS.get(level, ""), indent=2)
+        if finding.get("fix"):
+            line(console, f"fix: {finding['fix']}", indent=11)
+    if not findings:
+        line(console, "Nothing to say.")
+
+
+def print_profiles(console: Console, profiles: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
+    """Print the profiles (as `Profile.as_record` gives them), each with its title and requirements."""
+    if as_json:
+        write_json(console, {"profiles": [dict(profile) for profile in profiles]})
+        return
+    for profile in profiles:
+        line(console, str(profile.get("name", "")), "bold")
+        if profile.get("title"):
+            line(console, str(profile["title"]), indent=4)
+        for one in profile.get("requirements", ()):
+            line(console, requirement(one), indent=4)
+    if not profiles:
+        line(console, "There are none.")
+
+
+def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool = False) -> None:
+    """Print one profile: what it is, where it comes from, each requirement with how its limit came about."""
+    if as_json:
+        write_json(console, {"profile": dict(profile)})
+        return
+    line(console, str(profile.get("name", "")), "bold")
+    for name in ("title", "description", "source"):
+        if profile.get(name):
+            line(console, ("source: " if name == "source" else "") + str(profile[name]), indent=2)
+    console.print()
+    table = new_table(console, [("requirement", False), ("limit", False), ("from", False)])
+    for one in profile.get("requirements", ()):
+        budget = one.get("budget")
+        origin = (
+            f"{budget.get('cycle_s')} s a cycle / {words.counted(int(budget.get('images', 0)), 'image')}"
+            if isinstance(budget, Mapping)
+            else ""
+        )
+        if one.get("averaging_s"):
+            origin = f"averaged over {one['averaging_s']:g} s"
+        table.add_row(*(cell(console, text) for text in (str(one.get("name", "")), requirement(one), origin)))
+    console.print(table)
+
+
+def requirement(record: Mapping[str, Any]) -> str:
+    """A requirement's record as a formula: `image_s median ≤ 4.42 s`."""
+    limit = record.get("limit")
+    bound = (
+        words.quantity(limit)
+        if isinstance(limit, list | tuple)
+        else f"{limit:g}"
+        if limit is not None
+        else "?"
+    )
+    statistic = str(record.get("statistic", ""))
+    shown = "" if statistic in ("", "declared", "recorded", "share") else f" {statistic}"
+    sign = "≥" if record.get("comparison") == "at least" else "≤"
+    unit = str(record.get("unit", ""))
+    return (
+        f"{record.get('quantity', 'image_s')}{shown} {sign} {bound}{'' if unit in ('', '1') else f' {unit}'}"
+    )
+
+
+def print_variants(
+    console: Console,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    families: Sequence[Mapping[str, Any]] = (),
+    as_json: bool = False,
+) -> None:
+    """Print variants with their size and accuracy; paths stand on lines of their own, whole.
+
+    Args:
+        console: where to print.
+        rows: one a variant: `variant`, `parameters`, `artifact` {path, size_bytes, ...} or None where it is
+            not prepared, `evaluation` {k, n, low, high, agree_k, agree_n, ...} or None, and perhaps `reason`.
+        families: what else is there by name (`models.inspect.description.list_families`), printed below.
+        as_json: print the rows as they are instead.
+    """
+    if as_json:
+        known = {"families": [dict(family) for family in families]} if families else {}
+        write_json(console, {"variants": [dict(row) for row in rows], **known})
+        return
+    headings = ("variant", "parameters", "file", "right of n", words.SAME_AS_FP32)
+    table = new_table(console, [(heading, place > 0) for place, heading in enumerate(headings)])
+    for row in rows:
+        table.add_row(*(cell(console, text) for text in _variant_cells(row)))
+    console.print(table)
+    if any((row.get("evaluation") or {}).get("overlapping") for row in rows):
+        line(console, words.OVERLAP_NOTE)
+    for reason in dict.fromkeys(row.get("accuracy_reason") for row in rows):
+        if reason:
+            line(console, f"{', '.join(_models(rows, reason))}: {reason}", indent=2)
+    for row in rows:
+        artifact = row.get("artifact")
+        if artifact:
+            # A path that is wrapped cannot be copied.
+            text = cell(console, f"{row.get('variant')}: {artifact.get('path')}")
+            console.print(text, soft_wrap=True)
+        elif row.get("reason"):
+            line(console, f"{row.get('variant')}: {row['reason']}", indent=2)
+    if rows and not any(row.get("artifact") or row.get("reason") for row in rows):
+        line(console, "None is prepared yet: `edgebench run` does it, or `edgebench models prepare`.")
+    if families:
+        console.print()
+        print_families(console, families)
+
+
+def _models(rows: Sequence[Mapping[str, Any]], reason: str) -> list[str]:
+    """The models, without precision, that have no accuracy for one reason."""
+    found = [str(row.get("variant", "")) for row in rows if row.get("accuracy_reason") == reason]
+    return list(dict.fromkeys(name.rpartition("-")[0] for name in found))
+
+
+def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    artifact, tested = row.get("artifact") or {}, row.get("evaluation") or {}
+    parameters = row.get("parameters")
+    agree_k, agree_n = tested.get("agree_k"), tested.get("agree_n")
+    return (
+        str(row.get("variant", "")),
+        words.MISSING if parameters is None else f"{parameters:,}",
+        words.size(artifact.get("size_bytes")),
+        f"{tested['k']}/{tested['n']}" if tested else words.MISSING,
+        words.percent(agree_k / agree_n) if agree_n and agree_k is not None else words.MISSING,
+    )

@@ -1,0 +1,91 @@
+"""What the report says of paced and sustained runs in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgebench.fit.trial_summary import TrialSummary
+from edgebench.report import tables, words
+from edgebench.report.tables import Column, Table
+from edgebench.store.records import ExperimentRecord
+
+
+def steady_part(record: ExperimentRecord) -> str:
+    """What the steady part of each session was: `3 steady passes`, or how long and how often."""
+    often = "" if record.period_s is None else f", one every {record.period_s:g} s"
+    if record.sustained_s is None:
+        return f"{record.passes} steady {'pass' if record.passes == 1 else 'passes'}{often}"
+    minutes = record.sustained_s / 60
+    return f"{minutes:g} {'minute' if minutes == 1 else 'minutes'} of steady passes{often}"
+
+
+def most_sessions(record: ExperimentRecord) -> str:
+    """How many sessions a trial was to have: `5 sessions`, `at most 30 sessions` where a rule ends it."""
+    most = "at most " if record.target_ci is not None or record.decide else ""
+    return f"{most}{words.counted(record.sessions, 'session')}"
+
+
+def paced_table(summaries: Sequence[TrialSummary]) -> Table:
+    """Deadlines of paced passes; no rows where none was paced."""
+    names = tables.trial_names(summaries)
+    return Table(
+        "paced",
+        (
+            Column("trial"),
+            Column("a scene every [s]", figures=True),
+            Column("passes", figures=True),
+            Column("deadline misses", figures=True),
+            Column("worst lateness [s]", figures=True),
+        ),
+        tuple(
+            (
+                names[one.key],
+                words.number(one.paced.period_s),
+                str(one.paced.passes),
+                str(one.paced.misses),
+                words.signed(one.paced.worst_lateness_s),
+            )
+            for one in summaries
+            if one.paced is not None
+        ),
+        caption="a miss is a pass that was not done when the next was due; lateness below 0 is time to spare "
+        "(the device keeps the period itself: a stall of this machine or of the link misses none)",
+    )
+
+
+def sustained_table(summaries: Sequence[TrialSummary]) -> Table:
+    """First against last quarter of sustained sessions; no rows where none was sustained."""
+    names = tables.trial_names(summaries)
+    return Table(
+        "sustained",
+        (
+            Column("trial"),
+            Column("first quarter [s]", figures=True),
+            Column("last quarter [s]", figures=True),
+            Column("ratio", figures=True),
+            Column("slope [s/h]", figures=True),
+            Column("heat"),
+            Column("because", long=True),
+        ),
+        tuple(
+            (
+                names[one.key],
+                _or_missing(one.sustained.first_quarter_s),
+                _or_missing(one.sustained.last_quarter_s),
+                _or_missing(one.sustained.ratio),
+                words.MISSING
+                if one.sustained.slope_per_hour is None
+                else words.signed(one.sustained.slope_per_hour),
+                "suspected" if one.sustained.suspected else "not seen",
+                words.plain("; ".join(one.sustained.because)),
+            )
+            for one in summaries
+            if one.sustained is not None
+        ),
+        caption="medians of image_s over the first and the last quarter of the steady passes; "
+        "means over the sessions",
+    )
+
+
+def _or_missing(value: float | None) -> str:
+    return words.MISSING if value is None else words.number(value)

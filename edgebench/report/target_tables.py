@@ -1,0 +1,158 @@
+"""What `edgebench targets` prints: the declared targets, and a board's description with its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from edgebench.link.board_facts import BoardFacts
+from edgebench.report import words
+from edgebench.report.console import cell, line, new_table
+from edgebench.report.json_values import SCHEMA_VERSION, as_json, clean
+from edgebench.report.listings import print_findings
+
+
+def print_targets(
+    console: Console, targets: Sequence[Mapping[str, Any]], file: str | None, *, as_json: bool = False
+) -> None:
+    """Print the targets of a file: name, device, host, meters, mass and size.
+
+    Args:
+        console: where to print.
+        targets: the declared ones as plain data (`edgebench.plan.targets.listed`).
+        file: where they stand; None where there is no file.
+        as_json: print one document instead.
+    """
+    if as_json:
+        _print_json(console, {"file": file, "targets": [dict(target) for target in targets]})
+        return
+    if file is None:
+        line(console, "There is no targets.toml, here or in the user's configuration folder.")
+        return
+    headings = ("target", "device", "host", "meters", "mass", "size")
+    table = new_table(console, [(heading, heading == "mass") for heading in headings])
+    for target in targets:
+        table.add_row(*(cell(console, text) for text in _cells(target)))
+    if targets:
+        console.print(table)
+    for target in targets:
+        if target.get("device_error"):
+            line(console, f"{target.get('name')} cannot be measured: {target['device_error']}", indent=2)
+        if source := _body_source(target):
+            line(console, f"{target.get('name')}: {source}", indent=2)
+    line(console, f"{words.counted(len(targets), 'target')} in {file}")
+
+
+def _body_source(target: Mapping[str, Any]) -> str:
+    """Where mass and size are from: the file itself, or what its boards are known to weigh and measure."""
+    if target.get("body_error"):
+        return f"no mass and size by its board: {target['body_error']}"
+    from_boards = set(target.get("from_boards", ()))
+    names = {"mass_g": "mass", "size_mm": "size"}
+    own = [word for key, word in names.items() if target.get(key) is not None and key not in from_boards]
+    sources = [f"{' and '.join(own)} as the file says"] if own else []
+    if target.get("body") and (from_boards or not own):
+        added = " and ".join(word for key, word in names.items() if key in from_boards)
+        sources.append(f"{added} of {target['body']}" if added else str(target["body"]))
+    return "; ".join(sources)
+
+
+def _cells(target: Mapping[str, Any]) -> tuple[str, ...]:
+    mass, size = target.get("mass_g"), target.get("size_mm")
+    return (
+        str(target.get("name", "")),
+        str(target.get("device", "")),
+        str(target.get("host") or "this machine"),
+        ", ".join(target.get("meters") or ()) or "none",
+        words.MISSING if mass is None else f"{mass:g} g",
+        words.MISSING if size is None else f"{words.quantity(size)} mm",
+    )
+
+
+def print_checks(console: Console, checks: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
+    """Print each target's description and what is missing there.
+
+    Args:
+        console: where to print.
+        checks: `target`, `device`, `facts` (of the board, or None) and `findings` (as plain data) of each.
+        as_json: print one document instead.
+    """
+    if as_json:
+        _print_json(console, {"targets": [dict(check) for check in checks]})
+        return
+    for number, check in enumerate(checks):
+        if number:
+            console.print()
+        line(console, f"{check.get('target')} ({check.get('device')})", "bold")
+        facts = check.get("facts")
+        for name, text in description(facts) if facts is not None else ():
+            line(console, f"{name:<12} {text}", indent=2)
+        print_findings(console, check.get("findings", ()))
+
+
+def description(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A board's facts in a dozen lines; what it does not say is `not known`."""
+    known = BoardFacts.of(facts)
+    return [
+        ("board", _said(known.board)),
+        ("SoC", _said(known.soc)),
+        ("processor", f"{_said(known.cpu)}, {words.counted(known.cores or 0, 'core')}"),
+        ("memory", f"{words.size(known.memory_bytes)}, {words.size(known.memory_available_bytes)} available"),
+        ("system", _listed(known.os, known.kernel, known.machine, known.l4t and f"L4T {known.l4t}")),
+        ("Python", _listed(known.python, known.python_bits and f"{known.python_bits} bits")),
+        ("", _said(known.python_executable)),
+        ("packages", _listed(*(f"{name} {version}" for name, version in (known.packages or {}).items()))),
+        ("governor", _said(known.governor)),
+        ("clock", _clocks(known)),
+        ("power mode", _power_mode(known)),
+        ("temperature", _temperature(known)),
+        ("accelerator", _accelerators(known)),
+    ]
+
+
+def _said(value: str | None) -> str:
+    return words.plain(value, 200) if value else "not known"
+
+
+def _listed(*parts: Any) -> str:
+    return words.plain(", ".join(str(part) for part in parts if part), 500) or "none found"
+
+
+def _clocks(known: BoardFacts) -> str:
+    if known.clock_now_mhz is None:
+        return "not known"
+    limits = (known.clock_min_mhz, known.clock_limit_mhz)
+    between = "" if None in limits else f", held between {limits[0]:g} and {limits[1]:g}"
+    most = "" if known.clock_max_mhz is None else f", at most {known.clock_max_mhz:g}"
+    return f"{known.clock_now_mhz:g} MHz now{between}{most}"
+
+
+def _power_mode(known: BoardFacts) -> str:
+    modes = ", ".join(f"{key} ({mode})" for key, mode in (known.power_modes or {}).items())
+    if known.power_mode is None:
+        return f"not told, of {words.plain(modes, 300)}" if modes else "none"
+    now = f"{known.power_mode.id} ({known.power_mode.name or 'name not told'})"
+    return words.plain(f"{now} of {modes}" if modes else now, 300)
+
+
+def _temperature(known: BoardFacts) -> str:
+    sensors = sorted((known.temperatures_c or {}).items(), key=lambda item: -item[1])[:6]
+    return words.plain(", ".join(f"{value:g} °C at {name}" for name, value in sensors), 300) or "not known"
+
+
+def _accelerators(known: BoardFacts) -> str:
+    if known.usb_accelerators is None:
+        return "not known: USB cannot be read"
+    said = [
+        f"{one.name}, {'speed unknown' if one.speed_mbps is None else f'{one.speed_mbps:g} Mbit/s'}"
+        for one in known.usb_accelerators
+    ]
+    return words.plain("; ".join(said), 300) or "none on USB"
+
+
+def _print_json(console: Console, value: Mapping[str, Any]) -> None:
+    # Not through the console: it would wrap long strings.
+    made: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **value})
+    console.file.write(as_json(made))

@@ -1,0 +1,85 @@
+"""What telemetry saw beside the sessions, as one row a trial: clocks, temperature, load, memory, waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from edgebench.fit.telemetry_summary import KIND, Observed, observe
+from edgebench.report import words
+from edgebench.report.tables import Column, Table
+from edgebench.store.load import Results
+
+_COLUMNS = (
+    Column("trial"),
+    Column("fastest clock, MHz", figures=True),
+    Column("hottest zone, °C", figures=True),
+    Column("load", figures=True),
+    Column("memory left", figures=True),
+    Column("involuntary context switches a second", figures=True),
+    Column("waiting for a core", figures=True),
+    Column("stolen", figures=True),
+    Column("throttled", long=True),
+)
+
+
+def telemetry(results: Results, names: Mapping[str, str]) -> Table:
+    """Lowest to highest over all sessions of a trial; the last four over their steady passes, the worst."""
+    rows = []
+    samples = results.probes
+    samples = samples[samples["probe"].astype(str).str.startswith(KIND) & np.isfinite(samples["value"])]
+    by_trial = dict(list(samples.groupby("trial", observed=True)))
+    for trial in results.experiment.trials:
+        frame = by_trial.get(trial.key)
+        if frame is not None and len(frame):
+            ok = [one for one in results.session_records(trial.key) if one.status == "ok"]
+            rows.append((names.get(trial.key, trial.key), *_cells(frame, observe(ok, frame))))
+    return Table(
+        "telemetry",
+        _COLUMNS,
+        tuple(rows),
+        caption="sampled at a low rate beside every session; - where the board does not tell",
+    )
+
+
+def _cells(frame: pd.DataFrame, seen: tuple[Observed, ...]) -> tuple[str, ...]:
+    left = frame.loc[frame["channel"] == "memory_available", "value"]
+    rates = [one.involuntary_per_s for one in seen if one.involuntary_per_s is not None]
+    shares = [one.waiting_share for one in seen if one.waiting_share is not None]
+    stolen = [one.stolen_share for one in seen if one.stolen_share is not None]
+    said = dict.fromkeys(text for one in seen for text in one.throttled)
+    return (
+        _range(frame.loc[frame["channel"] == "cpu_clock_max", "value"], 0),
+        _range(_hottest(frame), 1),
+        _range(frame.loc[frame["channel"] == "load_1min", "value"], 2),
+        words.size(int(left.min())) if len(left) else words.MISSING,
+        f"{max(rates):.0f}" if rates else words.MISSING,
+        words.percent(max(shares)) if shares else words.MISSING,
+        words.percent(max(stolen)) if stolen else words.MISSING,
+        ", ".join(said) or _not_throttled(seen),
+    )
+
+
+def _not_throttled(seen: tuple[Observed, ...]) -> str:
+    """That no session was throttled, as far as samples of their steady passes tell."""
+    watched = sum(one.watched for one in seen)
+    if not watched:
+        return words.MISSING
+    return "no" if watched == len(seen) else f"no, as far as {watched} of {len(seen)} sessions tell"
+
+
+def _hottest(frame: pd.DataFrame) -> pd.Series:
+    """The highest temperature of each moment: zones differ, and the hottest decides."""
+    zones = frame[frame["quantity"] == "temperature"]
+    # A Jetson's PMIC says 100 degrees at all times: it is a limit and no temperature.
+    zones = zones[~zones["channel"].astype(str).str.contains("PMIC")]
+    return zones.groupby(["session", "t_ns"], observed=True)["value"].max()
+
+
+def _range(values: pd.Series, places: int) -> str:
+    if not len(values):
+        return words.MISSING
+    low, high = f"{values.min():.{places}f}", f"{values.max():.{places}f}"
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,135 @@
+"""Verdicts grouped for reading: what holds for one trial, and what many trials share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.fit.verdict import WORDS, Overall, Word, overall
+from edgebench.report import words
+
+LATENCY = ("image_s", "infer_s")
+
+
+def profiles(verdicts: Sequence[Verdict]) -> list[str]:
+    """The profiles' names in the order in which they were judged."""
+    return list(dict.fromkeys(verdict.profile for verdict in verdicts))
+
+
+def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:
+    """Each trial against each profile as a whole, by both."""
+    return {(one.trial, one.profile): one for one in overall(verdicts)}
+
+
+@dataclass(frozen=True)
+class Shared:
+    """One requirement with one verdict, and for how many trials it holds.
+
+    Attributes:
+        requirement: as a formula, `power_peak_w max ≤ 5 W`.
+        word: the verdict.
+        profiles: the profiles that state this very requirement, in order.
+        trials: keys of the trials with this verdict.
+        of: how many trials were judged against it.
+        reason: what the reasons of all these trials have in common, else the commonest.
+        margins: least and greatest margin, where there are any.
+        unit: of the margins.
+    """
+
+    requirement: str
+    word: Word
+    profiles: tuple[str, ...]
+    trials: tuple[str, ...]
+    of: int
+    reason: str
+    margins: tuple[float, float] | None
+    unit: str
+
+    @property
+    def which(self) -> str:
+        """`for all 9 trials`, `for 4 of 9 trials`."""
+        count = len(self.trials)
+        everyone = {1: "the one trial", 2: "both trials"}.get(self.of, f"all {self.of} trials")
+        return f"for {everyone if count == self.of else f'{count} of {self.of} trials'}"
+
+    @property
+    def margin(self) -> str:
+        """`margin +1.50 W to +1.70 W`; empty where there is none."""
+        if self.margins is None:
+            return ""
+        low, high = (words.signed(margin) for margin in self.margins)
+        return f"margin {low}{self.unit}" + (f" to {high}{self.unit}" if low != high else "")
+
+    def sentence(self) -> str:
+        """The group in one sentence, for below a table."""
+        text = f"{self.requirement}: {self.word} {self.which}"
+        if self.margin:
+            text += f", {self.margin}"
+        return f"{text}: {self.reason}" if self.reason else text
+
+
+def shared(verdicts: Sequence[Verdict]) -> list[Shared]:
+    """Every requirement with every verdict it got, each once, however many trials and profiles share it."""
+    judged: dict[str, set[str]] = {}
+    groups: dict[tuple[str, Word], list[Verdict]] = {}
+    for verdict in verdicts:
+        requirement = words.limit(verdict)
+        judged.setdefault(requirement, set()).add(verdict.trial)
+        groups.setdefault((requirement, verdict.verdict), []).append(verdict)
+    return [
+        _shared(requirement, word, group, len(judged[requirement]))
+        for (requirement, word), group in sorted(
+            groups.items(), key=lambda item: (list(judged).index(item[0][0]), WORDS.index(item[0][1]))
+        )
+    ]
+
+
+def _shared(requirement: str, word: Word, group: Sequence[Verdict], of: int) -> Shared:
+    margins = [verdict.margin for verdict in group if verdict.margin is not None]
+    return Shared(
+        requirement=requirement,
+        word=word,
+        profiles=tuple(dict.fromkeys(verdict.profile for verdict in group)),
+        trials=tuple(dict.fromkeys(verdict.trial for verdict in group)),
+        of=of,
+        reason=_in_common(word, [words.plain(verdict.reason) for verdict in group if verdict.reason]),
+        margins=(min(margins), max(margins)) if margins else None,
+        unit=words.margin_unit(group[0]),
+    )
+
+
+def _in_common(word: Word, reasons: Sequence[str]) -> str:
+    """The clauses, apart by semicolons, that all reasons hold; the commonest reason where there is none.
+
+    What a pass or a fail rests on stands before its caveats, and is never cut to them: where it differs in
+    a figure alone, the figure is left out.
+    """
+    counts = Counter(reasons)
+    if len(counts) < 2:
+        return next(iter(counts), "")
+    first, *others = (reason.split("; ") for reason in counts)
+    same = [clause for clause in first if all(clause in other for other in others)]
+    if word in ("pass", "fail") and first[0] not in same and same:
+        same.insert(0, _alike([first[0], *(other[0] for other in others)]))
+    if same:
+        return "; ".join(same)
+    return f"{counts.most_common(1)[0][0]} (and {words.counted(len(counts) - 1, 'other reason')})"
+
+
+def _alike(clauses: Sequence[str]) -> str:
+    """The words that clauses begin and end with alike, around an ellipsis."""
+    split = [clause.split(" ") for clause in clauses]
+    shortest = min(map(len, split))
+    begin = next((n for n in range(shortest) if len({one[n] for one in split}) > 1), shortest)
+    room = shortest - begin
+    end = next((n for n in range(room) if len({one[-1 - n] for one in split}) > 1), room)
+    first = split[0]
+    return " ".join([*first[:begin], "…", *first[len(first) - end :]])
+
+
+def of_measured(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary]) -> list[Verdict]:
+    """The verdicts on trials that have a session; the others have one reason for every requirement."""
+    measured = {one.key for one in summaries if one.status in ("done", "partial")}
+    return [verdict for verdict in verdicts if verdict.trial in measured]

@@ -1,0 +1,159 @@
+"""Which folder a user means: `latest`, a folder, or the experiment that `--resume` goes on with."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from datetime import UTC, datetime
+from pathlib import Path
+
+from edgebench.errors import StoredResultError
+from edgebench.store.completion import is_done
+from edgebench.store.layout import EXPERIMENT_FILE, TRIAL_FILE, WRITING_PREFIX, check_name, trial_folder
+from edgebench.store.record_reading import read_experiment, read_run, read_sessions
+from edgebench.store.records import ExperimentRecord
+from edgebench.store.revisions import planned_keys, planned_name
+
+LATEST = "latest"
+
+
+def default_output_dir() -> Path:
+    """Where results lie unless somebody says otherwise: EDGEBENCH_OUTPUT_DIR, else ./results."""
+    return Path(os.environ.get("EDGEBENCH_OUTPUT_DIR") or "results")
+
+
+def resolve_results(text: str, output_dir: Path) -> Path:
+    """The result folder that `text` names: `latest`, a folder, or the name of one under `output_dir`.
+
+    StoredResultError, with its fix, when there is none, when it is not an EdgeBench result, when nothing
+    was measured yet, or when its experiment.json is truncated or of a newer version.
+    """
+    if text == LATEST:
+        found = _experiments(output_dir)
+        if not found:
+            raise StoredResultError(
+                f"nothing was measured yet in {output_dir}",
+                fix="measure first: edgebench run --device NAME; or say where with --output-dir",
+            )
+        return found[0][0]
+    path = Path(text)
+    if not path.exists() and len(path.parts) == 1 and (output_dir / path / EXPERIMENT_FILE).exists():
+        path = output_dir / path
+    read_experiment(path)
+    return path
+
+
+def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -> Path:
+    """The newest unfinished experiment under `output_dir` whose trials have these keys, or that of the name.
+
+    Where all of them are finished it is the newest of those. StoredResultError, saying what differs, when
+    there is none.
+    """
+    wanted = set(keys)
+    fix = "run without --resume to start a new one"
+    if name is not None:
+        path = output_dir / check_name(name)
+        found = [(path, read_experiment(path))] if path.exists() else []
+    else:
+        found = _experiments(output_dir)
+    same = [(path, record) for path, record in found if planned_keys(record) == wanted]
+    if same:
+        return next((path for path, record in same if not is_finished(path, record)), same[0][0])
+    if not found:
+        place = output_dir if name is None else output_dir / name
+        raise StoredResultError(f"there is no experiment in {place} to go on with", fix=fix)
+    path, record = found[0]
+    held = planned_keys(record)
+    raise StoredResultError(
+        "there is no experiment of these trials to go on with",
+        why=(
+            f"{path.name} has {len(held)} trials, this run {len(wanted)}: "
+            f"{len(wanted - held)} of this run are not in it, {len(held - wanted)} of it are not in this run"
+        ),
+        fix=f"{fix}, or repeat the command that it was begun with",
+    )
+
+
+def is_finished(path: Path, record: ExperimentRecord) -> bool:
+    """Whether the experiment was measured to its end: no trial of it has a session left to measure.
+
+    Of a target with revisions, the trials of one of them are enough.
+    One that could not be prepared is tried again, as one whose sessions failed. A run that was killed
+    before its trials were summed up, or while it wrote, has that still to do.
+    """
+    if any(trial.status == "failed" for trial in record.trials):
+        return False
+    if not all((trial_folder(path, trial.key) / TRIAL_FILE).is_file() for trial in record.trials):
+        return False
+    if any(path.rglob(f"{WRITING_PREFIX}*")):
+        return False
+    try:
+        run = read_run(path)
+    except StoredResultError:
+        return False
+    # Results of earlier versions have no run.json.
+    if run is not None and run.ended != "complete":
+        return False
+    unfinished = {
+        trial.target
+        for trial in record.trials
+        if trial.status == "planned"
+        and not is_done(
+            trial.key,
+            [session.status for session in read_sessions(path, trial.key)[0]],
+            run,
+            least=record.least_sessions,
+            most=record.sessions,
+        )
+    }
+    # A target whose device became another one is measured to its end as one of its revisions.
+    finished = {planned_name(target) for target in record.targets if target.name not in unfinished}
+    return unfinished.issubset(target.name for target in record.targets if planned_name(target) in finished)
+
+
+def _experiments(output_dir: Path) -> list[tuple[Path, ExperimentRecord]]:
+    """The sound experiments directly under a folder, newest first.
+
+    What is none is passed over, and so is what may not be read, such as a disk's lost+found.
+    """
+    found = []
+    now_s = time.time()
+    try:
+        entries = list(output_dir.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoredResultError(
+            f"{output_dir} cannot be read",
+            why=error.strerror or str(error),
+            fix="choose another folder with --output-dir",
+        ) from error
+    for folder in entries:
+        try:
+            if not (folder / EXPERIMENT_FILE).is_file():
+                continue
+            record = read_experiment(folder)
+            written_ns = (folder / EXPERIMENT_FILE).stat().st_mtime_ns
+        except (StoredResultError, OSError):
+            continue
+        begun_s = begun_at(_created(record), written_ns / 1e9, now_s)
+        found.append((begun_s, written_ns, folder.name, folder, record))
+    return [(folder, record) for *_, folder, record in sorted(found, key=lambda one: one[:3], reverse=True)]
+
+
+def begun_at(created_s: float, written_s: float, now_s: float) -> float:
+    """When an experiment began, for the order of results; seconds since 1970.
+
+    A date in the future is that of a clock that was wrong: the file's counts then, and where that lies in
+    the future too, nothing is known, and every other result is newer.
+    """
+    return next((moment_s for moment_s in (created_s, written_s) if moment_s <= now_s), 0.0)
+
+
+def _created(record: ExperimentRecord) -> float:
+    try:
+        created = datetime.fromisoformat(record.created_utc)
+    except ValueError:
+        return 0.0
+    return (created if created.tzinfo else created.replace(tzinfo=UTC)).timestamp()

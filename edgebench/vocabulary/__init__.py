@@ -1,0 +1,1 @@
+"""The words of a measurement as plain data: what every room speaks of."""

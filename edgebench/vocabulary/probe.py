@@ -1,0 +1,51 @@
+"""What is sampled beside a session: a probe, its channels, and its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One column of a probe: what it is and in which unit, such as power in W."""
+
+    name: str
+    quantity: str
+    unit: str
+
+
+def probe_name(asked: str) -> str:
+    """`kind:address` of a probe as it was asked for: `rapl` and `rapl:` are the same probe."""
+    kind, _, address = asked.partition(":")
+    return f"{kind}:{address}"
+
+
+@dataclass(frozen=True)
+class ProbeInfo:
+    """What a probe says of itself; a meter is a probe with a power or energy channel."""
+
+    kind: str
+    address: str
+    rate_hz: float
+    resolution: str
+    scope: str  # chip, module, board, usb or wall; "" for a monitor
+    channels: tuple[Channel, ...]
+    absent: Mapping[str, str] = field(default_factory=dict)  # what it looked for in vain, and why
+
+    @property
+    def is_meter(self) -> bool:
+        """Whether it can say anything about power."""
+        return any(channel.quantity in {"power", "energy"} for channel in self.channels)
+
+
+@dataclass(frozen=True)
+class ProbeChunk:
+    """Samples of one probe: stamps int64 [n] on the device's clock, one float64 [n] a channel."""
+
+    probe: str  # "kind:address"
+    stamps_ns: NDArray[np.int64]
+    values: Mapping[str, NDArray[np.float64]]

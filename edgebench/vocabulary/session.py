@@ -1,0 +1,65 @@
+"""A session: what it needs to know, and what it comes to know of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from edgebench.vocabulary.pictures import ImageSet, Scene
+from edgebench.vocabulary.target import Launch
+from edgebench.vocabulary.values import Json, Report, unheard, unreported
+
+
+@dataclass(frozen=True)
+class MeasurePlan:
+    """How one session measures: first pass (cold), adaptive warm-up in batches, steady passes.
+
+    Attributes:
+        passes: steady passes, where `sustained_s` does not say how long they go on.
+        period_s: a steady pass every so many seconds, as a camera delivers; None for back to back.
+        sustained_s: steady passes for so long, on the device's clock, instead of a number of them.
+        images: what is predicted after the passes; None where accuracy is not wanted, or was taken by an
+            earlier session. A device has room for them before its first pass.
+    """
+
+    scene: Scene
+    passes: int
+    warmup_floor: int = 10
+    warmup_cap: int = 300
+    period_s: float | None = None
+    sustained_s: float | None = None
+    images: ImageSet | None = None
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """What one session needs to know beside the artifact."""
+
+    batch: int
+    options: Mapping[str, Json]
+    launch: Launch
+    meters: tuple[str, ...] = ()
+    idle_s: float = 0.0  # idle window before the measuring, sampled where there is a meter
+    monitors: tuple[str, ...] = ()  # probes that say nothing about power: no idle window, not in the key
+    number: int = 0  # which session of its trial it is
+    report: Report = field(default=unreported, compare=False, repr=False)  # for stages that are not in sight
+    # Called with the seconds that a golden patch took: all that is known before the first pass.
+    patch_took: Callable[[float], None] = field(default=unheard, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class ColdFigures:
+    """What happens once a session, in seconds; None where it was not reached."""
+
+    import_s: float | None = None
+    load_s: float | None = None
+    first_inference_s: float | None = None
+    first_pass_s: float | None = None
+
+
+@dataclass(frozen=True)
+class ClockMatch:
+    """Host clock against device clock: device = host + offset, known to within bound."""
+
+    offset_ns: int
+    bound_ns: int

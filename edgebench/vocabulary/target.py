@@ -1,0 +1,70 @@
+"""What is measured, as it was declared: a target, how its workers start, what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from edgebench.vocabulary.values import Json
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a worker process is started; part of the settings and of a trial's key."""
+
+    python: str | None = None  # None: the interpreter that runs the harness
+    env: Mapping[str, str] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()  # for instance ("nice", "-n", "-5")
+    affinity: tuple[int, ...] = ()  # CPU numbers; empty: wherever the system puts it
+
+
+@dataclass(frozen=True)
+class DeclaredBoard:
+    """A machine that a target was declared to be, so that what it says of itself can be held against it.
+
+    Attributes:
+        title: what it is called by its maker.
+        models: what its device tree or DMI calls it, without a revision; empty where no source tells.
+    """
+
+    title: str
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is measured, as it was declared: a backend with its options, meters and body."""
+
+    name: str
+    device: str
+    options: Mapping[str, Json] = field(default_factory=dict)  # validated by the backend's options model
+    launch: Launch = field(default_factory=Launch)
+    power_mode: str | None = None
+    meters: tuple[str, ...] = ()  # KIND[:ADDRESS], as asked for
+    mass_g: float | None = None
+    size_mm: tuple[float, float, float] | None = None
+    host: str | None = None  # user@board[:port], reached by SSH; None: this machine
+    body: str = ""  # where mass and size are from, where they were not declared
+    boards: tuple[DeclaredBoard, ...] = ()  # the machines among what it is made of
+    from_boards: tuple[Literal["mass_g", "size_mm"], ...] = ()  # which figures are the boards', not its own
+
+
+@dataclass(frozen=True)
+class Body:
+    """One thing that a target is made of, and what its maker says it weighs and measures.
+
+    Attributes:
+        title: what it is called by its maker.
+        mass_g, size_mm: None where no source was at hand.
+        source: of the figures.
+        models: what its device tree or DMI calls it, without a revision; empty where no source tells.
+        plugged_in: a stick or card, whose host is a body of its own.
+    """
+
+    title: str
+    mass_g: float | None
+    size_mm: tuple[float, float, float] | None
+    source: str
+    models: tuple[str, ...] = ()
+    plugged_in: bool = False

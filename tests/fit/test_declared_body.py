@@ -1,0 +1,55 @@
+"""Mass and size that were taken from a board, and a machine that is another."""
+
+import pytest
+
+from edgebench.fit.declared_body import board_caution, board_doubts
+from edgebench.fit.verdict import judge
+from edgebench.store.records import BoardRecord, SessionRecord, TargetRecord
+from tests.fit.summaries import summary
+from tests.fit.test_verdict import profile
+
+PI = TargetRecord(
+    name="pi",
+    device="cpu",
+    mass_g=46.0,
+    size_mm=(85.0, 56.0, 17.0),
+    boards=(BoardRecord(title="Raspberry Pi 4 Model B", models=("Raspberry Pi 4 Model B",)),),
+    from_boards=("mass_g", "size_mm"),
+)
+
+
+def session(board):
+    return SessionRecord(
+        trial="0" * 16, n=0, round=0, status="ok", started_utc="2025-03-01T12:00:00Z", duration_s=1.0,
+        device={"board": board},
+    )  # fmt: skip
+
+
+def test_a_machine_that_is_the_board_leaves_no_doubt():
+    assert board_doubts(PI, [session("Raspberry Pi 4 Model B Rev 1.4")] * 3) == {}
+    assert board_doubts(PI, []) == {}
+    assert board_doubts(None, [session(None)]) == {}
+    assert board_caution({}) is None
+
+
+@pytest.mark.parametrize(
+    ("board", "words"),
+    [("ThinkPad", "calls itself ThinkPad"), (None, "does not say what it is"), (7, "does not say what")],
+)
+def test_another_machine_is_said_at_both_verdicts_and_once_among_the_warnings(board, words):
+    doubts = board_doubts(PI, [session("Raspberry Pi 4 Model B Rev 1.4"), session(board)])
+    assert set(doubts) == {"mass_g", "size_mm"}
+    trial = summary(mass_g=PI.mass_g, size_mm=PI.size_mm, board_doubts=doubts)
+    for quantity, limit in (("mass_g", 50), ("mass_g", 40), ("size_mm", (90, 60, 20))):
+        [verdict] = judge(trial, profile(quantity=quantity, limit=limit))
+        assert verdict.verdict in ("pass", "fail")
+        assert "the machine was declared as Raspberry Pi 4 Model B" in verdict.reason
+        assert words in verdict.reason
+    caution = board_caution(doubts)
+    assert caution is not None
+    assert caution.sentence().startswith("not confirmed: mass and size; the machine was declared as Raspb")
+
+
+def test_a_figure_of_its_own_is_not_doubted():
+    weighed = PI.model_copy(update={"mass_g": 90.0, "from_boards": ("size_mm",)})
+    assert set(board_doubts(weighed, [session("ThinkPad")])) == {"size_mm"}

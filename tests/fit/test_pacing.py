@@ -1,0 +1,166 @@
+"""Paced and sustained figures of a trial, from made passes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from edgebench.fit.latency import SteadyPasses, steady_passes
+from edgebench.fit.pacing import paced_of, sustained_of
+from edgebench.fit.profile import parse_profile
+from edgebench.fit.telemetry_summary import Observed
+from edgebench.fit.trial_summary import Paced
+from edgebench.fit.verdict import judge
+from edgebench.store import tables
+from edgebench.vocabulary.passes import Pass
+from tests.fakes import made_pass
+from tests.fit.summaries import sentences, summary
+
+SECOND = 1_000_000_000
+
+
+def paced_pass(index, late_ns, period_ns=2 * SECOND) -> Pass:
+    plain = made_pass(index, 4, "steady")
+    deadline_ns = plain.end_ns - late_ns
+    return Pass(
+        plain.index, "steady", plain.start_ns, plain.end_ns, plain.stages, plain.stamps_ns, plain.scores, 1,
+        due_ns=deadline_ns - period_ns, deadline_ns=deadline_ns,
+    )  # fmt: skip
+
+
+def rows(*sessions) -> pd.DataFrame:
+    frames = []
+    for number, passes in enumerate(sessions):
+        frame, _ = tables.pass_rows([made_pass(0, 4, "first"), *passes])
+        frame.insert(0, "session", number)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def test_due_times_and_lateness_are_columns_of_the_steady_passes_alone():
+    frame = rows([paced_pass(1, -5), paced_pass(2, 7)])
+    assert frame["lateness_ns"].isna().tolist() == [True, False, False]
+    assert frame["lateness_ns"].dropna().tolist() == [-5, 7]
+    assert (frame["due_ns"].dropna() + 2 * SECOND + frame["lateness_ns"].dropna()).tolist() == [
+        3 * SECOND,
+        5 * SECOND,
+    ]
+    assert "due_ns" not in rows([made_pass(1, 4, "steady")]).columns
+
+
+def test_misses_are_counted_over_all_sessions_and_said():
+    frame = rows([paced_pass(1, -SECOND), paced_pass(2, SECOND // 2)], [paced_pass(1, 0), paced_pass(2, 100)])
+    steady = steady_passes(frame, [0, 1], 4)
+    found = paced_of(steady, 2.0)
+    assert found is not None
+    assert (found.period_s, found.passes, found.misses, found.worst_lateness_s) == (2.0, 4, 2, 0.5)
+    assert found.by_session == ((1, 2), (1, 2))
+    # They are no stages.
+    assert set(steady.stages_ms) == {"patchify", "preprocess", "infer"}
+    said = [text for text in sentences([], steady) if "due" in text]
+    assert said == ["2 of 4 paced passes were not done when the next was due; the worst was 0.500 s late"]
+    assert paced_of(steady, None) is None
+
+
+@pytest.mark.parametrize(
+    ("by_session", "word", "said"),
+    [
+        (((3, 3), (2, 3), (3, 3)), "fail", "whole 95 % interval of 8 misses in 9 passes misses the limit"),
+        (((0, 127), (0, 127), (0, 127)), "pass", "0 misses in 381 passes meets the limit; a scene every 2 s"),
+        (((0, 126), (0, 126), (0, 126)), "inconclusive", "inside the 95 % interval"),
+        (((9, 9), (9, 9)), "inconclusive", "2 sessions"),
+        # As many misses, all of them in one session: that session's luck is not the trial's.
+        (((12, 100), (0, 100), (0, 100)), "inconclusive", "inside the 95 % interval"),
+        (((4, 100), (4, 100), (4, 100)), "fail", "12 misses in 300 passes"),
+    ],
+)
+def test_missed_deadlines_can_be_required(by_session, word, said):
+    misses, passes = (sum(column) for column in zip(*by_session, strict=True))
+    paced = Paced(2.0, passes, misses, 0.1, by_session)
+    [verdict] = judge(summary(paced=paced), at_most_missed(1.0))
+    assert (verdict.verdict, verdict.unit) == (word, "%")
+    assert said in verdict.reason
+    assert verdict.value == pytest.approx(100 * misses / passes)
+
+
+def test_without_a_pace_there_is_no_share_of_misses():
+    [verdict] = judge(summary(), at_most_missed(1.0))
+    assert (verdict.verdict, verdict.value) == ("unknown", None)
+    assert verdict.reason == "the passes were not paced (--period)"
+    [verdict] = judge(summary(image_s=()), at_most_missed(1.0))
+    assert verdict.reason == "no finished session holds a paced pass"
+
+
+def at_most_missed(percent):
+    text = f"""name = "p"
+[[requirements]]
+name = "in time"
+quantity = "deadline_misses"
+limit = {percent}
+unit = "%"
+"""
+    return parse_profile(text.encode(), "p.toml")
+
+
+def test_in_time_is_no_warning():
+    steady = steady_passes(rows([paced_pass(1, -SECOND), paced_pass(2, -SECOND // 2)]), [0], 4)
+    found = paced_of(steady, 2.0)
+    assert found is not None
+    assert (found.misses, found.worst_lateness_s) == (0, -0.5)
+    assert not any("due" in text for text in sentences([], steady))
+
+
+def sessions(*levels) -> SteadyPasses:
+    """Passes once a second; each session's latency from its list."""
+    return SteadyPasses(
+        image_s=tuple(tuple(one) for one in levels),
+        infer_s=(),
+        at_s=tuple(tuple(float(at) for at in range(len(one))) for one in levels),
+        images={},
+        stages_ms={},
+        extrapolated=0,
+    )
+
+
+def test_a_median_a_minute_is_the_mean_over_the_sessions():
+    found = sustained_of(sessions([1.0] * 60 + [1.1] * 60, [2.0] * 60 + [2.1] * 60), 120.0)
+    assert found is not None
+    assert [(one.minute, one.n) for one in found.minutes] == [(0, 120), (1, 120)]
+    assert [one.median_s for one in found.minutes] == pytest.approx([1.5, 1.6])
+    assert (found.first_quarter_s, found.last_quarter_s) == pytest.approx((1.5, 1.6))
+    assert found.ratio == pytest.approx(1.6 / 1.5)
+
+
+def test_heat_is_suspected_where_one_session_slows_down():
+    rng = np.random.default_rng(3)
+    level = 1 + 0.002 * rng.standard_normal(200)
+    cool = sustained_of(sessions(level), 200.0)
+    assert cool is not None
+    assert (cool.suspected, cool.because) == (False, ())
+    hot = sustained_of(sessions(level, level * np.linspace(1, 1.2, 200)), 200.0)
+    assert hot is not None
+    assert hot.suspected
+    assert [text.rpartition(" in ")[2] for text in hot.because] == ["1 of 2 sessions"] * 2
+    assert "times the first" in hot.because[0] and "Theil-Sen" in hot.because[1]
+    assert hot.slope_per_hour == pytest.approx(0.5 * 0.2 / 199 * 3600, rel=0.1)
+
+
+def test_telemetry_alone_makes_heat_suspected():
+    level = [1.0] * 20
+    observed = [Observed(clock_drop=0.2), Observed(throttled=("under-voltage",)), Observed()]
+    found = sustained_of(sessions(level, level, level), 20.0, observed)
+    assert found is not None
+    assert found.suspected
+    assert found.because == (
+        "the clock dropped by up to 20%, more than 5%, in 1 of 3 sessions",
+        "the board said so (under-voltage) in 1 of 3 sessions",
+    )
+
+
+def test_few_passes_have_minutes_and_nothing_more():
+    found = sustained_of(sessions([1.0, 1.1]), 2.0)
+    assert found is not None
+    assert len(found.minutes) == 1
+    assert found.ratio is found.first_quarter_s is found.slope_per_hour is None
+    assert not found.suspected
+    assert sustained_of(sessions([1.0]), None) is None
+    assert sustained_of(sessions(), 2.0) is None

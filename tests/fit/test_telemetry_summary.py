@@ -1,0 +1,119 @@
+"""Warnings from made telemetry: each needs its steady window, and none comes from outside of it."""
+
+import pandas as pd
+import pytest
+
+from edgebench.fit.power_summary import power_figures
+from edgebench.fit.telemetry_summary import Observed, observe
+from edgebench.store.records import PROBE_COLUMNS
+from tests.fit.summaries import sentences
+from tests.fit.test_cautions import CALM, THREE
+
+SECOND = 1_000_000_000
+WINDOW = (100 * SECOND, 120 * SECOND)
+RECORDS = [record.model_copy(update={"windows_ns": {"idle": None, "steady": WINDOW}}) for record in THREE]
+
+
+def rows(channel, values, session=0, start_s=100, probe="telemetry:1"):
+    quantity, unit = {"cpu_clock_max": ("clock", "MHz")}.get(channel, ("throttle", "bits"))
+    made = [
+        (probe, channel, quantity, unit, (start_s + second) * SECOND, float(value))
+        for second, value in enumerate(values)
+    ]
+    return pd.DataFrame(made, columns=list(PROBE_COLUMNS)).assign(session=session)
+
+
+def told(*frames):
+    return sentences(RECORDS, CALM, observe(RECORDS, pd.concat(frames)))
+
+
+FALLING = [1500.0] * 10 + [1200.0] * 11
+
+
+def test_a_cool_board_has_no_warning():
+    quiet = [rows("cpu_clock_max", [1500.0] * 20), rows("throttle_flags", [0x50000] * 20)]
+    assert told(*quiet, rows("involuntary_switches", range(0, 100, 5)), rows("cooling_state", [0] * 20)) == ()
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (
+            rows("throttle_flags", [0, 0x4, 0x40000]),
+            "throttled: throttled, by the board's own word, in 1 of 3",
+        ),
+        (rows("throttle_count", [3, 3, 9]), "throttled: throttle events counted, by the board's own word"),
+        (rows("cooling_state", [0, 1, 0]), "throttled: a cooling device slowed the processor"),
+        (
+            rows("cpu_clock_max", FALLING),
+            "the processor's clock fell by up to 20% over the steady passes in 1",
+        ),
+        (
+            rows("involuntary_switches", range(0, 3000, 150)),
+            "interference: something else wanted the worker's cores in 1 of 3 sessions; "
+            "it was put off them up to 150 times a second",
+        ),
+    ],
+)
+def test_each_doubt_is_said_where_the_steady_window_shows_it(frame, said):
+    [sentence] = told(frame)
+    assert said in sentence
+    assert told(frame.assign(t_ns=frame["t_ns"] - 50 * SECOND)) == ()
+    assert told(frame.assign(probe="other:1")) == ()
+    assert told(frame.assign(session=7)) == ()
+
+
+def test_sessions_are_counted_and_the_worst_is_told():
+    first, second = rows("cpu_clock_max", FALLING), rows("cpu_clock_max", [1500.0] * 10 + [750.0] * 11, 2)
+    [sentence] = told(first, second)
+    assert "fell by up to 50% over the steady passes in 2 of 3 sessions" in sentence
+
+
+def test_a_pool_that_yields_and_waits_for_nobody_is_not_interfered_with():
+    switches = rows("involuntary_switches", range(0, 100_000, 5000))
+    running = rows("worker_running", [n * 1e9 for n in range(20)])
+    assert told(switches, running, rows("worker_waiting", [n * 1e7 for n in range(20)])) == ()
+    [sentence] = told(switches, running, rows("worker_waiting", [n * 1e9 for n in range(20)]))
+    assert sentence.endswith("up to 5000 times a second, and waited for one up to 50% of its time")
+
+
+SECONDS = [n * 1e9 for n in range(20)]
+
+
+def test_a_process_that_takes_a_core_is_seen_where_switches_are_rare():
+    running = rows("worker_running", [n / 2 for n in SECONDS])
+    waiting = rows("worker_waiting", [n / 2 for n in SECONDS])
+    switches = rows("involuntary_switches", range(0, 200, 10))  # long time slices
+    assert told(running, waiting, switches) == ()
+    [sentence] = told(running, waiting, switches, rows("cores_busy", [1.1 * n for n in SECONDS]))
+    assert sentence.startswith("interference: something else wanted the worker's cores in 1 of 3 sessions; ")
+    assert "it was put off them up to 10 times a second, and waited for one up to 50% of its time" in sentence
+    # Other work on cores that the worker does not need makes nobody wait.
+    busy = rows("cores_busy", [2 * n for n in SECONDS])
+    assert told(rows("worker_running", SECONDS), rows("worker_waiting", [0.0] * 20), busy) == ()
+
+
+def test_other_processes_are_told_by_their_cores():
+    running, waiting = rows("worker_running", SECONDS), rows("worker_waiting", [n / 4 for n in SECONDS])
+    [sentence] = told(running, waiting, rows("cores_busy", [2.5 * n for n in SECONDS]))
+    assert "other processes kept up to 1.5 of them busy" in sentence
+
+
+def test_time_stolen_by_a_hypervisor_is_interference_by_itself():
+    busy = rows("cores_busy", [0.9 * n for n in SECONDS])
+    [sentence] = told(busy, rows("cores_stolen", [0.1 * n for n in SECONDS]))
+    assert sentence.endswith("; the hypervisor gave up to 10% of their time to others")
+    assert told(busy, rows("cores_stolen", [0.01 * n for n in SECONDS])) == ()
+    assert told(rows("cores_stolen", [0.1 * n for n in SECONDS])) == ()
+
+
+def test_a_session_without_a_steady_window_says_nothing():
+    assert observe(THREE, rows("cpu_clock_max", FALLING)) == (Observed(),) * 3
+    assert observe([], rows("cpu_clock_max", [])) == ()
+
+
+def test_telemetry_is_no_power():
+    channels = [{"name": "cpu_clock_max", "quantity": "clock", "unit": "MHz"}]
+    info = {"kind": "telemetry", "address": "1", "rate_hz": 1.0, "scope": "", "channels": channels}
+    records = [record.model_copy(update={"probes": (info,)}) for record in RECORDS]
+    assert power_figures(records, rows("cpu_clock_max", FALLING), {0: 5.0}) is None

@@ -1,0 +1,196 @@
+"""The shipped .tflite files: what their provenance says, and all that a run takes where nothing converts."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import edgebench
+from edgebench import installed
+from edgebench.cache.objects import Cache, sha256_file
+from edgebench.errors import InputError, UnavailableError
+from edgebench.models.families import shipped_tflite
+from edgebench.models.families.make_shipped_tflite import DEPTHS
+from edgebench.models.families.shipped_tflite import FOLDER, MANIFEST, read_manifest
+from edgebench.models.prepare.inventory import list_variants
+from edgebench.models.prepare.tflite import prepare_inputs, prepare_tflite
+from edgebench.models.workers import litert
+from edgebench.plan.config import resolve
+from edgebench.plan.planner import build
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.variant import PRECISIONS, Variant
+from tests.walk.conftest import make_place
+
+ROOT = Path(__file__).parents[2]
+WITHOUT_TENSORFLOW = """
+import importlib.metadata, sys
+GONE = ("tensorflow", "keras", "tf2onnx")
+version = importlib.metadata.version
+def present(name):
+    if name in GONE:
+        raise importlib.metadata.PackageNotFoundError(name)
+    return version(name)
+importlib.metadata.version = present
+sys.modules.update(dict.fromkeys(GONE))  # an import of them is an ImportError
+from edgebench.cli.main import main
+main()
+"""
+
+
+def requests() -> list[PrepareRequest]:
+    return [PrepareRequest(Variant(depth, precision), 1, {}) for depth in DEPTHS for precision in PRECISIONS]
+
+
+def test_the_files_are_what_the_manifest_says():
+    artifacts = read_manifest().artifacts
+    assert [artifact.file for artifact in artifacts] == [f"{one.variant.name}.tflite" for one in requests()]
+    assert {path.name for path in FOLDER.iterdir()} == {MANIFEST, *(one.file for one in artifacts)}
+    for artifact in artifacts:
+        assert sha256_file(FOLDER / artifact.file) == artifact.sha256
+        assert (FOLDER / artifact.file).stat().st_size == artifact.size_bytes
+    assert sum(artifact.size_bytes for artifact in artifacts) < 9_000_000
+
+
+def test_they_stand_under_todays_recipe_and_the_pinned_tools():
+    pinned = dict(
+        re.findall(r"^([A-Za-z0-9._-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    )
+    for request, artifact in zip(requests(), read_manifest().artifacts, strict=True):
+        assert artifact.inputs == prepare_inputs(request)
+        assert artifact.inputs["tools"] == {tool: pinned[tool] for tool in artifact.inputs["tools"]}
+
+
+def test_int8_computes_its_golden_scores_exactly(session_cache: Cache):
+    request = PrepareRequest(Variant(0.5, "int8"), 1, {})
+    (artifact,) = prepare_tflite([request], session_cache, lambda _: None)
+    assert isinstance(artifact, Artifact)
+    assert artifact.path.parent == FOLDER
+    scores = litert.score(artifact.path, np.load(artifact.golden.patches), reference=True)
+    np.testing.assert_array_equal(scores, np.array(artifact.golden.scores, np.float32))
+
+
+def test_a_damaged_file_is_said_and_the_others_serve(
+    tmp_path: Path, session_cache: Cache, monkeypatch: pytest.MonkeyPatch
+):
+    folder = tmp_path / "tflite"
+    shutil.copytree(FOLDER, folder)
+    monkeypatch.setattr(shipped_tflite, "FOLDER", folder)
+    broken, sound = requests()[:2]
+    with (folder / f"{broken.variant.name}.tflite").open("r+b") as file:
+        file.write(b"damage")
+    first, second = prepare_tflite([broken, sound], session_cache, lambda _: pytest.fail("converted"))
+    assert isinstance(first, InputError) and "install EdgeBench again" in first.fix
+    assert isinstance(second, Artifact)
+
+
+@pytest.mark.parametrize("damage", ["", '{"schema_version": 2, "artifacts": []}', "[" * 200_000, None])
+def test_a_damaged_manifest_is_said_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str | None
+):
+    if damage is None:
+        (tmp_path / MANIFEST).mkdir()
+    else:
+        (tmp_path / MANIFEST).write_text(damage)
+    monkeypatch.setattr(shipped_tflite, "FOLDER", tmp_path)
+    with pytest.raises(InputError, match=f"{MANIFEST} is not the file that came") as caught:
+        prepare_inputs(requests()[0])
+    assert "install EdgeBench again" in caught.value.fix
+
+
+@pytest.fixture
+def without_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version
+
+    def present(name: str) -> str:
+        if name in ("tensorflow", "keras", "tf2onnx"):
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(installed, "version", present)
+
+
+@pytest.mark.usefixtures("without_tensorflow")
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"device": ["cpu"], "depth": [1.0]}, "mobilenet_v1-1.0-fp32 cannot be prepared: tensorflow, keras"),
+        ({"device": ["cpu"], "batch": [4]}, "mobilenet_v1-0.25-fp32 cannot be prepared: tensorflow, keras"),
+        ({"device": ["cpu"], "model": ["mobilenet_v2"]}, "mobilenet_v2-1.0-fp32 cannot be prepared"),
+        ({"device": ["onnxruntime"]}, "cannot be prepared: tensorflow, keras, tf2onnx are"),
+        (
+            {"device": ["cpu", "onnxruntime"], "depth": [0.25]},
+            "cannot be prepared: tensorflow, keras, tf2onnx",
+        ),
+    ],
+)
+def test_without_tensorflow_what_was_named_is_an_error_on_one_line_before_anything_is_done(
+    tmp_path: Path, asked: dict[str, Any], words: str
+):
+    cache = Cache(tmp_path / "cache")
+    with pytest.raises(UnavailableError) as caught:
+        build(resolve(asked).config, cache, lambda text: pytest.fail(text))
+    (line,) = str(caught.value).splitlines()
+    assert words in line and "pip install 'edgebench[prepare," in line
+    assert not cache.root.exists()
+
+
+@pytest.mark.usefixtures("without_tensorflow")
+def test_without_tensorflow_what_is_not_shipped_is_left_out_with_a_note(tmp_path: Path):
+    place = make_place(tmp_path)
+    flags = {
+        "device": ["cpu", "onnxruntime"],
+        "scene": place.folder / "scene.png",
+        "images": place.folder / "images",
+    }
+    said: list[str] = []
+    built = build(resolve(flags).config, Cache(tmp_path / "cache"), said.append)
+    plan = built.plan
+    assert [target.name for target in built.targets] == ["cpu"]
+    assert [trial.variant for trial in plan.trials] == [request.variant for request in requests()]
+    note, other = [note for note in plan.notes if "left out" in note]
+    assert other.startswith("onnxruntime is left out: mobilenet_v1-0.25-fp32 cannot be prepared: tensorflow")
+    assert note.startswith("left out on cpu: mobilenet_v1-1.0-fp32 cannot be prepared: tensorflow, keras are")
+    assert note.endswith("left out as well: mobilenet_v1-1.0-fp16, mobilenet_v1-1.0-int8")
+    assert f"note: {note}" in said
+
+
+def test_a_run_takes_no_tensorflow(tmp_path: Path):
+    place = make_place(tmp_path)
+    words = [
+        "run", "--device", "cpu", "--depth", "0.25", "--precision", "int8", "--scene", "scene.png",
+        "--images", "images", "--sessions", "1", "--passes", "1", "--no-telemetry", "--name", "shipped",
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TENSORFLOW, *words],
+        cwd=place.folder,
+        env=place.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    (trial,) = edgebench.load(place.folder / "results" / "shipped").experiment.trials
+    (shipped,) = [one for one in read_manifest().artifacts if Path(one.file).stem == trial.variant]
+    assert trial.artifact_sha256 == shipped.sha256
+    assert trial.inputs["artifact"] == shipped.inputs
+
+
+def test_a_damaged_file_is_a_row_of_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = tmp_path / "tflite"
+    shutil.copytree(FOLDER, folder)
+    monkeypatch.setattr(shipped_tflite, "FOLDER", folder)
+    broken, sound = requests()[:2]
+    (folder / f"{broken.variant.name}.tflite").unlink()
+    rows = {row["variant"]: row for row in list_variants(Cache(tmp_path / "cache"))}
+    assert "is not the file that came with EdgeBench" in rows[broken.variant.name]["reason"]
+    assert rows[broken.variant.name]["artifact"] is None
+    assert rows[sound.variant.name]["artifact"] is not None

@@ -1,0 +1,97 @@
+import json
+from pathlib import Path
+from shutil import copyfile
+
+import pytest
+
+from edgebench.cache.objects import Cache
+from edgebench.errors import InputError, UsageError
+from edgebench.models.families import catalogue
+from edgebench.models.families.weights import shipped_weights
+from edgebench.models.inspect.description import list_families, show
+from edgebench.models.inspect.saved_model_folder import folder_sha256
+from edgebench.vocabulary.artifact import Artifact
+from tests.models.crafted import Codes, Lite, tflite
+from tests.own_models import SIDE
+
+
+def test_a_prepared_variant_is_its_file(prepared_quarter: dict[str, Artifact], session_cache: Cache):
+    told = show("mobilenet_v1-0.25-int8", session_cache)
+    assert told["name"] == "mobilenet_v1-0.25-int8"
+    assert told["sha256"] == prepared_quarter["int8"].sha256
+    assert told["precision"] == "int8"
+    assert told["macs"] == 40_775_552
+
+
+def test_a_file_is_named_as_it_is(tmp_path: Path, session_cache: Cache):
+    tensors = [Lite((1, 6)), Lite((4, 6), stored=True), Lite((1, 4))]
+    path = tflite(tmp_path / "tower.tflite", tensors, [(Codes.FULLY_CONNECTED, [0, 1], [2])], [0], [2])
+    told = show(str(path), session_cache)
+    assert (told["name"], told["path"], told["macs"]) == ("tower.tflite", str(path), 24)
+    json.dumps(told)
+
+
+def test_a_saved_model_is_shown_with_its_work(own_models: Path, session_cache: Cache):
+    folder = own_models / "tower_saved"
+    told = show(str(folder), session_cache)
+    assert (told["format"], told["name"], told["sha256"]) == (
+        "saved_model",
+        "tower_saved",
+        folder_sha256(folder),
+    )
+    assert (told["macs"], told["parameters"], told["precision"]) == (9, 12, "fp32")
+    assert told["macs_counted"] == {"MatMul": 1}
+    assert [one["shape"] for one in told["inputs"]] == [[None, SIDE, SIDE, 3]]
+    with pytest.raises(InputError, match="cannot be read as a SavedModel") as caught:
+        show(str(own_models / "bare_saved"), session_cache)
+    assert "model.export(FOLDER)" in caught.value.fix
+    with pytest.raises(InputError, match="can be shown") as caught:
+        show(str(own_models), session_cache)
+    assert "saved_model.pb" in caught.value.why
+
+
+def test_a_variant_that_is_not_prepared_says_how(tmp_path: Path):
+    with pytest.raises(InputError, match="not prepared") as caught:
+        show("mobilenet_v2-0.5-fp16", Cache(tmp_path))
+    assert caught.value.fix.endswith("models prepare --model mobilenet_v2 --precision fp16 --width 0.5")
+
+
+@pytest.mark.parametrize("name", ["tower", "mobilenet_v2-0.3-fp32", "resnet50-0.5-fp32", "../x", ""])
+def test_what_is_no_model_is_a_usage_error(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((UsageError, InputError)) as caught:
+        show(name, Cache(tmp_path))
+    assert caught.value.fix
+
+
+def test_a_family_says_what_it_takes(session_cache: Cache):
+    told = show("efficientnet_b0", session_cache)
+    assert told["input"] == {"height": 224, "width": 224, "divisor": 1.0, "offset": 0.0}
+    (only,) = told["widths"]
+    assert only["width"] is None
+    assert only["weights"] == "random"
+    assert [family["name"] for family in list_families()] == list(catalogue.known())
+    assert {one["weights"] for one in list_families()[0]["widths"]} == {"trained"}
+
+
+def test_weights_are_known_by_their_record_or_their_hash(tmp_path: Path, session_cache: Cache):
+    shipped = shipped_weights(0.5)
+    told = show(str(shipped.path), session_cache)
+    assert (told["family"], told["width"], told["macs"]) == ("mobilenet_v1", 0.5, 148_987_648)
+    assert told["parameters"] == 832_101
+    path = tmp_path / "mine.npz"
+    copyfile(shipped.path, path)
+    record = {
+        "schema_version": 1, "family": "mobilenet_v1", "depth_multiplier": 0.5, "data": {},
+        "weights_sha256": shipped.sha256, "class_names": ["a", "b", "c", "d", "e"],
+    }  # fmt: skip
+    path.with_suffix(".json").write_text(json.dumps(record))
+    told = show(str(path), session_cache)
+    assert told["class_names"] == ["a", "b", "c", "d", "e"]
+    assert told["macs"] == 148_987_648
+    path.with_suffix(".json").unlink()
+    path.write_bytes(b"no archive")
+    with pytest.raises(InputError, match="cannot be read as weights"):
+        show(str(path), session_cache)
+    with pytest.raises(InputError, match=r"weights"):
+        show(str(tmp_path / "none.npz"), session_cache)

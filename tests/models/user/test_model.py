@@ -1,0 +1,191 @@
+"""What is understood of a user's model, by facts alone."""
+
+import pytest
+
+from edgebench.errors import InputError, UsageError
+from edgebench.models.user.input_choice import input_choice
+from edgebench.models.user.model import fixed_batch, input_spec, plain_stem, require_labels_fit, understand
+from edgebench.vocabulary.model_facts import ModelFacts, TensorFacts
+from edgebench.vocabulary.model_source import InputChoice, ModelSource
+
+
+def tensor(*shape, name="x", dtype="float32", scale=None, zero_point=None):
+    return TensorFacts(name, dtype, shape, scale, zero_point)
+
+
+ROW = tensor(1, 5, name="y")
+
+
+def facts(*inputs, outputs=(ROW,), operations=()):
+    return ModelFacts(
+        format="tflite",
+        inputs=inputs,
+        outputs=outputs,
+        operations=dict.fromkeys(operations, 1),
+        macs=7,
+        parameters=None,
+        precision="fp32",
+    )
+
+
+def known(*inputs, choice=None, **more):
+    return understand(facts(*inputs, **more), choice or InputChoice(), "net.tflite")
+
+
+@pytest.mark.parametrize(
+    ("shape", "layout", "size"),
+    [
+        ((1, 96, 64, 3), "NHWC", (96, 64)),
+        ((1, 3, 96, 64), "NCHW", (96, 64)),
+        ((None, 96, 64, 3), "NHWC", (96, 64)),
+        ((1, None, None, 3), "NHWC", (224, 224)),
+    ],
+)
+def test_a_picture_is_known_by_its_three_channels(shape, layout, size):
+    picture = known(tensor(*shape)).picture
+    assert picture is not None
+    assert (picture.layout, picture.height, picture.width) == (layout, *size)
+
+
+def test_open_sides_take_the_default_and_say_so_or_what_was_given():
+    assert any("224" in text for text in known(tensor(1, None, None, 3)).assumed)
+    given = known(tensor(1, None, None, 3), choice=input_choice(shapes=("1,64,48,3",)))
+    assert given.picture is not None
+    assert (given.picture.height, given.picture.width) == (64, 48)
+    assert not any("224" in text for text in given.assumed)
+
+
+def test_where_either_axis_could_be_the_channels_the_layout_decides():
+    both = tensor(1, 3, 8, 3)
+    choices = ((InputChoice(layout="NHWC"), (3, 8)), (InputChoice(layout="NCHW"), (8, 3)))
+    for choice, size in choices:
+        picture = known(both, choice=choice).picture
+        assert picture is not None
+        assert (picture.height, picture.width) == size
+
+
+def test_a_normalisation_that_nothing_tells_is_assumed():
+    model = known(tensor(1, 8, 8, 3))
+    assert model.picture is not None
+    assert (model.picture.divisors, model.picture.offsets) == ((127.5,), (-1.0,))
+    assert any("-1..1" in text and "--input-scale" in text for text in model.assumed)
+
+
+@pytest.mark.parametrize(
+    ("given", "operations", "divisor", "offset", "by"),
+    [
+        (tensor(1, 8, 8, 3), ("Rescaling",), 1.0, 0.0, "the model's own rescaling"),
+        (
+            tensor(1, 8, 8, 3, dtype="int8", scale=1 / 127.5, zero_point=-1),
+            (),
+            127.5,
+            -127 / 127.5,
+            "the input's quantisation",
+        ),
+        (
+            tensor(1, 8, 8, 3, dtype="uint8", scale=1 / 255, zero_point=0),
+            (),
+            255.0,
+            0.0,
+            "the input's quantisation",
+        ),
+        (tensor(1, 8, 8, 3, dtype="uint8"), (), 1.0, 0.0, "the input's type"),
+    ],
+)
+def test_normalisation_is_read_from_the_model(given, operations, divisor, offset, by):
+    model = known(given, operations=operations)
+    assert model.picture is not None
+    assert model.picture.divisors == (pytest.approx(divisor),)
+    assert model.picture.offsets == (pytest.approx(offset),)
+    assert model.picture.told_by == by
+    assert model.assumed == ()
+
+
+def test_the_user_says_the_normalisation_channel_by_channel():
+    choice = InputChoice(scale=(58.0,), mean=(116.0, 58.0, 0.0))
+    model = known(tensor(1, 8, 8, 3), choice=choice)
+    source = ModelSource(name="net-1", kind="tflite", model=model)
+    spec = input_spec(source, "float32")
+    assert spec.divisors == (58.0, 58.0, 58.0)
+    assert spec.offsets == (-2.0, -1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "why"),
+    [
+        ((tensor(1, 8, 8, 3), tensor(1, 4)), "2 inputs"),
+        ((tensor(1, 128),), "no picture of three channels"),
+        ((tensor(1, 8, 8, 1),), "no picture of three channels"),
+        ((tensor(1, 8, 8, 3, dtype="int64"),), "int64"),
+    ],
+)
+def test_what_takes_no_picture_has_no_accuracy_with_the_reason(inputs, why):
+    model = known(*inputs)
+    assert model.picture is None
+    assert why in model.accuracy_reason
+
+
+def test_open_axes_of_other_inputs_are_one_and_noted_or_given():
+    model = known(tensor(None, None, name="tokens", dtype="int32"))
+    assert model.inputs[0].shape == (1, 1)
+    assert any("tokens" in text for text in model.assumed)
+    choice = input_choice(shapes=("tokens=1,128",))
+    model = known(tensor(None, None, name="serving_default_tokens:0", dtype="int32"), choice=choice)
+    assert model.inputs[0].shape == (1, 128)
+    assert model.assumed == ()
+
+
+@pytest.mark.parametrize(
+    ("choice", "says"),
+    [
+        (input_choice(shapes=("1,9",)), "does not fit"),
+        (input_choice(shapes=("x=1,128,1",)), "does not fit"),
+    ],
+)
+def test_shapes_that_the_file_does_not_leave_open_are_usage_errors(choice, says):
+    with pytest.raises(UsageError, match=says):
+        known(tensor(1, 128), choice=choice)
+
+
+def test_what_was_said_of_another_models_input_is_left_alone():
+    choice = InputChoice(layout="NCHW", mean=(1.0,), shapes=(("other", (1, 2)),))
+    assert known(tensor(1, 128), choice=choice) == known(tensor(1, 128))
+
+
+def test_a_shape_that_is_none():
+    for text in ("", "a", "1,0", "x=", "1,-1", "1,2,3,4,5,6,7,8,9"):
+        with pytest.raises(UsageError, match="input-shape"):
+            input_choice(shapes=(text,))
+
+
+def test_outputs_that_are_no_row_of_scores_have_no_accuracy():
+    model = known(tensor(1, 8, 8, 3), outputs=(tensor(1, 4, 4, 7, name="map"),))
+    assert model.scores is None
+    assert "map [1, 4, 4, 7]" in model.accuracy_reason
+    assert known(tensor(1, 8, 8, 3), outputs=(tensor(1, 1, 1, 7),)).scores == 7
+
+
+def test_an_input_too_large_to_be_is_refused():
+    with pytest.raises(InputError, match="too large"):
+        known(tensor(1, 1 << 20, 1 << 20))
+
+
+def test_labels_have_to_be_as_many_as_the_scores():
+    source = ModelSource(name="net-1", kind="tflite", model=known(tensor(1, 8, 8, 3)))
+    with pytest.raises(InputError, match=r"labels are 4 and net-1 has 5 scores.*background"):
+        require_labels_fit(ModelSource(name="net-1", model=source.model, class_names=("a", "b", "c", "d")))
+    require_labels_fit(source)
+
+
+def test_a_fixed_batch_and_an_open_one():
+    assert fixed_batch(known(tensor(4, 8, 8, 3))) == 4
+    assert fixed_batch(known(tensor(None, 8, 8, 3))) is None
+    assert known(tensor(None, 8, 8, 3)).shapes(2) == ((2, 8, 8, 3),)
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [("tower.tflite", "tower"), ("my net (2).onnx", "my_net_2"), ("..x.keras", "x"), ("ä.onnx", "model")],
+)
+def test_a_files_name_becomes_part_of_a_variants(tmp_path, name, stem):
+    assert plain_stem(tmp_path / name) == stem

@@ -1,0 +1,149 @@
+"""What each model of a run is timed and tested with."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from edgebench.cache.objects import Cache
+from edgebench.errors import InputError, UsageError
+from edgebench.plan.config import RunConfig
+from edgebench.plan.model_choice import resolve_sources
+from edgebench.plan.planner import build
+from edgebench.plan.scenes_and_images import Material, gather
+from tests.own_models import CLASSES, SIDE, make_pictures
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Path:
+    pixels = np.random.default_rng(1).integers(0, 256, (100, 150, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "scene.png")
+    return tmp_path / "scene.png"
+
+
+def material(cache: Cache, *models: Path | str, **settings: Any) -> tuple[Material, ...]:
+    config = RunConfig.model_validate({"model": tuple(str(one) for one in models), **settings})
+    chosen = resolve_sources(
+        config.model,
+        cache=cache,
+        progress=lambda _: None,
+        labels=config.labels,
+        calibration=config.calibration,
+        inputs=config.inputs,
+    )
+    return gather(chosen, config, cache)
+
+
+def test_the_scene_is_cut_to_the_models_input(own_models: Path, session_cache: Cache, scene: Path):
+    (one,) = material(session_cache, own_models / "tower.tflite", scene=scene)
+    assert (one.scene.rows, one.scene.columns, one.scene.grid) == (3, 4, {"patch": SIDE})
+    assert (one.images, "--images" in one.images_reason) == (None, True)
+    golden = one.source.golden
+    assert golden is not None
+    assert golden.origin == "5 patches of the scene scene.png"
+
+
+@pytest.mark.parametrize(
+    ("settings", "patches", "grid"),
+    [
+        ({"patch": "40x20"}, 15, {"patch": 20, "patch_width": 40}),
+        ({"patch": "50x50", "stride": 25}, 15, {"patch": 50, "stride": 25}),
+        ({"stride": 64}, 4, {"patch": SIDE, "stride": 64}),
+        ({"whole": True}, 1, {"patch": 100, "patch_width": 150}),
+    ],
+)
+def test_the_cut_is_the_users(own_models, session_cache, scene, settings, patches, grid):
+    (one,) = material(session_cache, own_models / "tower.tflite", scene=scene, **settings)
+    assert (one.scene.patches, one.scene.grid) == (patches, grid)
+    assert one.source.golden is not None
+    held = np.load(one.source.golden.path)
+    assert held.shape == (min(5, patches), SIDE, SIDE, 3)
+
+
+def test_cuts_that_cannot_be(own_models: Path, session_cache: Cache, scene: Path):
+    tower = own_models / "tower.tflite"
+    with pytest.raises(UsageError, match="exclude each other"):
+        material(session_cache, tower, scene=scene, whole=True, patch="10x10")
+    with pytest.raises(UsageError, match="exclude each other"):
+        material(session_cache, tower, scene=scene, whole=True, stride=5)
+    with pytest.raises(InputError, match="too small for a scene"):
+        material(session_cache, tower, scene=scene, patch="200x10")
+
+
+def test_images_come_at_the_models_size_and_apart_from_calibration(
+    own_models: Path, session_cache: Cache, scene: Path, tmp_path: Path
+):
+    tested = make_pictures(tmp_path / "test", 3)
+    other = make_pictures(tmp_path / "calibration", 4)
+    (one,) = material(
+        session_cache, own_models / "tower.tflite", scene=scene, images=tested, calibration=other
+    )
+    assert one.images is not None
+    assert np.load(one.images.path).shape == (9, SIDE, SIDE, 3)
+    assert one.images.class_names == CLASSES
+    assert one.source.golden is not None
+    assert one.source.golden.origin == "5 calibration images"
+    with pytest.raises(InputError, match="9 of the images are calibration images too"):
+        material(session_cache, own_models / "tower.tflite", scene=scene, images=tested, calibration=tested)
+
+
+def test_what_is_to_be_known_of_the_pictures_is_noted_once(
+    own_models: Path, session_cache: Cache, scene: Path, tmp_path: Path
+):
+    tested = make_pictures(tmp_path / "test", 3)
+    for part in (tested, make_pictures(tmp_path / "calibration", 4)):
+        (part / "cat" / "notes.txt").write_text("no picture")
+    config = RunConfig.model_validate(
+        {
+            "device": ("cpu",),
+            "model": (str(own_models / "tower.tflite"),),
+            "scene": scene,
+            "patch": "40x20",
+            "images": tested,
+            "calibration": tmp_path / "calibration",
+        }
+    )
+    progress: list[str] = []
+    notes = build(config, session_cache, progress.append).plan.notes
+    for begin in (
+        "test: passed by 1 file",
+        "calibration: passed by 1 file",
+        "patches of 40 x 20 are resized",
+    ):
+        [note] = [note for note in notes if note.startswith(begin)]
+        assert progress.count(f"note: {note}") == 1
+
+
+@pytest.mark.parametrize(
+    ("folder", "says"),
+    [("cat", "cat: the pictures have no labels"), (".", "test: all pictures are of one class")],
+)
+def test_what_the_images_cannot_show_is_noted(
+    own_models: Path, session_cache: Cache, scene: Path, tmp_path: Path, folder: str, says: str
+):
+    tested = make_pictures(tmp_path / "test", 3)
+    for other in ("dog", "eel"):
+        shutil.rmtree(tested / other)
+    (one,) = material(session_cache, own_models / "tower.tflite", scene=scene, images=tested / folder)
+    assert [note for note in one.notes if note.startswith(says)]
+
+
+def test_calibration_images_that_nothing_uses_are_refused(session_cache: Cache, scene: Path, tmp_path: Path):
+    with pytest.raises(UsageError, match="--calibration is used by no model"):
+        material(session_cache, "mobilenet_v1", scene=scene, calibration=make_pictures(tmp_path / "other", 4))
+
+
+def test_a_model_without_pictures_is_timed_with_samples(own_models: Path, session_cache: Cache, scene: Path):
+    (one,) = material(session_cache, own_models / "two.tflite", scene=scene)
+    assert (one.scene.kind, one.scene.patches) == ("samples", 400)
+    assert "2 inputs" in one.images_reason
+
+
+def test_random_weights_take_no_images(session_cache: Cache, scene: Path, tmp_path: Path):
+    tested = make_pictures(tmp_path / "test", 3)
+    (one,) = material(session_cache, "resnet50", scene=scene, images=tested, patch="50x50")
+    assert one.images is None
+    assert "random" in one.images_reason

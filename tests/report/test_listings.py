@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+
+from edgebench.fit.profile import shipped_profiles
+from edgebench.report import listings
+from edgebench.report.console import make_console
+
+
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+def said(function: object, *arguments: object, **options: object) -> str:
+    file = io.StringIO()
+    function(make_console(file), *arguments, **options)  # type: ignore[operator]
+    text = file.getvalue()
+    if not options.get("as_json"):
+        assert all(
+            len(line) <= 80 for line in text.splitlines() if not line.startswith("mobilenet_v1-0.25-int8: ")
+        )
+    return text
+
+
+DEVICES = [
+    listings.DeviceRow(
+        "cpu",
+        "this machine, by LiteRT [red]",
+        ("fp32", "int8"),
+        {
+            "threads": {"type": "integer", "default": 1, "description": "Threads of the runtime."},
+            "kernels": {"enum": ["xnnpack", "reference"], "default": "xnnpack"},
+        },
+    )
+]
+
+
+def test_devices_with_what_can_be_set() -> None:
+    text = said(listings.print_devices, DEVICES, {"rapl": "Energy counters of the processor.\nMore."})
+    assert "this machine, by LiteRT [red]" in text
+    assert "--set kernels=...: xnnpack, reference (default xnnpack)" in text
+    assert "rapl: Energy counters of the processor.\n" in text
+    read = json.loads(said(listings.print_devices, DEVICES, {}, as_json=True))
+    assert read["schema_version"] == 1
+    assert read["devices"][0]["options"]["threads"]["default"] == 1
+    assert "No device" in said(listings.print_devices, [], {})
+
+
+def test_findings_with_their_fixes() -> None:
+    findings = [
+        {"target": "cpu", "level": "ok", "subject": "runtime", "message": "2.1", "fix": ""},
+        {
+            "target": "cpu",
+            "level": "warning",
+            "subject": "governor",
+            "message": "powersave",
+            "fix": "set it " * 20,
+        },
+    ]
+    text = said(listings.print_findings, findings)
+    assert "warning  governor: powersave" in text
+    assert "fix: set it" in text
+    assert json.loads(said(listings.print_findings, findings, as_json=True))["findings"] == findings
+
+
+def test_profiles_with_their_limits() -> None:
+    records = [profile.as_record() for profile in shipped_profiles()]
+    text = said(listings.print_profiles, records)
+    assert "image_s median ≤ 4.42 s" in text
+    assert "size_mm ≤ 10 x 70 x 80 mm" in text
+    arctic = next(record for record in records if record["name"] == "disco-arctic")
+    one = said(listings.print_profile, arctic)
+    assert "80 images" in one
+    assert "≤ 71.7375 s" in one
+    assert json.loads(said(listings.print_profile, arctic, as_json=True))["profile"] == arctic
+    assert json.loads(said(listings.print_profiles, records, as_json=True))["profiles"] == records
+
+
+def test_variants_with_whole_paths() -> None:
+    path = "/home/somebody/.cache/edgebench/objects/" + "ab" * 40 + ".tflite"
+    tested = {
+        "k": 952,
+        "n": 1000,
+        "low": 0.937,
+        "high": 0.9636,
+        "agree_k": 996,
+        "agree_n": 1000,
+        "overlapping": True,
+    }
+    rows = [
+        {
+            "variant": "mobilenet_v1-0.25-int8",
+            "parameters": 219829,
+            "artifact": {"path": path, "size_bytes": 340_000},
+            "evaluation": tested,
+        },
+        {"variant": "mobilenet_v1-1.0-fp32", "parameters": 3233989, "artifact": None, "evaluation": None},
+    ]
+    text = said(listings.print_variants, rows)
+    assert f"mobilenet_v1-0.25-int8: {path}\n" in text
+    first = next(line for line in text.splitlines() if line.startswith("mobilenet_v1-0.25-int8 "))
+    assert " ".join(first.split()) == "mobilenet_v1-0.25-int8 219,829 340 kB 952/1000 99.6 %"
+    second = next(line for line in text.splitlines() if line.startswith("mobilenet_v1-1.0-fp32 "))
+    assert second.split()[1:] == ["3,233,989", "-", "-", "-"]
+    assert "share pixels" in text
+    assert json.loads(said(listings.print_variants, rows, as_json=True))["variants"] == rows
+    none = said(listings.print_variants, [rows[1]])
+    assert "None is prepared yet" in none
+    refused = said(listings.print_variants, [rows[1] | {"reason": "it does not fit"}])
+    assert "mobilenet_v1-1.0-fp32: it does not fit" in refused
+
+
+def test_listing_needs_no_heavy_library() -> None:
+    code = (
+        "import sys, edgebench.report.listings as l; "
+        "print(sorted({'numpy', 'pandas', 'pydantic', 'matplotlib', 'scipy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    assert done.stdout.decode().strip() == "[]"

@@ -1,0 +1,96 @@
+"""Paced and sustained runs in the report."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edgebench.fit.judged_experiment import judge_folder
+from edgebench.fit.trial_summary import Minute, Paced, Sustained
+from edgebench.report import drawing, pacing_tables, sustained_figure
+from edgebench.report.document import document
+from edgebench.report.html import render
+from edgebench.report.markdown import export_markdown
+from tests.made import made_experiment
+from tests.report import samples
+
+HOT = Sustained(
+    minutes=(Minute(0, 0.20, 300), Minute(1, 0.21, 290), Minute(3, 0.23, 270)),
+    first_quarter_s=0.20,
+    last_quarter_s=0.23,
+    ratio=1.15,
+    slope_per_hour=0.4,
+    suspected=True,
+    because=("the last quarter took up to 1.15 times the first, more than 1.05, in 1 of 3 sessions",),
+)
+LATE = Paced(period_s=0.25, passes=30, misses=2, worst_lateness_s=0.012)
+
+
+def test_the_figure_has_a_point_a_minute_and_a_line_a_trial() -> None:
+    summaries = [samples.summary(sustained=HOT), samples.summary(0.5, sustained=HOT), samples.summary(1.0)]
+    figure = sustained_figure.minutes_figure(summaries)
+    [axes] = figure.axes
+    drawn = [np.column_stack(line.get_data()).tolist() for line in axes.lines]
+    assert drawn == [[[0.5, 0.20], [1.5, 0.21], [3.5, 0.23]]] * 2
+    assert "minute" in axes.get_xlabel()
+    assert drawing.as_svg(figure) == drawing.as_svg(sustained_figure.minutes_figure(summaries))
+    assert "0.200 s in the first, 0.230 s in the last of 3 minutes" in sustained_figure.minutes_words(
+        summaries
+    )
+
+
+def test_nothing_sustained_is_drawn_as_nothing() -> None:
+    assert drawing.as_svg(sustained_figure.minutes_figure([samples.summary()])).startswith(b"<?xml")
+    assert not pacing_tables.sustained_table([samples.summary()]).rows
+    assert not pacing_tables.paced_table([samples.summary()]).rows
+
+
+def test_tables_say_misses_and_heat() -> None:
+    [row] = pacing_tables.paced_table([samples.summary(paced=LATE)]).rows
+    assert row[1:] == ("0.250", "30", "2", "+0.0120")
+    [row] = pacing_tables.sustained_table([samples.summary(sustained=HOT)]).rows
+    assert row[1:6] == ("0.200", "0.230", "1.15", "+0.400", "suspected")
+    assert "1.15 times" in row[6]
+    cool = replace(HOT, ratio=None, first_quarter_s=None, slope_per_hour=None, suspected=False, because=())
+    [row] = pacing_tables.sustained_table([samples.summary(sustained=cool)]).rows
+    assert row[5:] == ("not seen", "")
+
+
+def test_pages_show_them_only_where_they_are(tmp_path) -> None:
+    judged = judge_folder(made_experiment(tmp_path), [])
+    plain = render(judged.results, judged.summaries, [])
+    assert "Sustained" not in plain and "Paced" not in plain
+    changed = [replace(one, sustained=HOT, paced=LATE) for one in judged.summaries]
+    page = render(judged.results, changed, [])
+    assert "Sustained: a median a minute" in page and "deadline misses" in page
+    assert "1.15 times the first" in page
+    text = export_markdown(judged.results, changed, [])
+    assert "## Paced" in text and "## Sustained" in text
+
+
+@pytest.mark.parametrize(
+    ("period_s", "sustained_s", "said"),
+    [
+        (None, None, "3 steady passes"),
+        (2.5, None, "3 steady passes, one every 2.5 s"),
+        (None, 60.0, "1 minute of steady passes"),
+        (10.0, 1800.0, "30 minutes of steady passes, one every 10 s"),
+    ],
+)
+def test_a_sessions_steady_part_in_words(tmp_path, period_s, sustained_s, said) -> None:
+    record = judge_folder(made_experiment(tmp_path), []).results.experiment
+    changed = record.model_copy(update={"period_s": period_s, "sustained_s": sustained_s})
+    assert pacing_tables.steady_part(changed) == said
+
+
+def test_the_document_holds_both_or_null(tmp_path) -> None:
+    judged = judge_folder(made_experiment(tmp_path), [])
+    first = replace(judged.summaries[0], paced=LATE, sustained=HOT)
+    trials = document(judged.results, [first, *judged.summaries[1:]], [])["trials"]
+    assert trials[0]["paced"]["misses"] == 2
+    assert trials[0]["sustained"]["minutes"][2] == {"minute": 3, "median_s": 0.23, "n": 270}
+    assert trials[1]["paced"] is None and trials[1]["sustained"] is None
+    json.dumps(trials, allow_nan=False)

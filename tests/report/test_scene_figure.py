@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+from PIL import Image
+
+from edgebench.errors import StoredResultError
+from edgebench.report import drawing
+from edgebench.report.scene_figure import disagreements, scene_classes
+from edgebench.store.records import SceneRecord
+from tests.report.samples import CLASSES
+
+LABELS = (0, 1, 2, 3, 4, 0)
+
+
+def record(labels: tuple[int, ...] | None = LABELS) -> SceneRecord:
+    return SceneRecord(
+        name="scene", sha256="0" * 64, height=448, width=672, patch=224, rows=2, columns=3, labels=labels,
+        class_names=CLASSES if labels else (),
+    )  # fmt: skip
+
+
+def jpeg(width: int = 96, height: int = 64) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (width, height), (20, 60, 90)).save(buffer, "JPEG")
+    return buffer.getvalue()
+
+
+def test_every_patch_has_its_classs_colour_and_wrong_ones_a_cross() -> None:
+    predictions = [0, 1, 2, 3, 1, 2]
+    figure = scene_classes(jpeg(), record(), predictions, CLASSES)
+    [axes] = figure.axes
+    picture, cells = axes.images
+    array = np.asarray(cells.get_array())
+    assert np.asarray(picture.get_array()).shape == (64, 96, 3)
+    assert array.shape == (2, 3, 4)
+    flat = array.reshape(6, 4)
+    assert (flat[1] == flat[4]).all()
+    assert (flat[0] != flat[1]).any()
+    [crosses] = [
+        one
+        for one in axes.collections
+        if isinstance(one, PathCollection) and one.get_gid() == "disagreements"
+    ]
+    assert np.asarray(crosses.get_offsets()).tolist() == [[1.5, 1.5], [2.5, 1.5]]
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert named == ["water: 1", "ice: 2", "vegetation: 2", "bare: 1", "cloud: 0", "label differs: 2"]
+    assert drawing.as_jpeg(figure)[:2] == b"\xff\xd8"
+
+
+def test_labels_of_other_classes_are_not_compared() -> None:
+    assert disagreements(record(), [0] * 6, CLASSES) == [1, 2, 3, 4]
+    assert disagreements(record(), [0] * 6, ("rose", "tulip", "daisy", "sunflower", "dandelion")) is None
+    assert disagreements(record(None), [0] * 6, CLASSES) is None
+    figure = scene_classes(jpeg(), record(None), [0] * 6, CLASSES)
+    assert "label differs" not in " ".join(text.get_text() for text in figure.legends[0].get_texts())
+
+
+def test_a_prediction_that_is_no_class_is_left_clear() -> None:
+    figure = scene_classes(jpeg(), record(), [-1, 9, 0, 0, 0, 0], CLASSES)
+    cells = np.asarray(figure.axes[0].images[1].get_array()).reshape(6, 4)
+    assert cells[:2, 3].tolist() == [0.0, 0.0]
+    assert (cells[2:, 3] > 0).all()
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"not a picture", jpeg()[:200], b"GIF89a" + bytes(50), jpeg(4_100, 4_100)]
+)
+def test_a_picture_that_cannot_be_read_is_said(data: bytes) -> None:
+    with pytest.raises(StoredResultError, match="cannot be read"):
+        scene_classes(data, record(), [0] * 6, CLASSES)
+
+
+def test_predictions_of_another_scene_are_refused() -> None:
+    with pytest.raises(StoredResultError, match="cannot be drawn"):
+        scene_classes(jpeg(), record(), [0] * 5, CLASSES)

@@ -1,0 +1,101 @@
+"""What `edgebench targets` prints of boards, hostile ones included."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from edgebench.report.target_tables import description, print_checks, print_targets
+
+NANO = {
+    "board": "NVIDIA Jetson Nano Developer Kit",
+    "soc": "nvidia,tegra210",
+    "cpu": "ARMv8 Processor rev 1 (v8l)",
+    "cores": 4,
+    "memory_bytes": 4_000_000_000,
+    "memory_available_bytes": 3_000_000_000,
+    "os": "Ubuntu 18.04.6 LTS",
+    "machine": "aarch64",
+    "l4t": "R32.7.1",
+    "python": "3.6.9",
+    "python_bits": 64,
+    "python_executable": "/usr/bin/python3",
+    "packages": {"numpy": "1.13.3"},
+    "governor": "schedutil",
+    "clock_now_mhz": 921.6,
+    "clock_min_mhz": 102.0,
+    "clock_limit_mhz": 918.0,
+    "clock_max_mhz": 1479.0,
+    "power_mode": {"id": 1, "name": "5W"},
+    "power_modes": {"0": "MAXN", "1": "5W"},
+    "temperatures_c": {"0-CPU-therm": 41.5, "1-GPU": 39.0},
+    "usb_accelerators": [{"id": "18d1:9302", "name": "Coral USB Accelerator", "speed_mbps": 480.0}],
+}
+
+
+def printed(show, *arguments, **rest):
+    out = io.StringIO()
+    show(Console(file=out, width=100, no_color=True), *arguments, **rest)
+    return out.getvalue()
+
+
+def test_a_board_in_a_dozen_lines():
+    said = dict(description(NANO))
+    assert said["system"] == "Ubuntu 18.04.6 LTS, aarch64, L4T R32.7.1"
+    assert said["processor"] == "ARMv8 Processor rev 1 (v8l), 4 cores"
+    assert said["clock"] == "921.6 MHz now, held between 102 and 918, at most 1479"
+    assert said["power mode"] == "1 (5W) of 0 (MAXN), 1 (5W)"
+    assert said["temperature"] == "41.5 °C at 0-CPU-therm, 39 °C at 1-GPU"
+    assert said["accelerator"] == "Coral USB Accelerator, 480 Mbit/s"
+    assert said["packages"] == "numpy 1.13.3"
+
+
+def test_what_a_board_does_not_say_is_not_known():
+    said = dict(description({}))
+    assert (said["board"], said["clock"], said["power mode"]) == ("not known", "not known", "none")
+
+
+@pytest.mark.parametrize("nonsense", ["\x1b[31mred\n", "[bold]x", "x" * 100_000, {"a": 1}, [None]])
+def test_a_hostile_board_cannot_write_to_the_terminal(nonsense):
+    checks = [{"target": "t", "device": "d", "facts": dict.fromkeys(NANO, nonsense), "findings": []}]
+    text = printed(print_checks, checks)
+    assert "\x1b" not in text
+    assert len(text) < 20_000
+
+
+def test_checks_as_json():
+    checks = [{"target": "t", "device": "d", "facts": NANO, "findings": [{"level": "ok", "subject": "s"}]}]
+    document = json.loads(printed(print_checks, checks, as_json=True))
+    assert document["schema_version"] == 1
+    assert document["targets"] == checks
+
+
+def test_no_file_is_said():
+    assert "no targets.toml" in printed(print_targets, [], None)
+    assert "0 targets in f.toml" in printed(print_targets, [], "f.toml")
+
+
+def test_the_listing_says_where_mass_and_size_are_from():
+    rows = [
+        {"name": "a", "mass_g": 46.0, "size_mm": [1, 2, 3], "body": "Pi (46 g: its maker)",
+         "from_boards": ["mass_g", "size_mm"]},
+        {"name": "b", "mass_g": 99.0, "size_mm": [1, 2, 3], "body": "Pi", "from_boards": ["size_mm"]},
+        {"name": "c", "mass_g": 99.0, "size_mm": [1, 2, 3]},
+        {"name": "d", "body": "Stick; no mass"},
+        {"name": "e", "body_error": "there is no board 'x'"},
+        {"name": "f"},
+        {"name": "g", "device": "zpu", "device_error": "there is no device 'zpu'"},
+    ]  # fmt: skip
+    text = printed(print_targets, rows, "targets.toml")
+    for line in (
+        "a: mass and size of Pi (46 g: its maker)",
+        "b: mass as the file says; size of Pi",
+        "c: mass and size as the file says",
+        "d: Stick; no mass",
+        "e: no mass and size by its board: there is no board 'x'",
+        "g cannot be measured: there is no device 'zpu'",
+    ):
+        assert line in text
+    assert "f:" not in text
+    assert "46 g" in text
