@@ -1,7 +1,7 @@
 """The replay runner: canned passes, on a clock that only they move (device side, Python 3.6).
 
 An artifact is a zip with `script.json` and, of a recorded result, arrays of stamps, scores and samples. The
-session that is played is the one that EDGEBENCH_SESSION names.
+session that is played is the one that EDGEBENCH_SESSION_NUMBER names.
 """
 
 import heapq
@@ -161,7 +161,7 @@ def peak_bytes() -> Optional[int]:
 
 def load(path: str, options: Dict[str, Any]) -> Model:
     """Read the script and turn to this process's session."""
-    number = int(os.environ.get("EDGEBENCH_SESSION") or 0)
+    number = int(os.environ.get("EDGEBENCH_SESSION_NUMBER") or 0)
     arrays: Dict[str, Any] = {}
     with zipfile.ZipFile(path) as archive:
         script = json.loads(archive.read("script.json").decode())

@@ -15,7 +15,7 @@ backend says so (`own_clock`), or its sessions fail: nothing of this machine can
 An exception with an attribute `session_status` (error, load_failed, out_of_memory, timeout, lost_connection,
 protocol_error) ends the session with that status.
 
-The environment variable EDGEBENCH_SESSION is the number of the session within its trial.
+The environment variable EDGEBENCH_SESSION_NUMBER is the number of the session within its trial.
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, NamedTuple, Tuple

@@ -35,7 +35,7 @@ from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 from edgebench.vocabulary.values import Json, Scores
 
-SESSION = "EDGEBENCH_SESSION"
+SESSION_NUMBER = "EDGEBENCH_SESSION_NUMBER"
 """The environment variable that tells a worker which session of its trial it is."""
 
 MAX_WARNINGS = 20
@@ -109,7 +109,7 @@ class AgentSession:
         message = {
             "op": "start",
             "python": launch.python,
-            "env": {**launch.env, SESSION: str(self._settings.number)},
+            "env": {**launch.env, SESSION_NUMBER: str(self._settings.number)},
             "prefix": list(launch.prefix),
             "affinity": list(launch.affinity),
         }

@@ -59,7 +59,7 @@ def load(path, options):
         if closed:
             closed()
         # In one write, before the harness hears of the end: what the device has finished.
-        line = "{} {}\\n".format(os.path.basename(path)[:64], os.environ["EDGEBENCH_SESSION"])
+        line = "{} {}\\n".format(os.path.basename(path)[:64], os.environ["EDGEBENCH_SESSION_NUMBER"])
         notes = os.open(NOTES_PATH, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         os.write(notes, line.encode())
         os.close(notes)

@@ -15,7 +15,7 @@ TOLD = {"import": "load", "first": "measure", "warmup": "measure", "steady": "me
 
 DYING = f"""
 
-_number = int(os.environ["EDGEBENCH_SESSION"])
+_number = int(os.environ["EDGEBENCH_SESSION_NUMBER"])
 _stages = {STAGES!r}
 _fate = _stages[_number // 2] if _number % 2 == 0 and _number // 2 < len(_stages) else ""
 
