@@ -47,11 +47,16 @@ def trial_folder(experiment: Path, key: str) -> Path:
     return experiment.joinpath(TRIALS_FOLDER, _checked(key))
 
 
+def sessions_folder(experiment: Path, key: str) -> Path:
+    """The folder of a trial's sessions; ValueError unless `key` is 16 lower-case hex digits."""
+    return experiment.joinpath(TRIALS_FOLDER, _checked(key), SESSIONS_FOLDER)
+
+
 def session_folder(experiment: Path, key: str, n: int) -> Path:
     """The folder of a session: `000`, `001`, ...; ValueError for a number without such a name."""
     if not 0 <= n <= 999_999:
         raise ValueError(f"not a session's number: {n}")
-    return experiment.joinpath(TRIALS_FOLDER, _checked(key), SESSIONS_FOLDER, f"{n:03}")
+    return sessions_folder(experiment, key) / f"{n:03}"
 
 
 def _checked(key: str) -> str:
@@ -62,7 +67,7 @@ def _checked(key: str) -> str:
 
 def session_numbers(experiment: Path, key: str) -> list[int]:
     """The numbers of a trial's session folders, sorted, whatever is in them; others are passed over."""
-    folder = experiment.joinpath(TRIALS_FOLDER, _checked(key), SESSIONS_FOLDER)
+    folder = sessions_folder(experiment, key)
     try:
         names = [name for name in os.listdir(folder) if _SESSION.fullmatch(name)]  # noqa: PTH208
     except (FileNotFoundError, NotADirectoryError):

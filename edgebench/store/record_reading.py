@@ -18,9 +18,8 @@ from edgebench.store.layout import (
     SESSION_FILE,
     inside,
     regular_file,
-    session_folder,
     session_numbers,
-    trial_folder,
+    sessions_folder,
 )
 from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, RunRecord, SessionRecord
 
@@ -66,9 +65,18 @@ def read_run(folder: Path) -> RunRecord | None:
 
 def read_session(folder: Path, key: str, n: int) -> SessionRecord:
     """session.json of one session; StoredResultError when it is not that session's sound record."""
-    session = session_folder(folder, key, n)
+    return _read_session(inside(sessions_folder(folder, key), folder), folder, key, n)
+
+
+def _read_session(sessions: Path, folder: Path, key: str, n: int) -> SessionRecord:
+    """`read_session` where the folder of the trial's sessions is known to lie in the result folder.
+
+    A large result has thousands: the steps to that folder are followed once a trial, not once a session.
+    """
+    session = sessions / f"{n:03}"
+    if session.is_symlink():
+        inside(session, folder)
     path = session / SESSION_FILE
-    inside(session, folder)
     data = read_bounded(path, folder)
     if data is None:
         raise _damaged(path, "the file is missing")
@@ -83,13 +91,13 @@ def read_sessions(folder: Path, key: str) -> tuple[list[SessionRecord], list[str
     records: list[SessionRecord] = []
     warnings: list[str] = []
     try:
-        inside(trial_folder(folder, key), folder)
+        sessions = inside(sessions_folder(folder, key), folder)
         numbers = session_numbers(folder, key)
     except (StoredResultError, OSError) as error:
         return [], [f"trial {key} is left out: {_one_line(error)}"]
     for n in numbers:
         try:
-            records.append(read_session(folder, key, n))
+            records.append(_read_session(sessions, folder, key, n))
         except StoredResultError as error:
             warnings.append(f"session {n} of trial {key} is left out: {_one_line(error)}")
     return records, warnings
