@@ -18,11 +18,11 @@ from pathlib import Path
 
 from edgebench.agent import bootstrap
 from edgebench.errors import UnavailableError, UsageError
-from edgebench.link.address import check_address
 from edgebench.link.board_failures import NO_ROOM_FOR_THE_AGENT, raise_refusal
 from edgebench.link.opening import Opening, OpeningFailed
 from edgebench.link.ssh_failures import no_python, not_connected
 from edgebench.link.zipapp import whole_agent
+from edgebench.vocabulary.address import check_address
 
 ENVIRONMENT = "EDGEBENCH_SSH_CONFIG"
 CONNECT_S = 15

@@ -11,12 +11,12 @@ from pydantic import ValidationError
 from edgebench import registry
 from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError, UsageError
-from edgebench.link.address import check_address
 from edgebench.plan.bodies import assemble
 from edgebench.plan.targets_file import DeclaredTarget
 from edgebench.refusals import refusal
-from edgebench.store.launch_secrets import masked_launch
 from edgebench.suggest import choose
+from edgebench.vocabulary.address import check_address
+from edgebench.vocabulary.launch_secrets import masked_launch
 from edgebench.vocabulary.probe import probe_name
 from edgebench.vocabulary.target import Launch, Target
 

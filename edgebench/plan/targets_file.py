@@ -28,10 +28,10 @@ import platformdirs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from edgebench.errors import UsageError
-from edgebench.link.address import check_address
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
 from edgebench.toml_files import read_toml
+from edgebench.vocabulary.address import check_address
 
 FILE_NAME = "targets.toml"
 MAX_TARGETS = 200

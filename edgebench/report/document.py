@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from edgebench.fit.trial_summary import Accuracy, Agreement, Interval, PowerFigure, TrialSummary, Verdict
+from edgebench.fit.trial_summary import Accuracy, Agreement, PowerFigure, TrialSummary, Verdict
 from edgebench.report.json_values import SCHEMA_VERSION, as_json, clean
+from edgebench.stats.intervals import Interval
 from edgebench.store.exported import exported
 from edgebench.store.load import Results
 from edgebench.store.redaction import Apart

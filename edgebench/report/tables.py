@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from edgebench.fit.trial_summary import Interval, TrialSummary, Verdict
+from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import Overall
 from edgebench.report import verdict_groups, words
 from edgebench.report.document import reasons
 from edgebench.report.notes import Trials
+from edgebench.stats.intervals import Interval
 
 
 @dataclass(frozen=True)

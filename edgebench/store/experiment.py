@@ -22,10 +22,10 @@ from edgebench.store.file_writing import (
     write_file,
     write_table,
 )
-from edgebench.store.launch_secrets import keeps_values
 from edgebench.store.lock import WriterLock
 from edgebench.store.record_reading import read_experiment, read_sessions
 from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, RunRecord, SessionRecord, SessionTables
+from edgebench.vocabulary.launch_secrets import keeps_values
 
 
 class ExperimentStore:

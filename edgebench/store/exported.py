@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgebench.store.launch_secrets import MASK, masked_inputs, masked_launch
 from edgebench.store.records import ExperimentRecord, SessionRecord, TargetRecord
 from edgebench.store.redaction import Apart
+from edgebench.vocabulary.launch_secrets import MASK, masked_inputs, masked_launch
 
 
 def written(record: ExperimentRecord, apart: Apart) -> ExperimentRecord:

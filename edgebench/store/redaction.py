@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from edgebench.errors import UsageError
-from edgebench.link.address import check_address
-from edgebench.store.launch_secrets import MASK, SHORTEST, values_apart
+from edgebench.vocabulary.address import check_address
+from edgebench.vocabulary.launch_secrets import MASK, SHORTEST, values_apart
 
 HOST, USER, HOME = "(host)", "(user)", "~"
 

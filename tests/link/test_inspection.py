@@ -10,7 +10,6 @@ from edgebench import registry
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_FOLDER
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link import inspection
-from edgebench.link.address import Address, check_address
 from edgebench.link.inspection import check_target, clean_target, inspect_target
 from edgebench.link.ssh import ENVIRONMENT
 from edgebench.vocabulary.target import DeclaredBoard, Launch, Target
@@ -130,41 +129,6 @@ def test_only_boards_are_cleaned(toy):
     for target, backend in ((HERE, toy), (Target(name="fake", device="fake", host="a@b"), FakeBackend())):
         with pytest.raises(UsageError, match="no files of EdgeBench"):
             clean_target(target, backend)
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("board", Address("board")),
-        ("me@board.local", Address("board.local", "me")),
-        ("me@10.0.0.2:2222", Address("10.0.0.2", "me", 2222)),
-        ("me@[fe80::1%eth0]:22", Address("fe80::1%eth0", "me", 22)),
-    ],
-)
-def test_addresses(text, address):
-    assert check_address(text) == address
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "-oProxyCommand=x",
-        "a@-b",
-        "-a@b",
-        "a b",
-        "a;b",
-        "a@b:0",
-        "a@b:70000",
-        "a@b:",
-        "$(x)",
-        "a@b/c",
-        "a b\n",
-    ],
-)
-def test_what_ssh_or_a_shell_could_misread_is_no_address(text):
-    with pytest.raises(UsageError):
-        check_address(text)
 
 
 def test_cleaning_a_board_that_is_away_says_so(toy, tmp_path, monkeypatch):

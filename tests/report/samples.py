@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
-from edgebench.fit.trial_summary import Accuracy, Agreement, Interval, PowerFigure, TrialSummary, Verdict
+from edgebench.fit.trial_summary import Accuracy, Agreement, PowerFigure, TrialSummary, Verdict
+from edgebench.stats.intervals import Interval
 from edgebench.stats.warnings import Caution, Flag
 
 CLASSES = ("water", "ice", "vegetation", "bare", "cloud")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgebench.fit.trial_summary import Interval
 from edgebench.report import tables, words
+from edgebench.stats.intervals import Interval
 from tests.fit.summaries import summary
 from tests.report import samples
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from edgebench.store.launch_secrets import masked_inputs, masked_launch, values_apart
 from edgebench.store.redaction import Apart
+from edgebench.vocabulary.launch_secrets import masked_inputs, masked_launch, values_apart
 
 
 @pytest.mark.parametrize(

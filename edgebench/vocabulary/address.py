@@ -1,4 +1,4 @@
-"""A board's address for SSH, `user@board[:port]`: taken apart, and refused where it could be misread."""
+"""A board's address for SSH, `user@board[:port]`: parsed, and refused where it could be misread."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def check_address(text: str) -> Address:
 
     Raises UsageError for anything else.
     """
-    found = _ADDRESS.fullmatch(text)
-    port = int(found["port"]) if found and found["port"] else None
-    if found is None or (port is not None and not 1 <= port <= 65535):
+    match = _ADDRESS.fullmatch(text)
+    port = int(match["port"]) if match and match["port"] else None
+    if match is None or (port is not None and not 1 <= port <= 65535):
         raise UsageError(
             f"{text[:100]!r} is no address of a board",
             fix="write it like user@board or user@board:2222; an IPv6 address in brackets",
         )
-    return Address(found["host"].strip("[]"), found["user"], port)
+    return Address(match["host"].strip("[]"), match["user"], port)
