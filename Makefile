@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# What runs on the boards' own Pythons, beside the agent and the probes.
+DEVICE_FOLDERS := $(shell find backends examples -type d -name device)
 # A file at a time on every core: what a file's tests share is made once.
 PYTEST := $(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile
 
@@ -29,8 +31,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/vermin --quiet --violations --target=3.6- --no-tips --eval-annotations \
-		edgebench/agent edgebench/probes/rapl.py edgebench/probes/replay.py edgebench/probes/telemetry.py $(wildcard backends/*/runner.py) backends/litert.py backends/coral/edgetpu.py $(wildcard backends/replay/play_*.py) \
-		$(wildcard examples/*/src/*/runner.py examples/*/src/*/meter.py)
+		edgebench/agent edgebench/probes $(DEVICE_FOLDERS)
 
 types: $(STAMP)
 	$(BIN)/mypy examples/backend-template/src

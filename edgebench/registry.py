@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import cast
 
@@ -46,11 +47,29 @@ def backend(name: str) -> Backend:
 
 
 def probe_module(kind: str) -> ModuleType:
-    """The device-side module of a probe kind; UsageError when there is none."""
+    """The device-side module or package of a probe kind; UsageError when there is none."""
     module = _load("edgebench.probes", "meter", kind)
     if not isinstance(module, ModuleType):
         raise UnavailableError(f"the entry point {kind!r} is not a probe module", why=repr(module))
     return module
+
+
+def probe_files(module: ModuleType) -> tuple[Path, ...]:
+    """What travels to where a probe samples: its module's file, or every file of its package, __init__ first.
+
+    Raises:
+        UnavailableError: the module is no file.
+    """
+    if module.__file__ is None:
+        raise UnavailableError(
+            f"the probe {module.__name__} is no file",
+            why="it is sent to the board",
+            fix="register one module, or a package with an __init__.py",
+        )
+    entry = Path(module.__file__)
+    if not hasattr(module, "__path__"):
+        return (entry,)
+    return (entry, *sorted(path for path in entry.parent.rglob("*.py") if path != entry))
 
 
 def is_monitor(name: str) -> bool:

@@ -94,5 +94,5 @@ class CoralBackend(AgentBackend):
 
     def runner_files(self) -> tuple[Path, ...]:
         """The runner, what it shares with others that take .tflite files, and what it asks the board."""
-        here = Path(__file__)
-        return here.with_name("runner.py"), here.parent.with_name("litert.py"), here.with_name("edgetpu.py")
+        device = Path(__file__).parent / "device"
+        return device / "runner.py", device / "edgetpu.py", device.parents[1] / "device" / "litert.py"

@@ -61,5 +61,5 @@ class CpuBackend(AgentBackend):
 
     def runner_files(self) -> tuple[Path, ...]:
         """The runner, and what it shares with others that take .tflite files."""
-        here = Path(__file__)
-        return here.with_name("runner.py"), here.parent.with_name("litert.py")
+        folder = Path(__file__).parent
+        return folder / "device" / "runner.py", folder.parent / "device" / "litert.py"

@@ -88,7 +88,7 @@ class OnnxRuntimeBackend(AgentBackend):
 
     def runner_files(self) -> tuple[Path, ...]:
         """The runner alone."""
-        return (Path(__file__).with_name("runner.py"),)
+        return (Path(__file__).parent / "device" / "runner.py",)
 
 
 def _form(request: PrepareRequest) -> OnnxForm:

@@ -115,6 +115,6 @@ class ReplayBackend(AgentBackend):
         ]
 
     def runner_files(self) -> tuple[Path, ...]:
-        """The runner, and what it takes in: each behind those that it needs."""
-        names = ("runner", "play_base", "play_samples", "play_recorded", "play_drawn")
-        return tuple(Path(__file__).with_name(f"{name}.py") for name in names)
+        """The runner, and what it takes in."""
+        device = Path(__file__).parent / "device"
+        return device / "runner.py", *sorted(device.glob("play_*.py"))

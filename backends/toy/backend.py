@@ -133,7 +133,7 @@ class ToyBackend(AgentBackend):
 
     def runner_files(self) -> tuple[Path, ...]:
         """The runner alone."""
-        return (Path(__file__).with_name("runner.py"),)
+        return (Path(__file__).parent / "device" / "runner.py",)
 
 
 def _input_spec(precision: str) -> InputSpec:

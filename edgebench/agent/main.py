@@ -19,5 +19,5 @@ def main(arguments: List[str]) -> int:
         from .sampler import main as sample
 
         return sample(arguments[1:])
-    sys.stderr.write("usage: agent serve | worker [--affinity=0,1] | probe FILE SHA256 ADDRESS\n")
+    sys.stderr.write("usage: agent serve | worker [--affinity=0,1] | probe CODE ADDRESS\n")
     return 2

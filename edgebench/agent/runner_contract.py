@@ -1,10 +1,9 @@
 """What a runner promises the worker; a runner file imports nothing from here, it only has this shape.
 
-A runner is one file of Python 3.6 syntax with a function `load(path, options) -> Model`. It may use
-the standard library, numpy and its vendor's runtime, which it imports at its top, so that the import is
-timed apart from the load. Other files that `runner_files` names behind the runner travel with it, such as
-what several runners share: it takes them in as `from .name` where they lie in its folder, else as
-`from ..name`.
+A runner is a file of Python 3.6 syntax in a folder `device`, with a function `load(path, options) -> Model`.
+It may use the standard library, numpy and its vendor's runtime, which it imports at its top, so that the
+import is timed apart from the load. Other files that `runner_files` names behind the runner travel with it,
+such as what several runners share: relative imports work between them on the board as they do on the host.
 
 A runner that plays what was measured elsewhere brings its own time, as four functions of its module:
 `clock()` in nanoseconds, never falling; `sleep(seconds)`; `current_bytes()` and `peak_bytes()`, None where

@@ -1,21 +1,24 @@
 """The process of one probe: opens it, and sends what it samples, chunk by chunk, until it is stopped."""
 
+import json
 import signal
 import sys
 from array import array
 from typing import Any, Dict, List, Sequence, Tuple
 
 from .clock import injected
-from .content import module_from
 from .descriptors import take_over_descriptors
+from .sent_modules import import_sent
+
+PROBE = "edgebench_probe"
 
 
 def main(arguments: List[str]) -> int:
-    """`probe FILE SHA256 ADDRESS`: the module's file, its hash, and what the probe is told to open."""
-    path, sha256, address = arguments
+    """`probe CODE ADDRESS`: the probe's files as JSON, as `import_sent` takes them, and what it opens."""
+    code, address = arguments
     stream = take_over_descriptors()
     try:
-        module: Any = module_from(path, "edgebench_probe", sha256)
+        module: Any = import_sent(PROBE, json.loads(code))
         probe = module.open_probe(address)
     except Exception as error:
         stream.write(_missing(error))

@@ -6,6 +6,7 @@ When the host closes its side, or anything else ends the supervisor, every child
 what a child started in a session of its own.
 """
 
+import json
 import os
 import platform
 import secrets
@@ -310,8 +311,7 @@ class Supervisor:
         name = str(message["name"])
         if name in self._probes:
             raise RuntimeError("the probe {} is running already".format(name))
-        command = [sys.executable, sys.argv[0], "probe"]
-        command += [str(message[field]) for field in ("file", "sha256", "address")]
+        command = [sys.executable, sys.argv[0], "probe", json.dumps(message["code"]), str(message["address"])]
         # A monitor watches the worker beside which it was started.
         env = {"EDGEBENCH_WORKER_PID": str(self._worker.pid)} if self._worker else {}
         probe = Child(command, env)

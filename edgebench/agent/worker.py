@@ -8,15 +8,15 @@ import os
 import sys
 import time
 import traceback
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
 
 from . import memory
 from .clock import asked_for, monotonic_clock
-from .content import module_from, require_content
+from .content import require_content
 from .descriptors import take_over_descriptors
 from .frames import FrameStream, Message
 from .pace import Pace
+from .sent_modules import import_sent
 from .steady import steady_after
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Worker:
         from .timed import TimedLoop
 
         began = self._clock()
-        runner = _imported(request["runner"], request.get("beside") or {})
+        runner: Any = import_sent(RUNNER, request["code"])
         imported = self._clock()
         own_time = hasattr(runner, "clock")
         if own_time:
@@ -278,21 +278,6 @@ OPERATIONS = {
     "predict": Worker.predict,
     "end": Worker.end,
 }
-
-
-def _imported(runner: Message, beside: Dict[str, Message]) -> ModuleType:
-    """The runner in a package as it comes from: `from .name` finds what lay beside it, `from ..name` above.
-
-    Each file is a `path` and its `sha256`; `beside` are the other files by `device.name` or `name`, in the
-    order in which they are imported.
-    """
-    for package in (RUNNER, RUNNER + ".device"):
-        made = ModuleType(package)
-        made.__path__ = []
-        sys.modules[package] = made
-    for name, file in beside.items():
-        module_from(file["path"], "{}.{}".format(RUNNER, name), file["sha256"])
-    return module_from(runner["path"], RUNNER + ".device.runner", runner["sha256"])
 
 
 def _require_asked(request: Message, name: str = "path") -> None:

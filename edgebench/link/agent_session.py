@@ -123,16 +123,14 @@ class AgentSession:
 
     def _load(self) -> None:
         with self._calls.as_session_error("start"):
-            runner, *others = [self._placer.place_code(file) for file in self._runner_files]
-            names = _modules_of(self._runner_files)
+            code = self._placer.place_code(self._runner_files)
             artifact = self._placer.place(self._artifact.path, self._artifact.sha256)
         frame = self._call_with(
             self._artifact.sha256,
             "load",
             "load",
             self._timeouts.load,
-            runner=runner,
-            beside=dict(zip(names, others, strict=True)),
+            code=code,
             artifact=artifact,
             options={**self._settings.options, **_told_shapes(self._artifact)},
             input=self._artifact.input.model_dump(),
@@ -321,12 +319,6 @@ class AgentSession:
             raise WorkerEnded(checked(Ended, frame.message))
         if event == "probe":
             self._probes.hear(frame)
-
-
-def _modules_of(runner_files: tuple[Path, ...]) -> list[str]:
-    """What the runner calls the files behind it: those of its own folder are of its package, others above."""
-    folder = runner_files[0].parent
-    return [file.stem if file.parent != folder else f"device.{file.stem}" for file in runner_files[1:]]
 
 
 def _warnings_in(runtime: dict[str, Json]) -> list[str]:

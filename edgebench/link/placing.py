@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from edgebench.cache.objects import sha256_file
 from edgebench.link.board_failures import disk_full, raise_refusal
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Room, checked
+from edgebench.vocabulary.values import Json
 
 PIECE_BYTES = 1 << 20
 AHEAD = 4
@@ -61,10 +63,9 @@ class Placer:
             self._placed[path, sha256] = known
         return known
 
-    def place_code(self, path: Path) -> dict[str, str]:
-        """The device's `path` of a file that is run there, and the `sha256` without which it is not run."""
-        sha256 = sha256_file(path)
-        return {"path": self.place(path, sha256), "sha256": sha256}
+    def place_code(self, files: Sequence[Path]) -> dict[str, Json]:
+        """What the device imports Python files by; the first is the entry, the others are its companions."""
+        return code_at(files, self.place)
 
     def unverified(self, sha256: str) -> str | None:
         """The hash that a worker has to find in a file of data: once a connection, where files are sent."""
@@ -128,6 +129,34 @@ class Placer:
         if error is not None:
             raise_refusal(error, self._name, subject=path.name)
         return str(frame.message.get("path") or "")
+
+
+def code_at(files: Sequence[Path], place: Callable[[Path, str], str]) -> dict[str, Json]:
+    """Python files as `edgebench.agent.sent_modules` imports them.
+
+    Args:
+        files: the entry, then its companions.
+        place: gives the path by which the device finds a file, from its path here and its SHA-256.
+
+    Returns:
+        `entry`, the module of the first file, and `files`: by module, the device's `path` and the `sha256`
+        without which it is not run.
+    """
+    modules = module_names(files)
+    hashes = [sha256_file(file) for file in files]
+    placed = [
+        {"path": place(file, sha256), "sha256": sha256} for file, sha256 in zip(files, hashes, strict=True)
+    ]
+    return {"entry": modules[0], "files": dict(zip(modules, placed, strict=True))}
+
+
+def module_names(files: Sequence[Path]) -> list[str]:
+    """Dotted names by which relative imports between the files work as they do where they lie.
+
+    They are paths below the innermost folder that holds all of them: `device.runner`, `device.tensors`.
+    """
+    folder = Path(os.path.commonpath([file.parent for file in files]))
+    return [".".join(file.relative_to(folder).with_suffix("").parts) for file in files]
 
 
 def _name(path: Path, sha256: str | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from edgebench import registry
 from edgebench.agent.frames import Frame, ProtocolError
@@ -57,13 +56,13 @@ class SessionProbes:
         for meter in self._all:
             kind, _, address = meter.partition(":")
             module = registry.probe_module(kind)
-            if getattr(module, "PLACE", None) != "board" or module.__file__ is None:
+            if getattr(module, "PLACE", None) != "board":
                 self._reasons[meter] = f"{kind} is not read on the board, and nothing else is sampled yet"
                 continue
-            code = placer.place_code(Path(module.__file__))
-            message = {"op": "probe_start", "name": meter, "file": code["path"], "sha256": code["sha256"]}
+            code = placer.place_code(registry.probe_files(module))
+            message = {"op": "probe_start", "name": meter, "code": code, "address": address}
             self._running = True
-            reply = connection.request({**message, "address": address}, timeout_s).message
+            reply = connection.request(message, timeout_s).message
             if "error" in reply:
                 self._reasons[meter] = f"{meter}: the agent could not start it: {reply['error']}"
                 continue

@@ -31,18 +31,17 @@ class AgentContract(GoldenContract):
     """The device's half of the contract; its tests skip where the device has no agent."""
 
     def test_runner_files(self, edgebench_backend: BackendKit) -> None:
-        """They are there, no two share a name, and the first has `load(path, options)`."""
+        """They are there, none is named twice, and the first has `load(path, options)`."""
         files = edgebench_backend.agent_backend().runner_files()
         with problems() as found:
             if not found.unless(bool(files), "runner_files() names no file", "name the runner first"):
                 return found.report()
             for file in files:
                 found.unless(file.is_file(), f"there is no runner file {file}", "ship it with the package")
-            names = [file.name for file in files]
             found.unless(
-                len(set(names)) == len(names),
-                f"two runner files share a name: {names}",
-                "they share a folder there",
+                len(set(files)) == len(files),
+                f"runner_files() names a file twice: {[str(file) for file in files]}",
+                "name each once",
             )
             if files[0].is_file():
                 found.unless(
@@ -72,11 +71,9 @@ class AgentContract(GoldenContract):
         kit = edgebench_backend
         files = kit.agent_backend().runner_files()
         allowed = {"numpy"} | kit.runtime_modules()
-        folder = files[0].parent
-        beside = frozenset(("." if file.parent == folder else "..") + file.stem for file in files[1:])
         with problems() as found:
             for file in files:
-                for foreign in foreign_imports(file, allowed, beside):
+                for foreign in foreign_imports(file, allowed, files):
                     found.add(
                         foreign,
                         "do without it, or declare the runtime's distribution in board_packages "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Collection
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -34,7 +35,8 @@ RUNTIMES = {
 
 class _Imports(ast.NodeVisitor):
     def __init__(self) -> None:
-        self.found: list[tuple[int, str]] = []
+        self.absolute: list[tuple[int, str]] = []
+        self.relative: list[tuple[int, int, tuple[str, ...]]] = []
 
     def visit_If(self, node: ast.If) -> None:
         test = node.test
@@ -44,44 +46,46 @@ class _Imports(ast.NodeVisitor):
             self.visit(inner)
 
     def visit_Import(self, node: ast.Import) -> None:
-        self.found += [(node.lineno, alias.name.partition(".")[0]) for alias in node.names]
+        self.absolute += [(node.lineno, alias.name.partition(".")[0]) for alias in node.names]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        module = str(node.module or "").partition(".")[0]
-        self.found.append((node.lineno, "." * node.level + module))
+        parts = tuple(node.module.split(".")) if node.module else ()
+        if not node.level:
+            self.absolute.append((node.lineno, parts[0]))
+        elif parts:
+            self.relative.append((node.lineno, node.level, parts))
+        else:
+            self.relative += [(node.lineno, node.level, (alias.name,)) for alias in node.names]
 
 
-def imports_of(file: Path) -> list[tuple[int, str]]:
-    """Line and top-level module of every import, a relative one with its dots.
-
-    SyntaxError when it is no Python.
-    """
-    visitor = _Imports()
-    visitor.visit(ast.parse(file.read_text(encoding="utf-8"), file.name))
-    return visitor.found
-
-
-def foreign_imports(file: Path, allowed: set[str], beside: frozenset[str] = frozenset()) -> list[str]:
+def foreign_imports(file: Path, allowed: set[str], travelling: Collection[Path] = ()) -> list[str]:
     """The imports that a board cannot serve, in words.
 
     Args:
         file: what travels to the board.
         allowed: modules beside the standard library.
-        beside: the files that travel with the runner, as it takes them in: `.name` or `..name`.
+        travelling: the files that travel with it.
+
+    Raises:
+        SyntaxError: it is no Python.
     """
-    said = []
-    for line, module in imports_of(file):
-        if module.startswith("."):
-            if module not in beside:
-                said.append(
-                    f"{file.name} line {line}: a relative import: the file lies alone on the board, "
-                    "but for what runner_files() names behind the runner"
-                )
-        elif module in NEWER_THAN_OLDEST:
-            said.append(f"{file.name} line {line}: {module} is not in Python 3.6")
+    visitor = _Imports()
+    visitor.visit(ast.parse(file.read_text(encoding="utf-8"), file.name))
+    complaints = [
+        f"{file.name} line {line}: a relative import of a file that does not travel to the board with it"
+        for line, level, parts in visitor.relative
+        if not _travels(file.parents[level - 1].joinpath(*parts), travelling)
+    ]
+    for line, module in visitor.absolute:
+        if module in NEWER_THAN_OLDEST:
+            complaints.append(f"{file.name} line {line}: {module} is not in Python 3.6")
         elif module not in allowed and module not in sys.stdlib_module_names:
-            said.append(f"{file.name} line {line}: {module}")
-    return said
+            complaints.append(f"{file.name} line {line}: {module}")
+    return complaints
+
+
+def _travels(module: Path, travelling: Collection[Path]) -> bool:
+    return module.with_suffix(".py") in travelling or module / "__init__.py" in travelling
 
 
 def modules_of(distributions: tuple[str, ...]) -> set[str]:

@@ -75,19 +75,25 @@ class ProbeContract:
         self, edgebench_probe: ProbeKit, record_property: Callable[[str, object], None]
     ) -> None:
         """The boards' Pythons are old; who looked stands in the summary."""
-        file = edgebench_probe.file
-        verdict = judge_syntax(file)
-        judges = ", ".join(verdict.judges)
-        record_property(NOTE, f"{edgebench_probe.name}: {file.name} was held to Python 3.6 by {judges}")
         with problems() as found:
-            for problem in verdict.problems:
-                found.add(f"{file.name} is no Python 3.6: {problem}", "write it as Python 3.6 would have it")
+            for file in edgebench_probe.files:
+                verdict = judge_syntax(file)
+                judges = ", ".join(verdict.judges)
+                record_property(
+                    NOTE, f"{edgebench_probe.name}: {file.name} was held to Python 3.6 by {judges}"
+                )
+                for problem in verdict.problems:
+                    found.add(
+                        f"{file.name} is no Python 3.6: {problem}", "write it as Python 3.6 would have it"
+                    )
 
     def test_it_imports_the_standard_library_alone(self, edgebench_probe: ProbeKit) -> None:
-        """Its file alone is sent to the board."""
+        """Its file, or those of its package, are all that is sent to the board."""
+        files = edgebench_probe.files
         with problems() as found:
-            for foreign in foreign_imports(edgebench_probe.file, set()):
-                found.add(foreign, "do without it: a board has nothing but Python")
+            for file in files:
+                for foreign in foreign_imports(file, set(), files):
+                    found.add(foreign, "do without it: a board has nothing but Python")
 
     def test_hardware_that_is_missing_is_said(self, edgebench_probe: ProbeKit) -> None:
         """open_probe raises with `reason` and `fix`, and both reach the record."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import selectors
 import signal
@@ -18,7 +19,9 @@ import pytest
 
 from edgebench import registry
 from edgebench.agent.frames import READ_BYTES, Decoder, Frame, ProtocolError
-from edgebench.cache.objects import Cache, sha256_file
+from edgebench.cache.objects import Cache
+from edgebench.errors import UnavailableError
+from edgebench.link.placing import code_at
 from edgebench.link.replies import ProbeReport, checked
 from edgebench.link.zipapp import agent_file
 from edgebench.testing.problems import fail
@@ -61,11 +64,12 @@ class ProbeKit:
         return self.subject.module or registry.probe_module(self.subject.kind)
 
     @property
-    def file(self) -> Path:
-        """The file that travels to the board."""
-        if self.module.__file__ is None:
-            fail(f"the probe {self.subject.kind} is no file", "register one module: it is sent to the board")
-        return Path(self.module.__file__)
+    def files(self) -> tuple[Path, ...]:
+        """What travels to the board, its module or its package's __init__ first."""
+        try:
+            return registry.probe_files(self.module)
+        except UnavailableError as error:
+            fail(str(error), error.fix)
 
     @property
     def name(self) -> str:
@@ -91,9 +95,10 @@ class ProbeKit:
     def run_at(self, address: str, window_s: float) -> ProbeRun:
         """Open the probe at an address, let it sample for `window_s`, stop it, and collect what it said."""
         agent, _ = agent_file(self._cache)
+        code = code_at(self.files, lambda path, sha256: str(path.resolve()))
         began_ns = time.monotonic_ns()
         process = subprocess.Popen(
-            [sys.executable, str(agent), "probe", str(self.file), sha256_file(self.file), address],
+            [sys.executable, str(agent), "probe", json.dumps(code), address],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -21,8 +21,9 @@ FILES = (
     "pyproject.toml",
     "src/edgebench_example_board/__init__.py",
     "src/edgebench_example_board/backend.py",
-    "src/edgebench_example_board/meter.py",
-    "src/edgebench_example_board/runner.py",
+    "src/edgebench_example_board/device/__init__.py",
+    "src/edgebench_example_board/device/meter.py",
+    "src/edgebench_example_board/device/runner.py",
     "tests/test_example_board_backend.py",
     "tests/test_example_board_meter.py",
 )

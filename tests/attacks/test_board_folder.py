@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from edgebench import registry
-from edgebench.agent import bootstrap, content
+from edgebench.agent import bootstrap
 from edgebench.agent.bootstrap import UnsafeFolder, make_private, require_private
 from edgebench.agent.content import WrongContent
 from edgebench.agent.files import FileStore, _stamp
+from edgebench.agent.sent_modules import import_sent
 from edgebench.errors import NoPermissionError, SessionError, UnavailableError
 from edgebench.link.zipapp import agent_file, whole_agent
 from tests.attacks.other_user import NOBODY, require_root
@@ -297,7 +298,7 @@ def test_what_was_replaced_with_its_note_is_not_loaded(rig, placed, what):
 
 
 @pytest.mark.attack("a .pyc of other code lies beside a runner: it is not read")
-def test_code_is_run_from_the_bytes_that_were_hashed(tmp_path):
+def test_code_is_run_from_the_bytes_that_were_hashed(tmp_path, monkeypatch):
     path = tmp_path / "runner.py"
     path.write_bytes(b"WHOSE = 'theirs'\n")
     py_compile.compile(str(path), doraise=True)
@@ -305,7 +306,15 @@ def test_code_is_run_from_the_bytes_that_were_hashed(tmp_path):
     path.write_bytes(b"WHOSE = 'my own'\n")
     os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    module = content.module_from(str(path), "edgebench_attack", sha256)
-    assert module.WHOSE == "my own"
+
+    def run(sha256):
+        package = "edgebench_attack"
+        code = {"entry": "runner", "files": {"runner": {"path": str(path), "sha256": sha256}}}
+        monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+        for name in (package, f"{package}.runner"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        return import_sent(package, code)
+
+    assert run(sha256).WHOSE == "my own"
     with pytest.raises(WrongContent, match="begins with"):
-        content.module_from(str(path), "edgebench_attack", "0" * 64)
+        run("0" * 64)

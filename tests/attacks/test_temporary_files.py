@@ -16,7 +16,7 @@ from edgebench.agent.supervisor import RUN_TOKEN
 from edgebench.probes import replay
 from tests.link.rig import make_rig
 
-Samples = importlib.import_module("edgebench.backends.replay.play_samples").Samples
+Samples = importlib.import_module("edgebench.backends.replay.device.play_samples").Samples
 INFOS = {"": {"rate_hz": 1.0, "resolution": "none", "scope": "board", "channels": []}}
 
 

@@ -12,7 +12,9 @@ import pytest
 from edgebench import registry
 
 # By its entry point, as the harness finds it: no checker follows the folder that it is installed from.
-runner: Any = importlib.import_module(registry.backend("cpu").__module__.rpartition(".")[0] + ".runner")
+runner: Any = importlib.import_module(
+    registry.backend("cpu").__module__.rpartition(".")[0] + ".device.runner"
+)
 
 
 class Interpreter:

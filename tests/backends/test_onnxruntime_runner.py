@@ -14,7 +14,7 @@ from tests.models.crafted import onnx_file
 
 # By its entry point, as the harness finds it: no checker follows the folder that it is installed from.
 runner: Any = importlib.import_module(
-    registry.backend("onnxruntime").__module__.rpartition(".")[0] + ".runner"
+    registry.backend("onnxruntime").__module__.rpartition(".")[0] + ".device.runner"
 )
 
 OPTIONS = registry.backend("onnxruntime").options_model().model_dump(mode="json") | {"threads": 2}

@@ -35,20 +35,20 @@ def changed(name: str, folder: Path, *replacements: tuple[str, str]) -> Path:
     for old, new in replacements:
         assert old in text, old
         text = text.replace(old, new)
-    path = folder / name
+    path = folder / Path(name).name
     path.write_text(text)
     return path
 
 
 def with_runner(folder: Path, *replacements: tuple[str, str]) -> Backend:
     """The template's backend with a runner that is changed."""
-    runner = changed("runner.py", folder, *replacements)
+    runner = changed("device/runner.py", folder, *replacements)
     return backend(runner_files=lambda self: (runner,))
 
 
 def meter(folder: Path, *replacements: tuple[str, str]) -> ModuleType:
     """The template's meter, changed."""
-    path = changed("meter.py", folder, *replacements)
+    path = changed("device/meter.py", folder, *replacements)
     spec = importlib.util.spec_from_file_location("meter", path)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)

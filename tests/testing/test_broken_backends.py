@@ -472,7 +472,7 @@ def test_runner_files(caught, tmp_path, test, old, new, words):
     [
         ((), "names no file"),
         (("no/runner.py",), "there is no runner file"),
-        (("a/r.py", "b/r.py"), "share a name"),
+        (("a/r.py", "a/r.py"), "names a file twice"),
     ],
 )
 def test_lists_of_runner_files(caught, files, words):

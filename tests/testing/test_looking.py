@@ -37,6 +37,27 @@ def test_imports(tmp_path, text, found):
     assert all(words in line for words, line in zip(found, said, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("line", "travels"),
+    [
+        ("from .tensors import A", True),
+        ("from . import tensors", True),
+        ("from ..shared.tables import A", True),
+        ("from ..shared import A", True),
+        ("from .shared.tables import A", False),
+        ("from ..tensors import A", False),
+        ("from ...shared import A", False),
+    ],
+)
+def test_relative_imports_of_what_travels(tmp_path, line, travels):
+    device = tmp_path / "device"
+    device.mkdir()
+    (device / "runner.py").write_text(line)
+    names = ("device/tensors.py", "shared/__init__.py", "shared/tables.py")
+    complaints = foreign_imports(device / "runner.py", set(), [tmp_path / name for name in names])
+    assert bool(complaints) is not travels
+
+
 def test_a_distribution_is_imported_as_it_is_installed_or_spelt():
     assert {"ai_edge_litert", "tflite_runtime"} <= modules_of(("ai-edge-litert", "tflite-runtime"))
     assert "dateutil" in modules_of(("python-dateutil",))

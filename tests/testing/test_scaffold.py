@@ -24,7 +24,9 @@ def test_the_name_is_everywhere_and_the_templates_nowhere(tmp_path, name, module
     assert folder.name == project["name"] == f"edgebench-{name.replace('_', '-')}"
     [(device, home)] = project["entry-points"]["edgebench.backends"].items()
     assert (device, home) == (name, f"edgebench_{module}.backend:{class_name}Backend")
-    assert project["entry-points"]["edgebench.probes"] == {f"{name}-meter": f"edgebench_{module}.meter"}
+    assert project["entry-points"]["edgebench.probes"] == {
+        f"{name}-meter": f"edgebench_{module}.device.meter"
+    }
     assert len(files_of(folder)) == len(FILES)
     for path in folder.rglob("*"):
         assert not re.search("example.?board", path.name, re.IGNORECASE)
@@ -41,13 +43,14 @@ def test_a_meter_alone_has_no_device(tmp_path):
         "README.md",
         "pyproject.toml",
         "src/edgebench_my_sensor/__init__.py",
-        "src/edgebench_my_sensor/meter.py",
+        "src/edgebench_my_sensor/device/__init__.py",
+        "src/edgebench_my_sensor/device/meter.py",
         "tests/test_my_sensor.py",
     }
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    assert project["entry-points"] == {"edgebench.probes": {"my-sensor": "edgebench_my_sensor.meter"}}
+    assert project["entry-points"] == {"edgebench.probes": {"my-sensor": "edgebench_my_sensor.device.meter"}}
     assert "--device" not in (folder / "README.md").read_text()
-    assert '"kind": "my-sensor"' in (folder / "src/edgebench_my_sensor/meter.py").read_text()
+    assert '"kind": "my-sensor"' in (folder / "src/edgebench_my_sensor/device/meter.py").read_text()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from edgebench_example_board import meter
+from edgebench_example_board.device import meter
 
 from edgebench.testing import ProbeContract
 

@@ -85,7 +85,7 @@ class ExampleBoardBackend(AgentBackend):
 
     def runner_files(self) -> tuple[Path, ...]:
         """What travels to the board, the runner first."""
-        return (Path(__file__).with_name("runner.py"),)
+        return (Path(__file__).parent / "device" / "runner.py",)
 
     def _artifact(self, request: PrepareRequest, cache: Cache) -> Artifact:
         # The depth multiplier stands for the share of a patch's rows that is looked at.

@@ -1,8 +1,8 @@
 """A .tflite file in any of the TFLite runtimes (device side, Python 3.6 syntax): what runners share.
 
-It travels to the board beside the runner that takes it in, as `from ..litert import ...`. The worker writes
-straight into the input tensor's memory and reads the scores where they lie, so that no copy stands between
-preprocessing and the runtime's own call.
+It travels to the board with the runner that takes it in, as `from ...device.litert import ...`. The worker
+writes straight into the input tensor's memory and reads the scores where they lie, so that no copy stands
+between preprocessing and the runtime's own call.
 """
 
 import ctypes

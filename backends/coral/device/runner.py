@@ -11,7 +11,7 @@ import platform
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional, Tuple, Union
 
-from ..litert import Model, Runtime, Tensors, loaded, made_by_calling, threads_of
+from ...device.litert import Model, Runtime, Tensors, loaded, made_by_calling, threads_of
 from .edgetpu import accelerators, build_of, library_of, tell_of
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Optional, Union
 
-from ..litert import Model, Runtime, Tensors, loaded, made_by_calling, threads_of
+from ...device.litert import Model, Runtime, Tensors, loaded, made_by_calling, threads_of
 
 
 def _find_runtime() -> Runtime:

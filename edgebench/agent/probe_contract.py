@@ -1,14 +1,20 @@
-"""What a probe's device-side module promises; the module imports nothing from here, it has this shape.
+"""What a probe promises the sampler; a probe imports nothing from here, it only has this shape.
 
-A probe is one module, registered under the entry-point group `edgebench.probes` by its kind, and given on
-the command line as `kind:address`. It has Python 3.6 syntax and needs the standard library only, because it
-is run on the board, in a process of its own, on the board's monotonic clock.
+A probe is one module, or a package with companion modules that it takes in as `from .name import ...`. It is
+registered under the entry-point group `edgebench.probes` by its kind, and given on the command line as
+`kind:address`. It has Python 3.6 syntax and needs the standard library only, because it is run on the board,
+in a process of its own, on the board's monotonic clock.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Sequence, Tuple
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+if TYPE_CHECKING:
+    from typing import Protocol  # novermin
+else:
+    Protocol = object
+
+Chunk = Tuple[Sequence[int], Mapping[str, Sequence[float]]]
+"""Stamps in ns on the monotonic clock, and by channel a value for each of them."""
 
 
 class DeviceProbe(Protocol):
@@ -20,13 +26,13 @@ class DeviceProbe(Protocol):
             looked for in vain, {name: reason}.
     """
 
-    info: dict[str, Any]
+    info: Dict[str, Any]
 
     def start(self) -> None:
         """Begin sampling."""
 
-    def __iter__(self) -> Iterator[tuple[Sequence[int], Mapping[str, Sequence[float]]]]:
-        """Chunks, about one every half second: stamps in ns on the monotonic clock, values a channel.
+    def __iter__(self) -> Iterator[Chunk]:
+        """Chunks, about one every half second.
 
         Blocks between samples by sleeping. Ends after `stop()`, with one sample taken after it.
         """
@@ -36,7 +42,7 @@ class DeviceProbe(Protocol):
 
 
 class ProbeModule(Protocol):
-    """The module itself.
+    """The module itself, or its package's `__init__`.
 
     Attributes:
         PLACE: `board` for a probe that reads the board it is placed on. The environment variable
@@ -45,7 +51,7 @@ class ProbeModule(Protocol):
             May be left out.
     """
 
-    PLACE: Literal["board"]
+    PLACE: str
 
     def open_probe(self, address: str) -> DeviceProbe:
         """The probe at that address.

@@ -1,0 +1,1 @@
+"""What travels to the board."""
