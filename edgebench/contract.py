@@ -84,6 +84,13 @@ class Backend(ABC):
     def runner_files(self) -> tuple[Path, ...]:
         """What travels to the board: the runner, then the files that it takes in (see runner_contract.py)."""
 
+    def builds(self, options: Mapping[str, Json]) -> bool:
+        """Whether its device makes, before a trial's first session, what it loads of what was prepared here.
+
+        The runner then has `build` and `build_version` (see runner_contract.py).
+        """
+        return False
+
     def offers(self, options: Mapping[str, Json]) -> tuple[Variant, ...] | None:
         """The only variants that there are under these options; None: every depth at each precision."""
         return None

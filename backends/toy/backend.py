@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +16,7 @@ from edgebench.cache.objects import Cache, canonical_hash
 from edgebench.contract import BackendOptions
 from edgebench.errors import UnsupportedError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.vocabulary.artifact import Artifact, Golden, InputSpec
+from edgebench.vocabulary.artifact import Artifact, Companion, Golden, InputSpec
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.model_source import SHIPPED
 from edgebench.vocabulary.preparation import PrepareRequest
@@ -45,10 +45,11 @@ class ToyOptions(BackendOptions):
     work: Literal["model", "none"] = "model"
     queue: int = Field(default=0, ge=0, le=64)
     delay_us: int = Field(default=0, ge=0, le=10_000_000)
+    build: bool = False  # what is prepared is a source, of which the board makes what is loaded
     fault: Literal[
         "", "abort", "segfault", "exit", "hang", "garbage", "stderr_flood", "raise", "out_of_memory"
     ] = ""
-    fault_stage: Literal["load", "golden", "measure", "predict"] = "measure"
+    fault_stage: Literal["build", "load", "golden", "measure", "predict"] = "measure"
 
 
 class ToyBackend(AgentBackend):
@@ -67,7 +68,12 @@ class ToyBackend(AgentBackend):
             "variant": request.variant.name,
             "batch": request.batch,
             "centroids": {name: list(colour) for name, colour in CENTROIDS.items()},
+            **({"build": True} if self.builds(request.options) else {}),
         }
+
+    def builds(self, options: Mapping[str, Json]) -> bool:
+        """With `--set build=true`."""
+        return bool(options.get("build"))
 
     def prepare(
         self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress
@@ -98,12 +104,16 @@ class ToyBackend(AgentBackend):
             "centroids": _stored_centroids(precision).tolist(),
             "centroid_dtype": {"fp32": "float32", "fp16": "float16", "int8": "int8"}[precision],
         }
-        data = json.dumps(content, sort_keys=True).encode()
-        path, digest = cache.add_bytes(data, ".json")
         patches = golden_patches()
         held = io.BytesIO()
         np.save(held, patches)
         patches_path, patches_sha256 = cache.add_bytes(held.getvalue(), ".npy")
+        companions = {}
+        if self.builds(request.options):
+            content["to_build"] = True
+            companions["calibration.npy"] = Companion(path=patches_path, sha256=patches_sha256)
+        data = json.dumps(content, sort_keys=True).encode()
+        path, digest = cache.add_bytes(data, ".json")
         return Artifact(
             variant=request.variant.name,
             batch=request.batch,
@@ -125,6 +135,7 @@ class ToyBackend(AgentBackend):
                 "recipe_key": canonical_hash(inputs),
                 "tools": {"numpy": np.__version__},
             },
+            companions=companions,
         )
 
     def check(self, target: Target) -> list[Finding]:

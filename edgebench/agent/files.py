@@ -9,6 +9,7 @@ loads is hashed where it is loaded (`agent.content`), code each time and data on
 import hashlib
 import os
 import re
+import shutil
 import stat
 from typing import List, NamedTuple, Optional
 
@@ -18,6 +19,8 @@ from .content import sha256_of
 _HASHED = r"[0-9a-f]{64}(\.[a-z0-9]{1,12})?"
 _NAME = re.compile(_HASHED + r"\Z")
 _OURS = re.compile(r"(" + _HASHED + r"(\.[0-9]{1,10}\.part|\.ok)?|lock)\Z")
+_SCRATCH = re.compile(r"building-[0-9]{1,10}-[0-9]{1,10}\Z")
+_SUFFIX = re.compile(r"\.[a-z0-9]{1,12}\Z")
 _COMPILED = re.compile(r"[0-9a-f]{64}\.[a-z0-9.-]{1,60}\.pyc\Z")
 _BOOT = "/proc/sys/kernel/random/boot_id"
 
@@ -83,6 +86,18 @@ class FileStore:
             raise
         return path
 
+    def adopt(self, path: str, name: str) -> str:
+        """Rename a file of that name's content, made on this disk, into place; where it lies then."""
+        place = self.path(name)
+        os.chmod(path, 0o600)
+        os.replace(path, place)
+        _note(place, _stamp(place))
+        return place
+
+    def scratch(self, number: int) -> str:
+        """A folder in which a process of this agent may make files; nothing in it counts."""
+        return os.path.join(self._folder, "building-{}-{}".format(os.getpid(), number))
+
     def free_bytes(self) -> int:
         """What the user may still write on the disk that holds the folder, or would hold it."""
         folder = os.path.abspath(self._folder)
@@ -103,16 +118,22 @@ class FileStore:
             self._coming = None
 
     def sweep(self) -> None:
-        """Remove what broken transfers left; for who holds the board's lock."""
+        """Remove what broken transfers and builds left; for who holds the board's lock."""
         for name in _listed(self._folder):
+            path = os.path.join(self._folder, name)
             if name.endswith(".part") and _OURS.match(name):
-                _unlink(os.path.join(self._folder, name))
+                _unlink(path)
+            elif _SCRATCH.match(name):
+                remove_tree(path)
 
     def clean(self) -> Removed:
         """Remove what EdgeBench put here, and the folder when nothing else is in it."""
         self.forget()
         files = size = 0
         names = _listed(self._folder)
+        scratch = [name for name in names if _SCRATCH.match(name)]
+        for name in scratch:
+            remove_tree(os.path.join(self._folder, name))
         ours = [name for name in names if _OURS.match(name)]
         for name in ours:
             path = os.path.join(self._folder, name)
@@ -120,7 +141,7 @@ class FileStore:
             os.unlink(path)
             files += 1
             size += about.st_size
-        left = len(names) - len(ours) - self._forget_compiled()
+        left = len(names) - len(scratch) - len(ours) - self._forget_compiled()
         if not left:
             for folder in (self._folder, os.path.dirname(self._folder)):
                 try:
@@ -140,6 +161,12 @@ class FileStore:
         except OSError:
             return 0
         return 1
+
+
+def name_of(path: str) -> str:
+    """What a file of these bytes is called in a FileStore."""
+    suffix = os.path.splitext(path)[1].lower()
+    return sha256_of(path) + (suffix if _SUFFIX.match(suffix) else "")
 
 
 class _Coming:
@@ -217,6 +244,15 @@ def _listed(folder: str) -> List[str]:
         return sorted(os.listdir(folder))
     except FileNotFoundError:
         return []
+
+
+def remove_tree(path: str) -> None:
+    """Remove a folder and all in it, also where it was closed to its owner; links are not followed."""
+    for parent, folders, _files in os.walk(path):
+        for name in folders:
+            if not os.path.islink(os.path.join(parent, name)):
+                os.chmod(os.path.join(parent, name), 0o700)
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def _unlink(path: str) -> None:

@@ -19,5 +19,7 @@ def main(arguments: List[str]) -> int:
         from .sampler import main as sample
 
         return sample(arguments[1:])
-    sys.stderr.write("usage: agent serve | worker [--affinity=0,1] | probe CODE ADDRESS\n")
+    sys.stderr.write(
+        "usage: agent serve | worker [--affinity=0,1] [--building=FOLDER] | probe CODE ADDRESS\n"
+    )
     return 2

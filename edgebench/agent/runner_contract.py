@@ -14,10 +14,20 @@ backend says so (`own_clock`), or its sessions fail: nothing of this machine can
 An exception with an attribute `session_status` (error, load_failed, out_of_memory, timeout, lost_connection,
 protocol_error) ends the session with that status.
 
+A runner that makes what it loads on the board itself, such as an engine that its runtime optimises for that
+very processor, has two functions more (`Build`, `BuildVersion`), and its backend says so (`builds`). `build`
+then runs before a trial's first session, in a process of its own, and never counts as load; `load` is given
+what it made. What was built stays on the board, and is made again only where a file, an option, the runner's
+own code or `build_version()` is another one.
+
+Other files that an artifact needs, its companions, travel with it, each by its hash: `options["companions"]`
+has the path of each by its name, for `build` and `load` alike. They do not lie in one folder: a runtime that
+looks for weights beside their graph is given links to both in a temporary folder.
+
 The environment variable EDGEBENCH_SESSION_NUMBER is the number of the session within its trial.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, NamedTuple, Optional, Tuple
 
 if TYPE_CHECKING:
     from typing import Protocol  # novermin
@@ -32,6 +42,31 @@ of arrays, see Model)."""
 
 Done = Callable[..., None]
 """`done(index, scores, extra_ns=0)`: batch `index` is through; `extra_ns` is a time on the device."""
+
+
+BuildProgress = Callable[..., None]
+"""`progress(done, total, text="")`: the build has done so many of its steps (total 0: nobody knows how many).
+
+It may be called from any thread. A build that is further has the time of one step anew, up to a limit for all
+of it; saying the same again is no progress. `text` says what is being done.
+"""
+
+Build = Callable[[str, Optional[str], str, Dict[str, Any], BuildProgress], str]
+"""`build(source, calibration, cache_dir, options, progress)` gives the path of the file for `load`.
+
+    source: path of the artifact that was prepared on the host.
+    calibration: path of the companion called `calibration`, whatever its suffix; None where there is none.
+    cache_dir: an empty folder for this build. The result is a plain file in it, and no link; all else in it
+        is removed when `build` returns, raises or is ended.
+    options: as for `load`.
+
+A full disk, a crash or an exception fails the session and leaves nothing.
+"""
+
+BuildVersion = Callable[[], str]
+"""`build_version()`: the runtime, its version, and whatever else of the board decides what is built, such as
+the processor's compute capability. Quick: it is asked before each trial's first session.
+"""
 
 
 class Model(Protocol):

@@ -10,7 +10,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
 
-from . import memory
+from . import building, memory
 from .clock import asked_for, monotonic_clock
 from .content import require_content
 from .descriptors import take_over_descriptors
@@ -35,10 +35,16 @@ Reply = Tuple[Message, bytes]
 
 
 class Worker:
-    """What the worker knows between two requests."""
+    """What the worker knows between two requests.
 
-    def __init__(self, stream: FrameStream) -> None:
+    Args:
+        stream: of the requests and the replies.
+        scratch: the folder in which this process may build; none for a worker that measures.
+    """
+
+    def __init__(self, stream: FrameStream, scratch: str = "") -> None:
         self._stream = stream
+        self._scratch = scratch
         self._clock = monotonic_clock()
         self._sleep: Callable[[float], None] = time.sleep
         self._memory: Any = memory
@@ -82,6 +88,18 @@ class Worker:
         sys.stderr.flush()
         return {"error": {"status": status, "what": what[:2000]}}
 
+    def build(self, request: Message) -> Reply:
+        """Have the runner make, on this board, the file that it loads; notes go out as it comes along."""
+
+        def tell(note: Message) -> None:
+            self._stream.write(dict(note, re=request.get("id")))
+
+        if not self._scratch:
+            raise RuntimeError("this worker was not started to build")
+        runner = _imported(request["runner"], request.get("beside") or {})
+        result = building.build(runner, request, self._scratch, tell, self._clock)
+        return dict(result._asdict()), b""
+
     def load(self, request: Message) -> Reply:
         """Import the runner, load the artifact, make the buffers; each is what the host asked for."""
         import numpy
@@ -96,8 +114,12 @@ class Worker:
             self._take_time_from(runner)
         clock = self._clock
         _require_asked(request, "artifact")
+        companions = request.get("companions") or {}
+        for companion in companions.values():
+            _require_asked(companion)
+        options = dict(request["options"], **building.companion_option(companions))
         loading = clock()
-        model = runner.load(request["artifact"], request["options"])
+        model = runner.load(request["artifact"], options)
         loaded = clock()
         self._model = model
         spec = request["input"]
@@ -268,6 +290,7 @@ class Worker:
 
 
 OPERATIONS = {
+    "build": Worker.build,
     "load": Worker.load,
     "golden": Worker.golden,
     "scene": Worker.scene,
@@ -352,8 +375,11 @@ def _later_batch_ns(timed: "Timed", loop: "TimedLoop") -> int:
 def main(arguments: List[str]) -> int:
     """Take over stdin and stdout for the frames, then serve."""
     stream = take_over_descriptors()
+    scratch = ""
     for argument in arguments:
         if argument.startswith("--affinity="):
             os.sched_setaffinity(0, [int(number) for number in argument[len("--affinity=") :].split(",")])
-    Worker(stream).serve()
+        elif argument.startswith("--building="):
+            scratch = argument[len("--building=") :]
+    Worker(stream, scratch).serve()
     return 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from edgebench.vocabulary.variant import Variant
 
@@ -51,6 +51,17 @@ class Golden(_Record):
     exact_with: tuple[str, ...] = ()
 
 
+class Companion(_Record):
+    """Another file that an artifact needs where it is loaded or built, by its content."""
+
+    path: Path
+    sha256: str
+
+
+CompanionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}(\.[A-Za-z0-9]{1,12}){0,2}$")]
+"""What the runner knows a companion by, such as `weights.bin`; never a path."""
+
+
 class TensorInput(_Record):
     """One input of an artifact that takes no picture; `shape` is that of one sample, the batch included."""
 
@@ -83,6 +94,7 @@ class Artifact(_Record):
     input_shapes: tuple[
         tuple[int, ...], ...
     ] = ()  # what the runtime has to be told; empty: the file says all
+    companions: dict[CompanionName, Companion] = {}  # placed beside it: weights, calibration, a timing cache
 
     @property
     def scores(self) -> int:

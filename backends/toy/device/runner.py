@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterator, List, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
@@ -156,4 +156,37 @@ def load(path: str, options: Dict[str, Any]) -> Model:
     """Read the artifact, a JSON file."""
     sys.stderr.write("toy: loading {}\n".format(os.path.basename(path)))
     with open(path) as file:
-        return Model(json.load(file), options)
+        artifact = json.load(file)
+    if artifact.get("to_build"):
+        raise ValueError("{} is a source: it has to be built first".format(os.path.basename(path)))
+    return Model(artifact, options)
+
+
+def build_version() -> str:
+    """The runtime, which decides what is built."""
+    return "toy 1, numpy {}".format(np.__version__)
+
+
+def build(
+    source: str,
+    calibration: Optional[str],
+    cache_dir: str,
+    options: Dict[str, Any],
+    progress: Callable[..., None],
+) -> str:
+    """Make a source into what `load` takes, in as many steps as it has classes."""
+    with open(source) as file:
+        artifact = json.load(file)
+    if options["fault"] and options["fault_stage"] == "build":
+        FAULTS[options["fault"]]()
+    assert calibration is not None
+    artifact["calibrated_on"] = len(np.load(calibration, mmap_mode="r"))
+    del artifact["to_build"]
+    steps = len(artifact["centroids"])
+    for step in range(steps):
+        time.sleep(options["delay_us"] / 1e6)
+        progress(step + 1, steps, "centroids")
+    path = os.path.join(cache_dir, "toy.json")
+    with open(path, "w") as file:
+        json.dump(artifact, file)
+    return path

@@ -1,0 +1,228 @@
+"""Building on the board: a runner makes the file that it loads, once, and it is kept by what decides it.
+
+A build is made in a scratch folder of its own, checked, hashed and moved into the board's folder under its
+hash, like any file that travels there; a small file `<key>.built` says which build it is. Both appear by a
+rename, so that a build which fails, is ended or runs out of disk leaves nothing that counts.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import stat
+import threading
+import time
+from types import ModuleType
+from typing import Any, Callable, Dict, NamedTuple, Optional
+
+from .bootstrap import make_private, require_private
+from .clock import Clock
+from .content import require_content
+from .files import FileStore, name_of, remove_tree
+from .frames import Message
+
+CALIBRATION = "calibration"
+"""The companion, its suffix aside, that `build` is given as its calibration."""
+
+FORMAT = 1
+REPORT_EVERY_S = 0.2
+MOST_TEXT = 200
+_NOTE_BYTES = 4096
+
+Tell = Callable[[Message], None]
+
+Built = NamedTuple(
+    "Built", [("path", str), ("sha256", str), ("size", int), ("seconds", float), ("cached", bool)]
+)
+"""A file that was built here: where it lies, what it is, how long making it took (also where it was kept)."""
+
+
+class BuildFailed(Exception):
+    """What a runner's `build` has given is not the file that was due."""
+
+
+class DiskFull(Exception):
+    """The disk took no more while a build was written."""
+
+    session_status = "disk_full"
+
+
+class BuildProgress:
+    """What a runner's `build` calls as `progress(done, total, text)`, from any thread.
+
+    `done` steps of `total` (0 where nobody knows how many). A note goes out for what is further than before,
+    a few times a second at most, whatever the runner does: saying the same again is no progress.
+
+    Args:
+        tell: sends a note.
+    """
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._done = 0
+        self._told_at = float("-inf")
+        self._over = False
+
+    def __call__(self, done: int, total: int = 0, text: str = "") -> None:
+        """Take in how far the build is; ValueError for what is no count."""
+        done, total = int(done), int(total)
+        if done < 0 or total < 0 or (total and done > total):
+            raise ValueError("progress({}, {}): done steps of so many in total were due".format(done, total))
+        with self._lock:
+            now = time.monotonic()
+            if self._over or done <= self._done or now - self._told_at < REPORT_EVERY_S:
+                return
+            self._done, self._told_at = done, now
+            self._tell({"progress": done, "total": total, "text": str(text)[:MOST_TEXT]})
+
+    def end(self) -> None:
+        """Nothing is sent any more: a thread of the runner's may outlive the build."""
+        with self._lock:
+            self._over = True
+
+
+def build(runner: ModuleType, request: Message, scratch: str, tell: Tell, clock: Clock) -> Built:
+    """The build that a request asks for: the one that lies here, else made now.
+
+    Args:
+        runner: with `build` and `build_version`, as runner_contract.py has them.
+        request: `source`, `runner`, `beside` and `companions` as files with path and SHA-256, and `options`.
+        scratch: a folder that is made for this build in the board's folder, and removed after it.
+        tell: sends a note of progress.
+        clock: of this board.
+
+    Raises:
+        WrongContent: a file is another one than the host asked for.
+        BuildFailed: `build` gave nothing, or nothing that may be kept.
+        DiskFull: the disk took no more.
+        UnsafeFolder: another user can write the board's folder.
+    """
+    make, version = _functions_of(runner)
+    source, companions = request["source"], request.get("companions") or {}
+    for file in [source] + list(companions.values()):
+        require_content(file["path"], file["sha256"])
+    folder = os.path.dirname(scratch)
+    store = FileStore(folder)
+    key = build_key(request, version)
+    kept = _kept(store, key)
+    if kept is not None:
+        return kept
+    progress = BuildProgress(tell)
+    options = dict(request["options"], **companion_option(companions))
+    try:
+        _make_scratch(folder, scratch)
+        began = clock()
+        result = make(source["path"], _calibration_in(companions), scratch, options, progress)
+        seconds = (clock() - began) / 1e9
+        path = _require_result(result, scratch)
+        return _keep(store, key, path, seconds, scratch)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull("the disk of {} is full: {}".format(folder, error)) from error
+        raise
+    finally:
+        progress.end()
+        remove_tree(scratch)
+
+
+def build_key(request: Message, version: str) -> str:
+    """The hex SHA-256 of all that decides a build: files, options, and the runtime as the runner names it."""
+    code = [request["runner"]["sha256"]]
+    code += [file["sha256"] for _name, file in sorted((request.get("beside") or {}).items())]
+    companions = request.get("companions") or {}
+    decides = {
+        "format": FORMAT,
+        "code": code,
+        "source": request["source"]["sha256"],
+        "companions": {name: file["sha256"] for name, file in companions.items()},
+        "options": request["options"],
+        "version": version,
+    }
+    return hashlib.sha256(json.dumps(decides, sort_keys=True).encode("utf-8")).hexdigest()
+
+
+def companion_option(companions: Dict[str, Message]) -> Dict[str, Dict[str, str]]:
+    """What a runner's options have of an artifact's companions: where each lies, by name."""
+    if not companions:
+        return {}
+    return {"companions": {name: file["path"] for name, file in companions.items()}}
+
+
+def _functions_of(runner: ModuleType) -> Any:
+    """`build`, and what the runner says of its runtime."""
+    make = getattr(runner, "build", None)
+    tell_version = getattr(runner, "build_version", None)
+    if make is None or tell_version is None:
+        raise BuildFailed(
+            "the backend says that its device builds, but its runner has no function {}".format(
+                "build" if make is None else "build_version"
+            )
+        )
+    version = tell_version()
+    if not isinstance(version, str) or not version.strip():
+        raise BuildFailed("build_version() gave {!r}, the runtime and its version were due".format(version))
+    return make, version
+
+
+def _calibration_in(companions: Dict[str, Message]) -> Optional[str]:
+    for name, file in companions.items():
+        if os.path.splitext(name)[0] == CALIBRATION:
+            path: str = file["path"]
+            return path
+    return None
+
+
+def _make_scratch(folder: str, scratch: str) -> None:
+    make_private(folder)
+    require_private(folder)
+    remove_tree(scratch)
+    os.mkdir(scratch, 0o700)
+
+
+def _require_result(result: Any, scratch: str) -> str:
+    """The path of the file that was built; BuildFailed for anything but a file in the scratch folder."""
+    try:
+        path = os.path.abspath(os.fsdecode(result))
+    except TypeError:
+        raise BuildFailed("build() gave {!r}, the path of a file was due".format(result)) from None
+    within = os.path.join(os.path.realpath(scratch), "")
+    if not os.path.join(os.path.realpath(os.path.dirname(path)), "").startswith(within):
+        raise BuildFailed("build() gave {}, which does not lie in its cache_dir".format(path))
+    try:
+        about = os.lstat(path)
+    except OSError:
+        raise BuildFailed("build() gave {}, and there is no such file".format(path)) from None
+    if stat.S_ISLNK(about.st_mode) or about.st_nlink > 1:
+        raise BuildFailed("build() gave {}, which is a link: copy what it leads to".format(path))
+    if not stat.S_ISREG(about.st_mode):
+        raise BuildFailed("build() gave {}, which is no file".format(path))
+    if not about.st_size:
+        raise BuildFailed("build() gave {}, which is empty".format(path))
+    return path
+
+
+def _keep(store: FileStore, key: str, path: str, seconds: float, scratch: str) -> Built:
+    """Move a build into the board's folder; the note that names it comes last."""
+    size = os.path.getsize(path)
+    name = name_of(path)
+    note = os.path.join(scratch, "{}.built".format(key))
+    with open(note, "w") as file:
+        json.dump({"name": name, "size": size, "seconds": seconds}, file)
+    # From here on nothing needs room on the disk.
+    place = store.adopt(path, name)
+    os.replace(note, store.path("{}.built".format(key)))
+    return Built(place, name[:64], size, seconds, cached=False)
+
+
+def _kept(store: FileStore, key: str) -> Optional[Built]:
+    """A build that lies here, whole and unchanged; None where there is none."""
+    try:
+        with open(store.path("{}.built".format(key))) as file:
+            note = json.loads(file.read(_NOTE_BYTES))
+        path = store.have(note["name"])
+        size, seconds = int(note["size"]), float(note["seconds"])
+        name: str = note["name"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return None if path is None else Built(path, name[:64], size, seconds, cached=True)
