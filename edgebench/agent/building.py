@@ -87,7 +87,7 @@ def build(runner: ModuleType, request: Message, scratch: str, tell: Tell, clock:
 
     Args:
         runner: with `build` and `build_version`, as runner_contract.py has them.
-        request: `source`, `runner`, `beside` and `companions` as files with path and SHA-256, and `options`.
+        request: `source` and `companions` as files with path and SHA-256, the runner's `code`, and `options`.
         scratch: a folder that is made for this build in the board's folder, and removed after it.
         tell: sends a note of progress.
         clock: of this board.
@@ -128,12 +128,10 @@ def build(runner: ModuleType, request: Message, scratch: str, tell: Tell, clock:
 
 def build_key(request: Message, version: str) -> str:
     """The hex SHA-256 of all that decides a build: files, options, and the runtime as the runner names it."""
-    code = [request["runner"]["sha256"]]
-    code += [file["sha256"] for _name, file in sorted((request.get("beside") or {}).items())]
     companions = request.get("companions") or {}
     decides = {
         "format": FORMAT,
-        "code": code,
+        "code": {module: file["sha256"] for module, file in request["code"]["files"].items()},
         "source": request["source"]["sha256"],
         "companions": {name: file["sha256"] for name, file in companions.items()},
         "options": request["options"],

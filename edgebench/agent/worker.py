@@ -96,7 +96,7 @@ class Worker:
 
         if not self._scratch:
             raise RuntimeError("this worker was not started to build")
-        runner = _imported(request["runner"], request.get("beside") or {})
+        runner = import_sent(RUNNER, request["code"])
         result = building.build(runner, request, self._scratch, tell, self._clock)
         return dict(result._asdict()), b""
 

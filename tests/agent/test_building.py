@@ -9,7 +9,7 @@ from edgebench.agent import building
 from edgebench.agent.content import WrongContent, sha256_of
 from edgebench.agent.files import FileStore
 
-CODE = {"path": "/runner.py", "sha256": "c" * 64}
+CODE = {"entry": "runner", "files": {"runner": {"path": "/runner.py", "sha256": "c" * 64}}}
 
 
 def stored(folder, name, text):
@@ -25,7 +25,7 @@ def request_of(tmp_path):
     def request(text="a model", calibration="pictures", **other):
         companions = {"calibration.npz": stored(tmp_path, "calibration.npz", calibration)}
         source = stored(tmp_path, "source.onnx", text)
-        asked = {"source": source, "companions": companions, "options": {}, "runner": CODE, "beside": {}}
+        asked = {"source": source, "companions": companions, "options": {}, "code": CODE}
         return {**asked, **other}
 
     return request
@@ -88,14 +88,13 @@ def test_a_build_is_kept_under_its_hash_and_given_again(folder, request_of):
 def test_whatever_decides_a_build_makes_another_one(folder, request_of):
     runner = a_runner()
     build(folder, runner, request_of())
-    code = {"path": "/runner.py", "sha256": "d" * 64}
+    code = {"entry": "runner", "files": {"runner": {"path": "/runner.py", "sha256": "d" * 64}}}
     for number, changed in enumerate(
         [
             {"text": "another model"},
             {"calibration": "other pictures"},
             {"options": {"fp16": True}},
-            {"runner": code},
-            {"beside": {"litert": code}},
+            {"code": code},
         ]
     ):
         assert not build(folder, runner, request_of(**changed)).cached
