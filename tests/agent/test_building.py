@@ -1,7 +1,9 @@
 """A build by itself: what decides it, what is kept of it, and which of a runner's results are taken."""
 
 import json
+import time
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -40,7 +42,7 @@ def folder(tmp_path):
 
 def a_runner(build=None, version="toy 1"):
     """A runner whose build is the source in capitals; `builds` counts them."""
-    runner = ModuleType("runner")
+    runner: Any = ModuleType("runner")
     runner.builds = 0
 
     def default(source, calibration, cache_dir, options, progress):
@@ -60,14 +62,15 @@ def a_runner(build=None, version="toy 1"):
 
 
 def build(folder, runner, request, notes=None):
-    notes = [] if notes is None else notes
     times = iter(range(0, 10**12, 10**9))
     scratch = FileStore(str(folder)).scratch(1)
-    return building.build(runner, request, scratch, notes.append, lambda: next(times))
+    tell = (lambda note: None) if notes is None else notes.append
+    return building.build(runner, request, scratch, tell, lambda: next(times))
 
 
 def test_a_build_is_kept_under_its_hash_and_given_again(folder, request_of):
-    runner, notes = a_runner(), []
+    runner = a_runner()
+    notes: list[Any] = []
     first = build(folder, runner, request_of(), notes)
     assert notes == [{"progress": 1, "total": 2, "text": "half"}]
     assert not first.cached
@@ -89,14 +92,13 @@ def test_whatever_decides_a_build_makes_another_one(folder, request_of):
     runner = a_runner()
     build(folder, runner, request_of())
     code = {"entry": "runner", "files": {"runner": {"path": "/runner.py", "sha256": "d" * 64}}}
-    for number, changed in enumerate(
-        [
-            {"text": "another model"},
-            {"calibration": "other pictures"},
-            {"options": {"fp16": True}},
-            {"code": code},
-        ]
-    ):
+    changes: list[dict[str, Any]] = [
+        {"text": "another model"},
+        {"calibration": "other pictures"},
+        {"options": {"fp16": True}},
+        {"code": code},
+    ]
+    for number, changed in enumerate(changes):
         assert not build(folder, runner, request_of(**changed)).cached
         assert runner.builds == number + 2
     assert not build(folder, a_runner(version="toy 2"), request_of()).cached
@@ -140,8 +142,9 @@ def test_no_build_without_a_function_and_a_version(folder, request_of):
 
 
 def test_progress_goes_out_when_it_is_further_and_not_too_often(monkeypatch):
-    now, notes = [0.0], []
-    monkeypatch.setattr(building.time, "monotonic", lambda: now[0])
+    now = [0.0]
+    notes: list[Any] = []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     progress = building.BuildProgress(notes.append)
     for at, done in [(0.0, 1), (0.1, 2), (1.0, 2), (2.0, 2), (3.0, 1), (4.0, 3)]:
         now[0] = at
