@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from edgebench.probes import telemetry
+from edgebench.probes.telemetry import throttling
 
 
 def write(root, files):
@@ -31,7 +32,7 @@ PI = {
     f"{THERMAL}/thermal_zone0/temp": "61835\n",
     f"{THERMAL}/cooling_device0/type": "cpufreq-cpu0\n",
     f"{THERMAL}/cooling_device0/cur_state": "0\n",
-    telemetry.FIRMWARE: "50005\n",
+    throttling.FIRMWARE: "50005\n",
 }
 JETSON = {
     **COMMON,
@@ -217,7 +218,7 @@ def test_files_that_are_not_numbers_are_absent_or_no_number(tmp_path):
             f"{THERMAL}/thermal_zone0/temp": "hot\n",
             f"{THERMAL}/thermal_zone1/type": "\x1b[31m<b>" + "x" * 500,
             f"{THERMAL}/thermal_zone1/temp": "20000",
-            telemetry.FIRMWARE: "no bits",
+            throttling.FIRMWARE: "no bits",
         },
     )
     values, absent = sample(root)
@@ -229,7 +230,7 @@ def test_files_that_are_not_numbers_are_absent_or_no_number(tmp_path):
 def test_what_cannot_be_read_any_more_is_no_number(tmp_path):
     root = write(tmp_path, PI)
     probe = telemetry.open_probe(f"10:{root}")
-    for path in (f"{CPUFREQ}/policy0/scaling_cur_freq", telemetry.FIRMWARE, "proc/loadavg", "proc/meminfo"):
+    for path in (f"{CPUFREQ}/policy0/scaling_cur_freq", throttling.FIRMWARE, "proc/loadavg", "proc/meminfo"):
         (root / path).write_text("")
     probe.stop()
     [(_, values)] = list(probe)
