@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,14 @@ settings.load_profile("edgebench")
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if {ROOT, ROOT / "tests"} & {(config.invocation_params.dir / one).resolve() for one in config.args}:
         config.stash[COLLECTED] = attacks_of(items)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hang_ups_are_heard() -> Iterator[None]:
+    """Under nohup the tests would hand on that SIGHUP is ignored, and EdgeBench heeds that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture(scope="session", autouse=True)

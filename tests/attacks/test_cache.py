@@ -165,9 +165,12 @@ def test_a_preparation_that_is_told_to_end(cache, number):
         assert process.stdout.readline() == b"at 0\n"
         [helper] = psutil.Process(process.pid).children()
         process.send_signal(number)
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 128 + number, said
-    assert b"interrupted" in said
+        try:
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 128 + number, errors
+    assert b"interrupted" in errors
     assert not helper.is_running()
     assert list((cache.root / "scratch").iterdir()) == []
 
