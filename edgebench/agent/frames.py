@@ -10,7 +10,7 @@ import os
 import select
 import struct
 from collections import deque
-from typing import Any, Deque, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Union
 
 MAGIC = b"EdBn"
 VERSION = 1
@@ -21,6 +21,8 @@ _HEAD = struct.Struct(">4sHHIQ")
 
 Message = Dict[str, Any]
 Buffer = Union[bytes, bytearray, memoryview]
+Send = Callable[[Message, bytes], None]
+"""Sends a message with its payload, which may be empty."""
 
 
 class ProtocolError(Exception):

@@ -28,7 +28,9 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0)
 
 
-def end_orphans(spared: Collection[int] = (), patience_s: float = PATIENCE_S) -> List[Orphan]:
+def end_orphans(
+    spared: Collection[int] = (), patience_s: float = PATIENCE_S, spared_marks: Collection[str] = ()
+) -> List[Orphan]:
     """End and collect the children of this process, and theirs; those that go on, with the reason.
 
     What a process started is adopted when that ends, perhaps too late for the look in hand: only several
@@ -38,12 +40,13 @@ def end_orphans(spared: Collection[int] = (), patience_s: float = PATIENCE_S) ->
     Args:
         spared: children that are meant to go on.
         patience_s: for processes that are told to end.
+        spared_marks: `NAME=value`, as it stands in the environment of other children that are meant to go on.
     """
     refused: Set[int] = set()
     give_up = time.monotonic() + patience_s
     quiet, latest = 0, Orphan(0, "", "")
     while True:
-        children = [pid for pid in _children() if pid not in spared]
+        children = [pid for pid in _children() if pid not in spared and not _marked(pid, spared_marks)]
         for number in (signal.SIGSTOP, signal.SIGKILL):
             refused.update([pid for pid in children if not _signalled(pid, number)])
         if any(pid not in refused for pid in children):
@@ -84,6 +87,18 @@ def _children() -> List[int]:
     except OSError:
         return []
     return [pid for pid in numbers if _stat(pid)[1] == me]
+
+
+def _marked(pid: int, marks: Collection[str]) -> bool:
+    """Whether a process was started with any of these in its environment; not where that is not told."""
+    if not marks:
+        return False
+    try:
+        with open("/proc/{}/environ".format(pid), "rb") as file:
+            environment = file.read().split(b"\0")
+    except OSError:
+        return False
+    return any(os.fsencode(mark) in environment for mark in marks)
 
 
 def _name(pid: int) -> str:

@@ -24,7 +24,10 @@ Other files that an artifact needs, its companions, travel with it, each by its 
 has the path of each by its name, for `build` and `load` alike. They do not lie in one folder: a runtime that
 looks for weights beside their graph is given links to both in a temporary folder.
 
-The environment variable EDGEBENCH_SESSION_NUMBER is the number of the session within its trial.
+The environment variable EDGEBENCH_SESSION_NUMBER is the number of the session within its trial,
+EDGEBENCH_WORKER that of the worker within its session: 0, unless several measure side by side. Whatever a
+runner starts and leaves behind ends with its worker; where several run, the agent knows by EDGEBENCH_WORKER
+whose it is.
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, NamedTuple, Optional, Tuple

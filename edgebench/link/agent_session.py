@@ -108,6 +108,7 @@ class AgentSession:
         launch = self._settings.launch
         message = {
             "op": "start",
+            "worker": 0,
             "python": launch.python,
             "env": {**launch.env, SESSION_NUMBER: str(self._settings.number)},
             "prefix": list(launch.prefix),
@@ -156,9 +157,9 @@ class AgentSession:
             self._probes.stop(self._connection, grace)
             if gently:
                 self._connection.request(
-                    {"to": "worker", "op": "end", "limit_s": grace}, grace + AGENT_GRACE_S
+                    {"to": "worker", "worker": 0, "op": "end", "limit_s": grace}, grace + AGENT_GRACE_S
                 )
-            stop = {"op": "stop", "grace_s": grace if gently else 0.0}
+            stop = {"op": "stop", "worker": 0, "grace_s": grace if gently else 0.0}
             frame = self._connection.request(stop, (grace if gently else 0.0) + AGENT_GRACE_S)
             self._calls.note_stopped(checked(Ended, frame.message))
         except WorkerEnded as ended:

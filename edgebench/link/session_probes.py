@@ -62,7 +62,7 @@ class SessionProbes:
             code = placer.place_code(registry.probe_files(module))
             message = {"op": "probe_start", "name": meter, "code": code, "address": address}
             self._running = True
-            reply = connection.request(message, timeout_s).message
+            reply = connection.request({**message, "worker": 0}, timeout_s).message
             if "error" in reply:
                 self._reasons[meter] = f"{meter}: the agent could not start it: {reply['error']}"
                 continue

@@ -60,13 +60,14 @@ class ImageProgress:
 
 
 class WorkerCalls:
-    """Requests to the worker of one session.
+    """Requests to one worker of a session.
 
     Args:
         connection: of the device.
         clock: told of what is asked and of every reply.
         explain: what the backend knows of a failure.
         tail_s: for the answer to what the worker last wrote on stderr.
+        worker: the number of its slot.
 
     What ends the session, and is heard where nothing may fail, is raised by the next request or wait.
 
@@ -75,7 +76,10 @@ class WorkerCalls:
         left_running: what it had started and did not end.
     """
 
-    def __init__(self, connection: Connection, clock: SessionClock, explain: Explain, tail_s: float) -> None:
+    def __init__(
+        self, connection: Connection, clock: SessionClock, explain: Explain, tail_s: float, worker: int = 0
+    ) -> None:
+        self._worker = worker
         self._connection = connection
         self._clock = clock
         self._explain = explain
@@ -100,7 +104,8 @@ class WorkerCalls:
         with self.as_session_error(stage):
             self._raise_deferred()
             self._clock.asked()
-            return self._connection.send({"to": "worker", "op": operation, "limit_s": timeout_s, **fields})
+            request = {"to": "worker", "worker": self._worker, "op": operation, "limit_s": timeout_s}
+            return self._connection.send({**request, **fields})
 
     def wait(
         self,
@@ -147,7 +152,7 @@ class WorkerCalls:
 
     def ask_tail(self) -> str:
         """What the worker last wrote on stderr."""
-        frame = self._connection.request({"op": "tail"}, self._tail_s)
+        frame = self._connection.request({"op": "tail", "worker": self._worker}, self._tail_s)
         self.stderr_tail = str(frame.message.get("stderr_tail", ""))
         return self.stderr_tail
 

@@ -175,6 +175,31 @@ def test_a_chain_of_processes_is_ended_or_named():
     assert done.returncode == 0, done.stderr.decode()
 
 
+MARKED = """
+import os, subprocess, sys, time
+from edgebench.agent import orphans
+orphans.adopt_orphans()
+leave = "import os, time; os.fork() and os._exit(0); os.setsid(); "
+leave += "print(os.getpid(), flush=True); time.sleep(60)"
+def left_by(worker):
+    env = dict(os.environ, EDGEBENCH_WORKER=worker)
+    with subprocess.Popen([sys.executable, "-c", leave], env=env, stdout=subprocess.PIPE) as parent:
+        return int(parent.stdout.readline())
+first, second = left_by("0"), left_by("1")
+assert orphans.end_orphans(spared_marks=["EDGEBENCH_WORKER=1"]) == []
+assert orphans._children() == [second]
+assert orphans.end_orphans() == []
+assert orphans._children() == []
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers")
+@pytest.mark.attack("one of two workers leaves a process behind: it ends with that one, the other's stays")
+def test_what_a_worker_leaves_ends_with_it_and_not_with_another():
+    done = subprocess.run([sys.executable, "-c", MARKED], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+
+
 @pytest.fixture
 def signals(monkeypatch):
     """What was sent to whom, instead of sending it."""

@@ -150,7 +150,8 @@ device = rig.device()
 session = device.session(rig.artifact(), rig.settings(fault="hang", fault_stage="measure"))
 session.__enter__()
 print(device._connection._process.pid, flush=True)
-session._connection.send({"to": "worker", "op": "golden", "limit_s": 600, "path": str(rig.images.path)})
+golden = {"op": "golden", "limit_s": 600, "path": str(rig.images.path)}
+session._connection.send({"to": "worker", "worker": 0, **golden})
 os.read(0, 1)
 os.kill(os.getpid(), 9)
 """
@@ -236,7 +237,8 @@ def test_ctrl_c_does_not_wait_for_a_pass_that_never_ends(rig):
             ):
                 passes = session.measure(rig.plan())
                 session._connection.request(
-                    {"to": "worker", "op": "scene", "limit_s": 60, "path": str(rig.scene.path)}, 60
+                    {"to": "worker", "worker": 0, "op": "scene", "limit_s": 60, "path": str(rig.scene.path)},
+                    60,
                 )
                 patch.setattr(session, "_call_with", lambda *given, **more: None)
                 interrupting(patch, session, times=1)
