@@ -15,10 +15,11 @@ from typing import Any, ClassVar, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from edgebench.cache.objects import Cache
-from edgebench.errors import UnavailableError
+from edgebench.errors import SessionError, UnavailableError
+from edgebench.session_stages import SessionStage
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.passes import Pass, Window
 from edgebench.vocabulary.pictures import ImageSet, Pictures
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.probe import ProbeChunk
@@ -52,6 +53,7 @@ class Backend(ABC):
     options_model: ClassVar[type[BackendOptions]]
     for_tests: ClassVar[bool] = False  # usable by name, not listed by `edgebench devices`
     takes_host: ClassVar[bool] = False  # whether its device can be reached by SSH
+    takes_port: ClassVar[bool] = False  # whether its device is at a port, such as a serial one
     monitors: ClassVar[tuple[str, ...]] = ("telemetry:1",)  # beside every session, unless turned off
     own_clock: ClassVar[bool] = False  # whether its time is not real time: nobody waits for its pauses
 
@@ -103,6 +105,25 @@ class Backend(ABC):
         """Its own scene and images, for a run on it alone that is given none; None: the shipped ones."""
         return None
 
+    def explain(self, error: SessionError) -> SessionError | None:
+        """A session's early end in words that know this device; None where there is nothing to add."""
+        return None
+
+    def stage_seconds(
+        self, target: Target, plan: MeasurePlan, patch_s: float | None
+    ) -> Mapping[SessionStage, tuple[float, float]]:
+        """The least and the most seconds of those stages of a session that its patches do not tell.
+
+        For estimates: a device that gives windows of ten seconds says so of `passes`, and one behind a slow
+        line how long `images` take to send. A stage that is not in it takes as long as its patches do; quick.
+
+        Args:
+            target: what is measured.
+            plan: of one session.
+            patch_s: what one inference is known to take; None where nothing was measured yet.
+        """
+        return {}
+
     def check_plan(  # noqa: B027  # most devices take whatever they are given
         self, target: Target, plan: MeasurePlan, images: ImageSet | None, sessions: int
     ) -> None:
@@ -115,8 +136,11 @@ class Session(Protocol):
     def golden(self) -> Scores:
         """Scores float32 [golden, classes] of the artifact's golden patches, by the real loop."""
 
-    def measure(self, plan: MeasurePlan) -> Iterator[Pass]:
-        """The first pass, the warm-up's batches as one Pass, then the steady passes.
+    def measure(self, plan: MeasurePlan) -> Iterator[Pass | Window]:
+        """The first pass, the warm-up's batches as one Pass, then the steady passes; or windows alike.
+
+        A session gives passes or windows, not both. Windows are counted as passes are: the first one, those
+        of the warm-up if there is any, then `plan.passes` steady ones.
 
         One that has a `close()`, as generators have, is closed before `facts()` by whoever stops early: only
         then are probes and clock at their end.
@@ -137,8 +161,9 @@ class Session(Protocol):
         the device's clock, {test_clock} {offset_ns, drift_ppm}, `probes` (list of
         ProbeInfo as dicts), `probe_reasons` {meter: why there is none}, `monitor_reasons` {monitor: why
         there is none}, `windows_ns` {idle: [start, end] or None, steady: [start, end] or None},
-        `stderr_tail`, `warnings` (what the runtime has to say to a reader), `own_time` (whether the stamps
-        are of a clock that is not the device's, and `clock` therefore empty).
+        `measured_patches` (of the scene, where its passes do not tell), `emulated` (whether no device
+        carried it out), `stderr_tail`, `warnings` (what the runtime has to say to a reader), `own_time`
+        (whether the stamps are of a clock that is not the device's, and `clock` therefore empty).
         """
 
 

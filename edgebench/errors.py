@@ -77,6 +77,9 @@ class SessionError(EdgeBenchError):
         stage: where it happened: `start`, `load`, `golden`, `scene`, `measure`, `predict`, `stop`.
         signal: the signal's name where one ended the worker, such as `SIGSEGV`.
         stderr_tail: the last lines of what the worker wrote to stderr.
+
+    Attributes:
+        explained: whether its backend has been asked for words that know the device (Backend.explain).
     """
 
     def __init__(
@@ -95,3 +98,4 @@ class SessionError(EdgeBenchError):
         self.stage = stage
         self.signal = signal
         self.stderr_tail = stderr_tail
+        self.explained = False

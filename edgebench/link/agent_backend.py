@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from edgebench.cache.objects import Cache
 from edgebench.contract import Backend
-from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.link_contract import Link
 from edgebench.link.local import LocalLink
@@ -48,10 +47,6 @@ class AgentBackend(Backend):
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
         """What this device needs of a board beside the packages, by what the board says of itself."""
         return []
-
-    def explain(self, error: SessionError) -> SessionError | None:
-        """A session's failure in words that know this device; None where there is nothing to add."""
-        return None
 
 
 def open_link(target: Target) -> Link:

@@ -25,6 +25,15 @@ def unexplained(error: SessionError) -> None:
     """There is nothing to add to it."""
 
 
+def explained(error: SessionError, explain: Explain) -> SessionError:
+    """The error in the backend's words where it has some; each error is explained once."""
+    if error.explained:
+        return error
+    words = explain(error) or error
+    words.explained = True
+    return words
+
+
 class WorkerEnded(Exception):
     """The worker's process is gone, and nobody had asked it to end."""
 
@@ -179,7 +188,7 @@ class WorkerCalls:
         except WorkerEnded as ended:
             self._note(ended.end)
             error = from_end(ended.end, stage)
-            raise self._explain(error) or error from None
+            raise explained(error, self._explain) from None
         except LinkLost as error:
             raise from_link(error, stage) from None
         except (UnavailableError, NoPermissionError) as error:
@@ -204,7 +213,7 @@ class WorkerCalls:
     def _reply(self, frame: Frame, stage: str) -> Frame:
         if failure := failure_in(frame):
             error = from_reply(*failure, stage, self.ask_tail())
-            raise self._explain(error) or error
+            raise explained(error, self._explain)
         self._clock.note_reply(checked(ClockReading, frame.message).now_ns)
         return frame
 

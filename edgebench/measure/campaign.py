@@ -103,6 +103,7 @@ class Campaign:
                 observer=self.observer,
                 costs=noted_costs(self.cache, plan.trials),
                 note_cost=lambda trial, cost: note_cost(self.cache, trial.inputs, cost),
+                explain=lambda trial, error: self.built.backends[trial.target.device].explain(error),
                 settled=settled_on_disk(store) if plan.adaptive else never,
                 revise=TargetRevisions(store, self.observer.note),
                 clock=self.clock,

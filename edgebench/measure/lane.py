@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter, deque
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
@@ -11,11 +10,13 @@ from typing import Protocol
 
 from edgebench import interruption
 from edgebench.contract import Device
-from edgebench.errors import EdgeBenchError, StoredResultError, UnavailableError
+from edgebench.errors import EdgeBenchError, SessionError, StoredResultError, UnavailableError
+from edgebench.link.worker_calls import Explain
 from edgebench.measure.adaptive import Settled, TimeBudget, never
 from edgebench.measure.progress import SessionState
 from edgebench.measure.run_progress import RunProgress
 from edgebench.measure.session import Job, Measured, measure_session, unmeasured_session, unwritable_session
+from edgebench.measure.session_latency import SessionLatency, session_latency
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.measure.signals import held_interrupt
 from edgebench.measure.target_revisions import Revise, unrevised
@@ -34,6 +35,14 @@ from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 
 IDLE_WINDOW_S = 2.0
 """How long a meter watches the idle device beside each session."""
+
+
+ExplainTrial = Callable[[PlannedTrial, SessionError], SessionError | None]
+"""A session's failure in the words of its trial's backend; None where there is nothing to add."""
+
+
+def nothing_to_add(trial: PlannedTrial, error: SessionError) -> None:
+    """No backend is asked."""
 
 
 class Store(Protocol):
@@ -83,6 +92,7 @@ class Lane:
         settled: asked after a good session of an adaptive plan whether its trial has been measured enough.
         revise: asked which trials the sessions of a device belong to.
         budget: how long the run may go on.
+        explain: a session's failure in the words of its trial's backend.
     """
 
     host: str
@@ -101,6 +111,7 @@ class Lane:
     settled: Settled = never
     revise: Revise = unrevised
     budget: TimeBudget = field(default_factory=TimeBudget)
+    explain: ExplainTrial = nothing_to_add
     measured: int = field(default=0, init=False)
     interrupted: bool = field(default=False, init=False)
     out_of_time: bool = field(default=False, init=False)
@@ -205,7 +216,7 @@ class Lane:
                 turn = Turn(self.standing[key].ok, key)
                 self.standing[key].given_up = True
                 self.progress.add(self.standing[key].ok - self.plan.sessions)
-                self._keep(turn, unmeasured_session(self._job(turn), error))
+                self._keep(turn, unmeasured_session(self._job(turn), error, self._explain_of(key)))
 
     def _device(self, trial: PlannedTrial) -> Device:
         name = trial.target.name
@@ -293,14 +304,18 @@ class Lane:
         job = self._job(turn)
         try:
             device = self._device(self.trials[turn.key])
-            return measure_session(device, job, device.describe(), watch)
+            return measure_session(device, job, device.describe(), watch, self._explain_of(turn.key))
         except StoredResultError:
             raise
         except Exception as error:
             # It was there before: a board that reboots, a cable, or a backend that takes the device's answer
             # for granted. The others are still worth measuring.
             self._close()
-            return unmeasured_session(job, error)
+            return unmeasured_session(job, error, self._explain_of(turn.key))
+
+    def _explain_of(self, key: str) -> Explain:
+        trial = self.trials[key]
+        return lambda error: self.explain(trial, error)
 
     def _keep(self, turn: Turn, result: Measured, watch: SessionWatch | None = None) -> SessionRecord:
         """Store a session in the trial that it belongs to; returns its record."""
@@ -350,15 +365,16 @@ class Lane:
     def _take_in(self, trial: PlannedTrial, result: Measured, watch: SessionWatch | None) -> None:
         standing = self.standing[trial.key]
         record = result.record
-        image_s: float | None = None
-        if record.status == "ok" and result.tables.passes is not None:
-            steady = result.tables.passes.query("phase == 'steady'")["image_ns"]
-            image_s = float(statistics.median(steady)) / 1e9
+        latency: SessionLatency | None = None
+        if record.status == "ok":
+            if not record.emulated:
+                latency = session_latency(result.tables, self.plan.scene_of(trial).patches)
             standing.ok += 1
             standing.failed_in_a_row = 0
             standing.has_images = standing.has_images or "images" in record.predicted
             if watch is not None:
-                self._learn(trial, watch.cost_of(image_s, record.duration_s))
+                scene_s = latency.median_s if latency else None
+                self._learn(trial, watch.cost_of(scene_s, record.duration_s))
         elif record.status != "interrupted":
             standing.failed_in_a_row += 1
             # What fails again and again is not worth the time of its further sessions; a single failure
@@ -368,7 +384,7 @@ class Lane:
                 standing.given_up = True
             if record.failure is not None:
                 self.progress.observer.note(f"{label(trial)}: {record.failure.what}")
-        self.progress.ended(self.host, label(trial), image_s, record.status, record.duration_s)
+        self.progress.ended(self.host, label(trial), latency, record.status, record.duration_s)
 
     def _learn(self, trial: PlannedTrial, cost: Cost) -> None:
         self.costs.learn(trial.key, cost)

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from edgebench import interruption
 from edgebench.contract import Device
 from edgebench.measure.adaptive import Settled, TimeBudget, never
-from edgebench.measure.lane import IDLE_WINDOW_S, Lane, Standing, Store, label
+from edgebench.measure.lane import (
+    IDLE_WINDOW_S,
+    ExplainTrial,
+    Lane,
+    Standing,
+    Store,
+    label,
+    nothing_to_add,
+)
 from edgebench.measure.progress import Observer
 from edgebench.measure.run_progress import RunProgress
 from edgebench.measure.signals import handling
@@ -53,6 +61,7 @@ class Experiment:
     observer: Observer
     costs: Mapping[str, Cost]
     note_cost: Callable[[PlannedTrial, Cost], None] = lambda trial, cost: None
+    explain: ExplainTrial = nothing_to_add
     settled: Settled = never
     revise: Revise = unrevised
     clock: Callable[[], float] = time.monotonic
@@ -120,6 +129,7 @@ class Experiment:
                 contained=len({trial.target.name for trial in self.plan.trials}) > 1,
                 lock=lock,
                 settled=self.settled,
+                explain=self.explain,
                 revise=self.revise,
                 budget=budget,
             )

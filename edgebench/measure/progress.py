@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
+from edgebench.measure.session_latency import SessionLatency
 from edgebench.plan.amounts import clock_text, span_text
 from edgebench.plan.estimate import Span
 from edgebench.printable import printable
@@ -74,8 +75,10 @@ class Observer(Protocol):
     def sessions_move(self, run: RunState, sessions: Sequence[SessionState]) -> None:
         """The sessions that run now are further than they were."""
 
-    def session_ended(self, session: SessionState, image_s: float | None, status: str, took_s: float) -> None:
-        """A session ended, with the median of its steady passes."""
+    def session_ended(
+        self, session: SessionState, latency: SessionLatency | None, status: str, took_s: float
+    ) -> None:
+        """A session ended, with what it took for the scene; None where it has no such figure."""
 
     def host_ended(self, host: str) -> None:
         """Nothing more is measured on a host."""
@@ -100,7 +103,9 @@ class SilentObserver:
     def sessions_move(self, run: RunState, sessions: Sequence[SessionState]) -> None:
         """Say nothing."""
 
-    def session_ended(self, session: SessionState, image_s: float | None, status: str, took_s: float) -> None:
+    def session_ended(
+        self, session: SessionState, latency: SessionLatency | None, status: str, took_s: float
+    ) -> None:
         """Say nothing."""
 
     def host_ended(self, host: str) -> None:
@@ -156,9 +161,11 @@ class StderrObserver:
             if self._console.is_terminal:
                 self._draw(run, sessions)
 
-    def session_ended(self, session: SessionState, image_s: float | None, status: str, took_s: float) -> None:
+    def session_ended(
+        self, session: SessionState, latency: SessionLatency | None, status: str, took_s: float
+    ) -> None:
         """Remember the median for the next line; say failures, and with --verbose every session."""
-        figure = f"{image_s:.3f} s" if image_s is not None else status
+        figure = str(latency) if latency is not None else status
         with self._lock:
             self._last[session.host] = f", last {figure}"
             if self._verbose:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import InitVar, dataclass, field
 
 from edgebench.measure.progress import Observer, RunState, SessionState
+from edgebench.measure.session_latency import SessionLatency
 from edgebench.plan.estimate import Span, longest
 
 
@@ -57,12 +58,14 @@ class RunProgress:
                 return
             self.observer.sessions_move(self._run(), list(self._in_hand.values()))
 
-    def ended(self, host: str, label: str, image_s: float | None, status: str, took_s: float) -> None:
+    def ended(
+        self, host: str, label: str, latency: SessionLatency | None, status: str, took_s: float
+    ) -> None:
         """A session ended; one that never began, because its device was not reached, is told alike."""
         with self.lock:
             if self._in_hand.pop(host, None) is not None:
                 self._ended += 1
-            self.observer.session_ended(SessionState(host, label), image_s, status, took_s)
+            self.observer.session_ended(SessionState(host, label), latency, status, took_s)
 
     def host_ended(self, host: str) -> None:
         """A host has nothing more to do."""

@@ -20,6 +20,7 @@ from edgebench.errors import (
     SessionError,
     UnavailableError,
 )
+from edgebench.link.worker_calls import Explain, explained, unexplained
 from edgebench.measure import golden
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.plan.estimate import Shape
@@ -28,7 +29,7 @@ from edgebench.store.exported import session_written
 from edgebench.store.records import Failure, GoldenCheck, SessionRecord, SessionStatus, SessionTables
 from edgebench.store.redaction import Apart
 from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.passes import Pass, Window
 from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 from edgebench.vocabulary.values import Scores
@@ -57,6 +58,7 @@ class _Gathered:
     """What has arrived so far; whatever ends the session, this much is kept."""
 
     passes: list[Pass] = field(default_factory=list)
+    windows: list[Window] = field(default_factory=list)
     chunks: list[ProbeChunk] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     check: GoldenCheck | None = None
@@ -75,9 +77,16 @@ class Measured:
 
 
 def measure_session(
-    device: Device, job: Job, describe: dict[str, Any], watch: SessionWatch | None = None
+    device: Device,
+    job: Job,
+    describe: dict[str, Any],
+    watch: SessionWatch | None = None,
+    explain: Explain = unexplained,
 ) -> Measured:
-    """Run one session; a failure or Ctrl-C becomes the record's status, with all that was measured."""
+    """Run one session; a failure or Ctrl-C becomes the record's status, with all that was measured.
+
+    A failure is told as `explain`, the backend's, tells it.
+    """
     watch = watch or SessionWatch(Shape(job.plan.scene.patches, job.plan.passes))
     settings = replace(job.settings, report=watch.report, patch_took=watch.patch_took)
     started = datetime.now(UTC)
@@ -103,7 +112,7 @@ def measure_session(
             # Also for a session that ended early; it may itself find that the device sent nonsense.
             made = _tables(got, job)
     except SessionError as error:
-        status, failure = _failure(error)
+        status, failure = _failure(error, explain)
     except KeyboardInterrupt:
         status = "interrupted"
         failure = Failure(what="interrupted by the user", stage=got.stage)
@@ -139,7 +148,7 @@ def _record(
         status=status,
         started_utc=_utc(started),
         duration_s=duration_s,
-        harness_s=duration_s - device_s if status == "ok" and not got.facts.get("own_time") else None,
+        harness_s=duration_s - device_s if status == "ok" and not _other_time(got) else None,
         failure=failure,
         golden=got.check,
         cold=cold,
@@ -153,10 +162,17 @@ def _record(
         monitor_reasons=got.facts.get("monitor_reasons") or {},
         windows_ns=got.facts.get("windows_ns") or {},
         predicted=_predicted(got),
+        measured_patches=got.facts.get("measured_patches"),
+        emulated=bool(got.facts.get("emulated")),
         warnings=(*(got.facts.get("warnings") or ()), *_little_memory(describe, got.chunks)),
     )
     # Private names come with the description, and serve to take them out of the record.
     return session_written(record, Apart.of(private=describe.get("private")))
+
+
+def _other_time(got: _Gathered) -> bool:
+    """Whether its stamps are of no time that the host's could be held against."""
+    return bool(got.facts.get("own_time") or got.facts.get("emulated"))
 
 
 def _bare_record(
@@ -181,13 +197,13 @@ def _utc(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def unmeasured_session(job: Job, error: Exception) -> Measured:
+def unmeasured_session(job: Job, error: Exception, explain: Explain = unexplained) -> Measured:
     """A session that never began, because its device could not be reached or asked: its record says why."""
     status: SessionStatus = "error"
     if isinstance(error, UnavailableError | NoPermissionError):
         status = "disk_full" if isinstance(error, DiskFullError) else "lost_connection"
     if isinstance(error, SessionError):
-        status, failure = _failure(error)
+        status, failure = _failure(error, explain)
     elif isinstance(error, EdgeBenchError):
         why = "; ".join(part for part in (error.why, error.fix) if part)
         failure = Failure(what=error.what, why=why, stage="start")
@@ -215,16 +231,13 @@ def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch) -> N
     got.stage = "measure"
     # Ctrl-C between two passes leaves the generator suspended: unless it is closed here, the facts are asked
     # for before the clock's last edge is taken and the probes have given their last samples.
-    with closing(_closable(session.measure(job.plan))) as passes:
-        for one in passes:
-            if one.due_ns is not None and got.passes:
-                # The pause before a paced pass is the schedule's, not the harness's.
-                got.device_s += max(0, one.due_ns - got.passes[-1].end_ns) / 1e9
-            got.passes.append(one)
+    with closing(_closable(session.measure(job.plan))) as measurements:
+        for measurement in measurements:
+            _take_in(measurement, got, job.plan.scene.patches)
             got.chunks += session.probe_chunks()
-            got.device_s += one.image_ns / 1e9
-            watch.arrived(one)
-    if all(one.phase != "steady" for one in got.passes):
+            watch.arrived(measurement)
+    timed: list[Pass | Window] = [*got.passes, *got.windows]
+    if all(measurement.phase != "steady" for measurement in timed):
         raise SessionError("the device gave no steady pass", status="protocol_error", stage="measure")
     if job.plan.images is not None:
         got.stage = "predict"
@@ -232,9 +245,36 @@ def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch) -> N
             got.image_scores = session.predict(job.plan.images)
 
 
-def _closable(passes: Iterator[Pass]) -> Generator[Pass, None, None]:
+def _take_in(measurement: Pass | Window, got: _Gathered, scene_patches: int) -> None:
+    """Keep a pass or a window; SessionError for one beside the other kind, or of more than the scene."""
+    if (got.windows and isinstance(measurement, Pass)) or (got.passes and isinstance(measurement, Window)):
+        raise SessionError(
+            "the device gave both passes and windows",
+            status="protocol_error",
+            stage="measure",
+            why="a session is timed by one of them",
+        )
+    if isinstance(measurement, Window):
+        got.windows.append(measurement)
+        got.device_s += measurement.duration_ns / 1e9
+        return
+    if measurement.scores is not None and len(measurement.scores) > scene_patches:
+        raise SessionError(
+            f"pass {measurement.index} of the device makes no sense",
+            status="protocol_error",
+            stage="measure",
+            why=f"scores of {len(measurement.scores)} patches of a scene of {scene_patches}",
+        )
+    if measurement.due_ns is not None and got.passes:
+        # The pause before a paced pass is the schedule's, not the harness's.
+        got.device_s += max(0, measurement.due_ns - got.passes[-1].end_ns) / 1e9
+    got.passes.append(measurement)
+    got.device_s += measurement.image_ns / 1e9
+
+
+def _closable(measurements: Iterator[Pass | Window]) -> Generator[Pass | Window, None, None]:
     """Closes what it takes from, where that can be closed: a session may give its passes by any iterator."""
-    yield from passes
+    yield from measurements
 
 
 @contextmanager
@@ -267,7 +307,12 @@ def _writable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _failure(error: SessionError) -> tuple[SessionStatus, Failure]:
+def _failure(error: SessionError, explain: Explain) -> tuple[SessionStatus, Failure]:
+    try:
+        error = explained(error, explain)
+    except Exception as fault:
+        # The failure itself is worth more than that a backend has no words for it.
+        error.stderr_tail += f"\nedgebench: its backend could not explain it: {type(fault).__name__}: {fault}"
     failure = Failure(
         what=error.what,
         why=error.why,
@@ -279,14 +324,29 @@ def _failure(error: SessionError) -> tuple[SessionStatus, Failure]:
     return error.status, failure  # type: ignore[return-value]  # validated by the record
 
 
-def _scene_scores(passes: list[Pass]) -> Scores | None:
-    """The last whole pass's scores: every pass classifies the same scene."""
-    return next((one.scores for one in reversed(passes) if one.scores is not None), None)
+@dataclass(frozen=True)
+class _SceneScores:
+    """Scores float32 [n, classes] of n patches of the scene, and which they are."""
+
+    patches: Sequence[int]
+    scores: Scores
+
+
+def _scene_scores(got: _Gathered) -> _SceneScores | None:
+    """The last pass's scores: every pass classifies the same scene; of windows, each patch's last scores."""
+    last = next((one.scores for one in reversed(got.passes) if one.scores is not None), None)
+    if last is not None:
+        return _SceneScores(range(len(last)), last)
+    by_patch = {window.patch: window.scores for window in got.windows if window.scores is not None}
+    if not by_patch:
+        return None
+    patches = sorted(by_patch)
+    return _SceneScores(patches, np.stack([by_patch[patch] for patch in patches]))
 
 
 def _predicted(got: _Gathered) -> dict[str, int]:
-    scene = _scene_scores(got.passes)
-    counts = {"scene": scene, "images": got.image_scores}
+    scene = _scene_scores(got)
+    counts = {"scene": scene.scores if scene else None, "images": got.image_scores}
     return {name: len(scores) for name, scores in counts.items() if scores is not None}
 
 
@@ -294,14 +354,17 @@ def _tables(got: _Gathered, job: Job) -> SessionTables:
     made = SessionTables()
     if got.passes:
         made.passes, made.batches = tables.pass_rows(got.passes)
+    if got.windows:
+        made.windows = tables.window_rows(got.windows, job.plan.scene.patches)
     infos = [_probe_info(info) for info in got.facts.get("probes") or ()]
     if got.chunks:
         # Probe by probe: in which order two processes were heard says nothing.
         made.probes = tables.probe_rows(sorted(got.chunks, key=lambda chunk: chunk.probe), infos)
-    scene_scores = _scene_scores(got.passes)
+    scene = _scene_scores(got)
     parts = []
-    if scene_scores is not None:
-        parts.append(tables.prediction_rows("scene", scene_scores, job.plan.scene.labels))
+    if scene is not None:
+        labels = job.plan.scene.labels
+        parts.append(tables.prediction_rows("scene", scene.scores, labels, patches=scene.patches))
     if got.image_scores is not None and job.plan.images is not None:
         parts.append(tables.prediction_rows("images", got.image_scores, job.plan.images.labels))
     if parts:

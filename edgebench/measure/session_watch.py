@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from edgebench.plan.estimate import Cost, Shape, Span, cost_of_session, left_s, session_s
 from edgebench.session_stages import SENDING, STAGES, SessionStage
-from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.passes import Pass, Window
 
 SLACK_S = 0.1
 """How long before the next paced pass there is still time to say that one has ended."""
@@ -73,28 +73,32 @@ class SessionWatch:
             self._done = 1.0  # of the load: nothing of it comes after the golden patches
             self._moved(begins=False)
 
-    def arrived(self, one: Pass) -> None:
-        """Take in a pass, or the warm-up's batches."""
-        if one.phase == "warmup":
-            self._warmup_batches = len(one.stamps_ns)
+    def arrived(self, measurement: Pass | Window) -> None:
+        """Take in a pass, the warm-up's batches, or a window."""
+        if measurement.phase == "warmup":
+            self._warmup_batches = (self._warmup_batches or 0) + _batches(measurement)
             return
-        if one.phase == "first":
-            self._end_first(one.image_ns / 1e9)
+        scene_s = _scene_s(measurement, self.shape.patches)
+        if measurement.phase == "first":
+            self._end_first(scene_s, (measurement.end_ns - measurement.start_ns) / 1e9)
             return
-        self._steady_s.append(one.image_ns / 1e9)
-        self._steady_began_ns = one.start_ns if self._steady_began_ns is None else self._steady_began_ns
+        self._steady_s.append(scene_s)
+        if self._steady_began_ns is None:
+            self._steady_began_ns = measurement.start_ns
         self._end_warmup()
         self._learn(statistics.fmean(self._steady_s))
         self._stage = "passes"
         done = len(self._steady_s)
+        what = "window" if isinstance(measurement, Window) else "pass"
         if self.shape.sustained_s is None:
             self._done = done / self.shape.passes
-            self.text = _words("passes", done, self.shape.passes)
+            self.text = _words("passes", done, self.shape.passes, what)
         else:
-            self._done = (one.end_ns - self._steady_began_ns) / 1e9 / self.shape.sustained_s
-            self.text = f"pass {done + 1}"
+            self._done = (measurement.end_ns - self._steady_began_ns) / 1e9 / self.shape.sustained_s
+            self.text = f"{what} {done + 1}"
+        lateness_ns = None if isinstance(measurement, Window) else measurement.lateness_ns
         # Nothing may delay a paced pass that is due already.
-        if one.lateness_ns is None or one.lateness_ns < -SLACK_S * 1e9:
+        if lateness_ns is None or lateness_ns < -SLACK_S * 1e9:
             self._moved(begins=False)
 
     # --- what is known by now ---
@@ -116,11 +120,16 @@ class SessionWatch:
             return 0.0
         return min(max(1.0 - self.left.most_s / whole.most_s, 0.0), 1.0)
 
-    def cost_of(self, image_s: float, took_s: float) -> Cost:
-        """What the session cost, now that it has ended: by the median of its passes and all of its time."""
+    def cost_of(self, scene_s: float | None, took_s: float) -> Cost:
+        """What the session cost, now that it has ended: by its median for the scene and all of its time.
+
+        Without a median, because its stamps are no device's time, none of it depends on patches.
+        """
+        if scene_s is None:
+            return Cost(0.0, max(0.0, took_s - self.sent_s), self._warmup_batches or 0)
         return cost_of_session(
             self.shape,
-            image_s=image_s,
+            scene_s=scene_s,
             warmup_batches=self._warmup_batches or 0,
             took_s=max(0.0, took_s - self.sent_s),
         )
@@ -136,31 +145,44 @@ class SessionWatch:
             if stage != STAGES[0] and self._loaded_s is None:
                 self._loaded_s = now_s - self._began_s - self.sent_s
 
-    def _end_first(self, image_s: float) -> None:
+    def _end_first(self, scene_s: float, took_s: float) -> None:
         # A session may report no stages at all: then its passes alone say how far it is.
         self._stage, self._done = "first pass", 1.0
         if self._loaded_s is None:
-            self._loaded_s = max(0.0, self._clock() - self._began_s - self.sent_s - image_s)
-        self._learn(image_s)
+            self._loaded_s = max(0.0, self._clock() - self._began_s - self.sent_s - took_s)
+        self._learn(scene_s)
 
     def _end_warmup(self) -> None:
         self._warmup_batches = self._warmup_batches or 0
         if self.cost is not None:
             self.cost = replace(self.cost, warmup_batches=self._warmup_batches)
 
-    def _learn(self, image_s: float) -> None:
+    def _learn(self, scene_s: float) -> None:
         if self.shape.own_clock:
             return
         overhead_s = self._loaded_s or 0.0 if self._known is None else self._known.overhead_s
         batches = self._warmup_batches
         if batches is None and self._known is not None:
             batches = self._known.warmup_batches
-        self.cost = Cost(image_s / self.shape.patches, overhead_s, batches)
+        self.cost = Cost(scene_s / self.shape.patches, overhead_s, batches)
 
 
-def _words(stage: str, done: int, steps: int) -> str:
-    """A stage as a user reads it; of passes and images, the one in hand."""
+def _batches(measurement: Pass | Window) -> int:
+    """The batches of a warm-up; of a window, its inferences."""
+    return measurement.inferences if isinstance(measurement, Window) else len(measurement.stamps_ns)
+
+
+def _scene_s(measurement: Pass | Window, patches: int) -> float:
+    """Seconds for a scene of so many patches, by a pass over all or some of them, or by a window."""
+    if isinstance(measurement, Window):
+        return measurement.scene_ns(patches) / 1e9
+    covered = patches if measurement.scores is None else max(1, len(measurement.scores))
+    return measurement.image_ns / 1e9 * patches / covered
+
+
+def _words(stage: str, done: int, steps: int, what: str = "pass") -> str:
+    """A stage as a user reads it; of passes, windows and images, the one in hand."""
     if stage == "passes":
-        return f"pass {min(done + 1, steps)} of {steps}" if steps else f"pass {done + 1}"
+        return f"{what} {min(done + 1, steps)} of {steps}" if steps else f"{what} {done + 1}"
     unit = " MB" if stage.startswith(SENDING) else ""
     return f"{stage} {done} of {steps}{unit}" if steps else stage

@@ -10,12 +10,13 @@ from edgebench.cache.objects import Cache
 from edgebench.plan.amounts import share_text
 from edgebench.plan.estimate import Cost, Shape, Span, longest, session_s, stages_s
 from edgebench.plan.known_costs import KnownCosts, noted_costs
-from edgebench.plan.meters_and_monitors import has_own_clock, meters_of
+from edgebench.plan.meters_and_monitors import device_stages, has_own_clock, meters_of
 from edgebench.plan.spread import ASSUMED, Spread, known_spread
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.stats.forecast import Resolves
 from edgebench.stats.intervals import CONFIDENCE
 from edgebench.stats.spending import STOPPING_CONFIDENCE
+from edgebench.vocabulary.session import MeasurePlan
 
 USUAL_TARGET = 0.01
 """The half-width that is spoken of where none was asked for: a usual wish, as a share of image_s."""
@@ -79,6 +80,16 @@ def shape_of(plan: Plan, trial: PlannedTrial, idle_s: float) -> Shape:
         period_s=plan.period_s,
         sustained_s=plan.sustained_s,
         own_clock=has_own_clock(trial.target),
+        device_stages=device_stages(
+            trial.target,
+            MeasurePlan(
+                plan.scene_of(trial),
+                plan.passes,
+                period_s=plan.period_s,
+                sustained_s=plan.sustained_s,
+                images=images,
+            ),
+        ),
     )
 
 

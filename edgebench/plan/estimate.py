@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from edgebench.agent.steady import HALF
 from edgebench.session_stages import STAGES, SessionStage
@@ -63,6 +64,15 @@ class Cost:
     measured: bool = True
 
 
+StageSeconds = Callable[[float | None], Mapping[SessionStage, tuple[float, float]]]
+"""By what a patch takes, where that is known: least and most seconds of stages (Backend.stage_seconds)."""
+
+
+def by_its_patches(patch_s: float | None) -> Mapping[SessionStage, tuple[float, float]]:
+    """Every stage takes as long as its patches do."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Shape:
     """What a session of one trial consists of.
@@ -72,6 +82,7 @@ class Shape:
         images: that accuracy is taken on in this session; 0 for none.
         warmup_floor, warmup_cap: batches, those of the first pass included.
         own_clock: whether the device's time is not real time: nobody waits for a period or an idle window.
+        device_stages: what the device's backend says of its stages.
     """
 
     patches: int
@@ -84,6 +95,7 @@ class Shape:
     warmup_floor: int = 10
     warmup_cap: int = 300
     own_clock: bool = False
+    device_stages: StageSeconds = field(default=by_its_patches, compare=False)
 
 
 def stages_s(cost: Cost | None, shape: Shape) -> dict[SessionStage, Span]:
@@ -92,7 +104,7 @@ def stages_s(cost: Cost | None, shape: Shape) -> dict[SessionStage, Span]:
     patch = Span(0.0, math.inf) if cost is None else Span.exactly(cost.patch_s)
     scan = patch.times(shape.patches)
     batches = _warmup_batches(cost, shape)
-    return {
+    stages: dict[SessionStage, Span] = {
         "load": Span(0.0, math.inf) if cost is None else Span.exactly(cost.overhead_s),
         "idle window": Span.exactly(shape.idle_s if waits else 0.0),
         "first pass": scan,
@@ -102,6 +114,10 @@ def stages_s(cost: Cost | None, shape: Shape) -> dict[SessionStage, Span]:
         "passes": _passes_s(scan, shape, waits),
         "images": patch.times(shape.images),
     }
+    for stage, (least_s, most_s) in shape.device_stages(None if cost is None else cost.patch_s).items():
+        if stage != "images" or shape.images:
+            stages[stage] = Span(least_s, most_s)
+    return stages
 
 
 def session_s(cost: Cost | None, shape: Shape) -> Span:
@@ -116,18 +132,18 @@ def left_s(cost: Cost | None, shape: Shape, stage: SessionStage, done: float = 0
     return sum((stages[name] for name in later), stages[stage].times(1.0 - min(done, 1.0)))
 
 
-def cost_of_session(shape: Shape, *, image_s: float, warmup_batches: int, took_s: float) -> Cost:
+def cost_of_session(shape: Shape, *, scene_s: float, warmup_batches: int, took_s: float) -> Cost:
     """What a session showed.
 
     Args:
         shape: of this session.
-        image_s: the median of its steady passes, on the device's clock.
+        scene_s: its median time for the scene, `image_s` or of windows `infer_s`, on the device's clock.
         warmup_batches: beyond the first pass.
         took_s: all of it in real time, less what no further session has to do again.
     """
     if shape.own_clock:
         return Cost(0.0, took_s, warmup_batches)
-    parts = Cost(image_s / shape.patches, 0.0, warmup_batches)
+    parts = Cost(scene_s / shape.patches, 0.0, warmup_batches)
     return replace(parts, overhead_s=max(0.0, took_s - session_s(parts, shape).most_s))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from edgebench import registry
 from edgebench.contract import Backend
+from edgebench.plan.estimate import StageSeconds, by_its_patches
+from edgebench.vocabulary.session import MeasurePlan
 from edgebench.vocabulary.target import Target
 
 TELEMETRY = "telemetry:1"
@@ -28,6 +30,14 @@ def has_own_clock(target: Target) -> bool:
     """Whether a target's time is not real time, as a replay's."""
     known = target.device in registry.names("edgebench.backends")
     return known and registry.backend(target.device).own_clock
+
+
+def device_stages(target: Target, plan: MeasurePlan) -> StageSeconds:
+    """How long the stages of a target's session take where its backend knows that."""
+    if target.device not in registry.names("edgebench.backends"):
+        return by_its_patches
+    backend = registry.backend(target.device)
+    return lambda patch_s: backend.stage_seconds(target, plan, patch_s)
 
 
 def _own(device: str) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def read_frame(
     """The rows of all `sources` that exist, in order, with `trial` (category) and `session` in front.
 
     Args:
-        name: passes, batches, probes, predictions, or the name of a further table.
+        name: passes, batches, windows, probes, predictions, or the name of a further table.
         sources: the files.
         keys: the trials' keys, all of which are categories of `trial`.
         root: the experiment's folder, which no link may leave.

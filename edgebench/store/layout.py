@@ -19,7 +19,7 @@ SESSIONS_FOLDER = "sessions"
 LOCK_FILE = ".lock"
 HOLDER_FILE = ".lock-holder.json"
 WRITING_PREFIX = ".writing-"
-TABLES = ("passes", "batches", "probes", "predictions")
+TABLES = ("passes", "batches", "windows", "probes", "predictions")
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}")
 _KEY = re.compile(r"[0-9a-f]{16}")

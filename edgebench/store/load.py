@@ -93,6 +93,11 @@ class Results:
         return self.table("batches")
 
     @cached_property
+    def windows(self) -> pd.DataFrame:
+        """One row a window: trial, session, `records.WINDOW_COLUMNS`; empty where devices gave passes."""
+        return self.table("windows")
+
+    @cached_property
     def probes(self) -> pd.DataFrame:
         """One row a sample and channel: trial, session, `records.PROBE_COLUMNS`."""
         return self.table("probes")

@@ -8,13 +8,20 @@ import pandas as pd
 import pyarrow as pa
 
 from edgebench.stage_names import STAGE_NAME
-from edgebench.store.records import BATCH_COLUMNS, PASS_COLUMNS, PREDICTION_COLUMNS, PROBE_COLUMNS
+from edgebench.store.records import (
+    BATCH_COLUMNS,
+    PASS_COLUMNS,
+    PREDICTION_COLUMNS,
+    PROBE_COLUMNS,
+    WINDOW_COLUMNS,
+)
 
 TABLE_COLUMNS: dict[str, tuple[str, ...]] = {
     "passes": PASS_COLUMNS,
     "batches": BATCH_COLUMNS,
     "probes": PROBE_COLUMNS,
     "predictions": PREDICTION_COLUMNS,
+    "windows": WINDOW_COLUMNS,
 }
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
@@ -29,6 +36,9 @@ COLUMN_TYPES: dict[str, pa.DataType] = {
     "patches": pa.int32(),
     "batch": pa.int32(),
     "first_patch": pa.int32(),
+    "window": pa.int32(),
+    "patch": pa.int32(),
+    "inferences": pa.int64(),
     "probe": _WORD,
     "channel": _WORD,
     "quantity": _WORD,
@@ -72,7 +82,7 @@ def is_stage_column(table: str, column: str) -> bool:
 def to_arrow(frame: pd.DataFrame, name: str) -> pa.Table:
     """A frame as the table that is written; ValueError when its columns are not those of the table.
 
-    Tables beyond the four have whatever columns they have.
+    Tables beyond EdgeBench's own have whatever columns they have.
     """
     fixed = TABLE_COLUMNS.get(name)
     columns = [str(column) for column in frame.columns]

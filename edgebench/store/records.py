@@ -7,7 +7,7 @@ Layout of an experiment's folder::
     scene.jpg                             the scene, small, for reports
     trials/<key>/trial.json               derived from the sessions, can be made again
     trials/<key>/sessions/<n>/            n = 000, 001, ...; renamed into place when the session ends
-        session.json  passes.parquet  batches.parquet  probes.parquet  predictions.parquet
+        session.json  passes.parquet  batches.parquet  windows.parquet  probes.parquet  predictions.parquet
 
 Every `*_ns` column is on the device's monotonic clock.
 """
@@ -248,6 +248,8 @@ class SessionRecord(_Record):
     predicted: dict[str, int] = {}  # how many predictions of `scene` and `images` lie beside it
     tables: dict[str, str] = {}  # table -> SHA-256 of its Parquet file; the store fills it in
     workers: tuple[dict[str, Any], ...] = ({"worker": 0},)
+    measured_patches: int | None = Field(default=None, ge=1)  # None: as many as its passes or windows tell
+    emulated: bool = False  # no device carried it out: its stamps are no device's time
     warnings: tuple[str, ...] = ()
 
 
@@ -261,6 +263,10 @@ pass's end against the moment at which the next is due: above 0 for a deadline m
 
 BATCH_COLUMNS = ("worker", "pass", "phase", "batch", "first_patch", "patches")
 """batches.parquet; then `<stage>_start_ns` and `<stage>_end_ns` a stage."""
+
+WINDOW_COLUMNS = ("worker", "window", "phase", "patch", "inferences", "start_ns", "end_ns")
+"""windows.parquet, where a device gives windows and no passes: one row a window, in which one patch of the
+scene was inferred so many times. A session has passes and batches, or windows."""
 
 PROBE_COLUMNS = ("probe", "channel", "quantity", "unit", "t_ns", "value")
 """probes.parquet, long form: one row a sample and channel."""
@@ -277,4 +283,5 @@ class SessionTables:
     batches: pd.DataFrame | None = None
     probes: pd.DataFrame | None = None
     predictions: pd.DataFrame | None = None
+    windows: pd.DataFrame | None = None
     extra: dict[str, pd.DataFrame] = field(default_factory=dict)

@@ -17,7 +17,10 @@ MOST_NS = 2**62 - 1
 MAY_BE_MISSING = frozenset({"infer_ns", "value"})
 """Of the columns that every table has; a stage's may be missing, too."""
 
-_COUNTS = frozenset({"worker", "pass", "patches", "batch", "first_patch", "index"})
+_LEAST = dict.fromkeys(
+    ("worker", "pass", "patches", "batch", "first_patch", "index", "window", "patch"), 0
+) | {"inferences": 1}
+"""Of columns that count something."""
 _MOMENTS = frozenset({"start_ns", "end_ns", "due_ns", "lateness_ns"})  # of passes; the others are durations
 
 
@@ -25,7 +28,7 @@ def first_fault(table: str, columns: Mapping[str, Any]) -> tuple[int, str] | Non
     """The first row that cannot be, and why; None when every row can be.
 
     Args:
-        table: passes, batches, probes or predictions.
+        table: passes, batches, windows, probes or predictions.
         columns: as `columns.Columns` gives them.
     """
     for name, column in columns.items():
@@ -36,18 +39,27 @@ def first_fault(table: str, columns: Mapping[str, Any]) -> tuple[int, str] | Non
         if values is None or not len(values):
             continue
         low, high = _bounds(table, name)
-        # What is missing holds a 0 beneath, which every bound allows.
+        # What is missing holds a 0 beneath, which every bound of a column that may have gaps allows.
         if values.min() < low or values.max() > high:
             row = int(np.flatnonzero(((values < low) | (values > high)) & present)[0])
             return row, f"{name!r} of a row is {int(values[row])}"
-    return None
+    return _reversed_window(columns) if table == "windows" else None
+
+
+def _reversed_window(columns: Mapping[str, Any]) -> tuple[int, str] | None:
+    """The first window that ends before it starts; of a pass, its duration is a column of its own."""
+    start_ns, end_ns = columns.get("start_ns"), columns.get("end_ns")
+    if start_ns is None or end_ns is None:
+        return None
+    backwards = np.flatnonzero(np.asarray(end_ns) < np.asarray(start_ns))
+    return (int(backwards[0]), "'end_ns' of a row lies before its 'start_ns'") if len(backwards) else None
 
 
 def _bounds(table: str, name: str) -> tuple[int, int]:
     if name.endswith("_ns"):
         duration = table == "passes" and name not in _MOMENTS
         return (0 if duration else -MOST_NS), MOST_NS
-    return (0 if name in _COUNTS else -(2**63)), 2**63 - 1
+    return _LEAST.get(name, -(2**63)), 2**63 - 1
 
 
 def _missing(column: Any) -> NDArray[np.intp]:

@@ -1,4 +1,4 @@
-"""From what a session measured to the rows that are stored: passes, batches, samples, predictions."""
+"""From what a session measured to the rows that are stored: passes, windows, samples, predictions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from edgebench.store.records import (
     PASS_COLUMNS,
     PREDICTION_COLUMNS,
     PROBE_COLUMNS,
+    WINDOW_COLUMNS,
 )
 from edgebench.store.table_checks import MOST_NS
-from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.passes import Pass, Window
 from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo, probe_name
 from edgebench.vocabulary.values import Scores
 
@@ -81,6 +82,31 @@ def pass_rows(passes: Sequence[Pass], worker: int = 0) -> tuple[pd.DataFrame, pd
     return frame, _stacked(parts, BATCH_COLUMNS)
 
 
+def window_rows(windows: Sequence[Window], scene_patches: int, worker: int = 0) -> pd.DataFrame:
+    """One row a window, with the columns of `windows`, times in ns.
+
+    SessionError (`protocol_error`) for a window that cannot be: of no inference, of a patch that the scene of
+    `scene_patches` does not have, of an unknown phase, or with stamps that run backwards.
+    """
+    for window in windows:
+        _require_possible(window, scene_patches)
+    return pd.DataFrame(
+        [
+            {
+                "worker": worker,
+                "window": window.index,
+                "phase": window.phase,
+                "patch": window.patch,
+                "inferences": window.inferences,
+                "start_ns": window.start_ns,
+                "end_ns": window.end_ns,
+            }
+            for window in windows
+        ],
+        columns=list(WINDOW_COLUMNS),
+    )
+
+
 def probe_rows(chunks: Iterable[ProbeChunk], infos: Sequence[ProbeInfo]) -> pd.DataFrame:
     """One row a sample and channel, as the chunks came, with the columns of `probes`.
 
@@ -117,13 +143,20 @@ def probe_rows(chunks: Iterable[ProbeChunk], infos: Sequence[ProbeInfo]) -> pd.D
 
 
 def prediction_rows(
-    set_name: str, scores: Scores, labels: Sequence[int] | None, worker: int = 0
+    set_name: str,
+    scores: Scores,
+    labels: Sequence[int] | None,
+    worker: int = 0,
+    patches: Sequence[int] | None = None,
 ) -> pd.DataFrame:
     """One row a patch of `scores` float32 [n, classes]; `predicted` is -1 where a score is no number.
 
-    `label` is -1 where it is unknown; ValueError when there are not as many labels as scores.
+    `patches` are the numbers of those that the scores are of, and the labels are then of all; 0 to n - 1
+    where it is None. `label` is -1 where it is unknown; ValueError when labels and scores do not fit.
     """
     n = len(scores)
+    if labels is not None and patches is not None:
+        labels = [labels[patch] for patch in patches] if max(patches, default=-1) < len(labels) else ()
     if labels is not None and len(labels) != n:
         raise ValueError(f"{len(labels)} labels for {n} scores")
     # A score that is no number says nothing about the class.
@@ -135,7 +168,7 @@ def prediction_rows(
         {
             "worker": np.full(n, worker, dtype=np.int16),
             "set": set_name,
-            "index": np.arange(n, dtype=np.int32),
+            "index": np.asarray(range(n) if patches is None else patches, dtype=np.int32),
             "label": np.full(n, -1, np.int16) if labels is None else np.asarray(labels, dtype=np.int16),
             "predicted": predicted,
             "scores": pd.Series(list(np.asarray(scores, dtype=np.float32)), dtype=object),
@@ -178,9 +211,33 @@ def _check(one: Pass, stages: tuple[str, ...]) -> None:
         )
 
 
+def _require_possible(window: Window, scene_patches: int) -> None:
+    why = ""
+    if window.phase not in PHASES:
+        why = f"its phase is {window.phase!r}"
+    elif window.inferences < 1:
+        why = f"it holds {window.inferences} inferences"
+    elif not 0 <= window.patch < scene_patches:
+        why = f"patch {window.patch} of a scene of {scene_patches}"
+    elif window.end_ns < window.start_ns:
+        why = "it ended before it started"
+    elif not _can_be([window.start_ns, window.end_ns]):
+        why = "its stamps are beyond all clocks"
+    if why:
+        raise SessionError(
+            f"window {window.index} of the device makes no sense",
+            status="protocol_error",
+            stage="measure",
+            why=why,
+        )
+
+
 def _can_be(stamps_ns: ArrayLike) -> bool:
     """Whether what is written can be read again."""
-    stamps = np.asarray(stamps_ns, dtype=np.int64)
+    try:
+        stamps = np.asarray(stamps_ns, dtype=np.int64)
+    except OverflowError:
+        return False
     return not stamps.size or bool(stamps.min() >= -MOST_NS and stamps.max() <= MOST_NS)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 
 from edgebench.errors import SessionError
@@ -9,7 +13,8 @@ from edgebench.measure.golden import compare, require
 from edgebench.testing.backend_kit import BackendKit
 from edgebench.testing.problems import Problems
 from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.passes import Pass, Window
+from edgebench.vocabulary.session import MeasurePlan
 from edgebench.vocabulary.values import Scores
 
 REFUSED_AT = ("start", "load", "golden")
@@ -28,8 +33,63 @@ def check_phases(found: Problems, phases: list[str], passes: int) -> None:
     )
 
 
-def check_pass(found: Problems, one: Pass, patches: int, classes: int) -> None:
-    """Stamps within the pass and in order; scores of every patch, but in the warm-up."""
+def check_windows(found: Problems, windows: Sequence[Window], plan: MeasurePlan, classes: int) -> None:
+    """Windows in order: the first, those of the warm-up, as many steady ones as planned; each possible."""
+    phases = [window.phase for window in windows]
+    warm = phases.count("warmup")
+    found.unless(
+        phases == ["first", *["warmup"] * warm, *["steady"] * plan.passes],
+        f"the windows came as {phases}",
+        f"give the first window, those of the warm-up if there is any, then {plan.passes} steady ones",
+    )
+    found.unless(
+        [window.index for window in windows] == list(range(len(windows))),
+        f"the windows are numbered {[window.index for window in windows]}",
+        "count them from 0, the first one, in the order in which they are given",
+    )
+    for before, after in pairwise(windows):
+        found.unless(
+            before.end_ns <= after.start_ns,
+            f"window {after.index} begins before window {before.index} has ended",
+            "stamp with one monotonic clock, and one window after the other",
+        )
+    for window in windows:
+        _check_window(found, window, plan.scene.patches, classes)
+
+
+def _check_window(found: Problems, window: Window, patches: int, classes: int) -> None:
+    what = f"window {window.index} ({window.phase})"
+    found.unless(
+        window.end_ns > window.start_ns,
+        f"{what}: it ends at {window.end_ns} ns and began at {window.start_ns} ns",
+        "take the start before the first inference and the end after the last, on a monotonic clock",
+    )
+    found.unless(
+        window.inferences >= 1,
+        f"{what}: {window.inferences} inferences",
+        "count the inferences between its two stamps",
+    )
+    found.unless(
+        0 <= window.patch < patches,
+        f"{what}: patch {window.patch} of a scene of {patches}",
+        "say which patch of the scene was resident, row by row from 0",
+    )
+    scores = window.scores
+    found.unless(
+        scores is None or (scores.shape == (classes,) and bool(np.isfinite(scores).all())),
+        f"{what}: scores are {None if scores is None else list(scores.shape)}",
+        f"give {classes} finite scores of its patch, or None",
+    )
+
+
+def check_pass(
+    found: Problems, one: Pass, patches: int, classes: int, facts: Mapping[str, Any] | None = None
+) -> None:
+    """Stamps within the pass and in order; scores of every patch, but in the warm-up.
+
+    A session whose facts say `measured_patches` gives passes over so many.
+    """
+    patches = (facts or {}).get("measured_patches") or patches
     what = f"pass {one.index} ({one.phase})"
     stamps = one.stamps_ns
     batches = -(-patches // one.batch)

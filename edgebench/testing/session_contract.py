@@ -11,7 +11,14 @@ from edgebench.testing.backend_kit import BackendKit
 from edgebench.testing.kit_settings import Asked
 from edgebench.testing.pictures import images_of, patches_of
 from edgebench.testing.problems import ended, fail, problems
-from edgebench.testing.session_checks import check_near, check_pass, check_phases, check_refused
+from edgebench.testing.session_checks import (
+    check_near,
+    check_pass,
+    check_phases,
+    check_refused,
+    check_windows,
+)
+from edgebench.vocabulary.passes import Pass, Window
 
 FACTS = (
     "cold",
@@ -66,23 +73,43 @@ class SessionContract(Asked):
         try:
             with kit.device.session(artifact, kit.settings()) as session:
                 session.golden()
-                passes = list(session.measure(plan))
+                measurements = list(session.measure(plan))
                 predicted = None if images is None else session.predict(images)
                 facts = session.facts()
         except SessionError as error:
             fail(*ended("a session of golden, measure and predict", error))
         with problems() as found:
-            check_phases(found, [one.phase for one in passes], plan.passes)
+            passes = [one for one in measurements if isinstance(one, Pass)]
+            windows = [one for one in measurements if isinstance(one, Window)]
+            found.unless(
+                not (passes and windows),
+                f"the session gave {len(passes)} passes and {len(windows)} windows",
+                "give one kind in a session: passes where the device takes a scene, else windows",
+            )
+            if windows:
+                check_windows(found, windows, plan, len(artifact.class_names))
+            else:
+                check_phases(found, [one.phase for one in passes], plan.passes)
             for one in passes:
-                check_pass(found, one, plan.scene.patches, len(artifact.class_names))
+                check_pass(found, one, plan.scene.patches, len(artifact.class_names), facts)
                 if not kit.plays and one.scores is not None and predicted is not None:
                     check_near(
                         found,
                         one.scores,
-                        predicted,
+                        predicted[: len(one.scores)],
                         artifact,
                         f"pass {one.index} scores the patches of the scene otherwise than the same images",
                         "give the same scores for the same input, whatever was inferred before",
+                    )
+            for window in windows:
+                if not kit.plays and window.scores is not None and predicted is not None:
+                    check_near(
+                        found,
+                        window.scores[None],
+                        predicted[window.patch : window.patch + 1],
+                        artifact,
+                        f"window {window.index} scores patch {window.patch} otherwise than the same image",
+                        "give the scores of the patch that is resident, whatever was inferred before",
                     )
             found.unless_json(facts, "facts() of the session")
             absent = [name for name in FACTS if name not in facts]

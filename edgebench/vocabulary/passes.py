@@ -1,14 +1,16 @@
-"""A pass: one scene through the device, stamped on its clock."""
+"""What a session times: passes over the scene, or windows over a patch that stays; on the device's clock."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.vocabulary.values import Scores
+
+Phase: TypeAlias = Literal["first", "warmup", "steady"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Pass:
     """
 
     index: int
-    phase: Literal["first", "warmup", "steady"]
+    phase: Phase
     start_ns: int
     end_ns: int
     stages: tuple[str, ...]
@@ -50,3 +52,38 @@ class Pass:
     def image_ns(self) -> int:
         """The whole pass: patchify, preprocess, infer, and what lies between."""
         return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True)
+class Window:
+    """Many inferences of one resident patch between two stamps, where a pass is out of reach.
+
+    A microcontroller behind a serial line has room for one patch, and to send it takes longer than to infer:
+    it infers the same patch again and again, and its window is stamped before the first inference and after
+    the last, on the device's monotonic clock.
+
+    Attributes:
+        index: 0 for the first (cold) window, then counted on.
+        phase: `first`, `warmup` or `steady`.
+        patch: which patch of the scene is resident, row by row from 0.
+        inferences: how often it was inferred in the window, at least 1.
+        start_ns, end_ns: before the first inference, after the last.
+        scores: float32 [classes] of the patch; None where the device gives none in a window.
+    """
+
+    index: int
+    phase: Phase
+    patch: int
+    inferences: int
+    start_ns: int
+    end_ns: int
+    scores: Scores | None = None
+
+    @property
+    def duration_ns(self) -> int:
+        """All of its inferences."""
+        return self.end_ns - self.start_ns
+
+    def scene_ns(self, patches: int) -> float:
+        """What the runtime needs for a scene of so many patches, by this window."""
+        return self.duration_ns / self.inferences * patches

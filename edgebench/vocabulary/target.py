@@ -45,6 +45,7 @@ class Target:
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
     host: str | None = None  # user@board[:port], reached by SSH; None: this machine
+    port: str | None = None  # of this machine, such as /dev/ttyACM0; None: where its backend finds the device
     body: str = ""  # where mass and size are from, where they were not declared
     boards: tuple[DeclaredBoard, ...] = ()  # the machines among what it is made of
     from_boards: tuple[Literal["mass_g", "size_mm"], ...] = ()  # which figures are the boards', not its own

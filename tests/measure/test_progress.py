@@ -15,6 +15,7 @@ from edgebench.measure.progress import (
     StderrObserver,
     warnings_noted,
 )
+from edgebench.measure.session_latency import SessionLatency
 from edgebench.plan.estimate import Span
 
 UNKNOWN = Span(0.0, math.inf)
@@ -49,7 +50,7 @@ def observe(**options):
     observer = Watched(**options)
     observer.note("making [red] artifacts")
     observer.session_starts(*states(1))
-    observer.session_ended(states(1)[1], 0.4321, "ok", 12.0)
+    observer.session_ended(states(1)[1], SessionLatency("image_s", 0.4321), "ok", 12.0)
     observer.session_starts(*states(2, Span.exactly(75.0)))
     observer.sessions_move(states(2)[0], [states(2, stage="pass 2 of 3")[1]])
     observer.session_ended(states(2)[1], None, "crash", 3.0)
@@ -123,7 +124,7 @@ def test_two_hosts_have_a_line_each_and_one_count():
     run, first, second = observer.last_drawn()
     assert run.endswith("session 7 of 45, time left unknown yet")
     assert first.endswith("pi a: pass 1 of 3") and second.endswith("nano a: load")
-    observer.session_ended(pi, 0.5, "ok", 9.0)
+    observer.session_ended(pi, SessionLatency("image_s", 0.5), "ok", 9.0)
     observer.host_ended("pi")
     observer.sessions_move(RunState(8, 45, UNKNOWN), [nano])
     assert [line for line in observer.last_drawn() if "pi" in line] == []
@@ -132,7 +133,7 @@ def test_two_hosts_have_a_line_each_and_one_count():
 def test_long_names_leave_the_last_median_out_and_no_line_is_wider_than_the_terminal():
     observer = Watched()
     label = "raspberry-pi mobilenet_v1-0.25-int8 batch 32"
-    observer.session_ended(SessionState("", label), 0.5, "ok", 9.0)
+    observer.session_ended(SessionState("", label), SessionLatency("image_s", 0.5), "ok", 9.0)
     observer.session_starts(RunState(7, 45, UNKNOWN), SessionState("", label, "pass 10 of 10"))
     assert observer.last_drawn()[1].endswith("batch 32: pass 10 of 10")
     observer.sessions_move(RunState(7, 45, UNKNOWN), [SessionState("", 3 * label, "load")])

@@ -7,6 +7,7 @@ import pytest
 
 from edgebench.measure.progress import SessionState, SilentObserver
 from edgebench.measure.run_progress import RunProgress
+from edgebench.measure.session_latency import SessionLatency
 from edgebench.plan.estimate import Span
 
 
@@ -49,7 +50,7 @@ def test_the_bar_of_the_run_moves_with_its_sessions():
     run.begins("pi", "a", Span())
     move(run, "", 0.5, Span())
     move(run, "pi", 0.25, Span())
-    run.ended("", "a", 1.0, "ok", 9.0)
+    run.ended("", "a", SessionLatency("image_s", 1.0), "ok", 9.0)
     run.begins("", "b", Span())
     assert [state.share for state, _ in run.observer.drawn] == pytest.approx(
         [0, 0, 0.5 / 4, 0.75 / 4, 1.25 / 4]

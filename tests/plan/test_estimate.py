@@ -82,7 +82,7 @@ def test_what_is_left_shrinks_from_stage_to_stage():
 @pytest.mark.parametrize("changes", [{}, {"idle_s": 2.0}, {"images": 50}, {"period_s": 9.0}, {"batch": 32}])
 def test_a_session_that_was_measured_takes_as_long_again(changes):
     work = shape(**changes)
-    cost = cost_of_session(work, image_s=3.0, warmup_batches=20, took_s=60.0)
+    cost = cost_of_session(work, scene_s=3.0, warmup_batches=20, took_s=60.0)
     assert cost.patch_s == pytest.approx(3.0 / 400)
     again = session_s(cost, work)
     assert again.least_s == again.most_s == pytest.approx(60.0)
@@ -90,7 +90,7 @@ def test_a_session_that_was_measured_takes_as_long_again(changes):
 
 def test_on_a_clock_of_its_own_only_real_time_counts():
     work = shape(own_clock=True, idle_s=2.0, sustained_s=1800.0, images=100)
-    cost = cost_of_session(work, image_s=19.0, warmup_batches=0, took_s=0.4)
+    cost = cost_of_session(work, scene_s=19.0, warmup_batches=0, took_s=0.4)
     assert session_s(cost, work) == Span.exactly(0.4)
 
 

@@ -147,8 +147,8 @@ def test_a_table_with_other_columns_is_refused_and_leaves_nothing(tmp_path, reco
 def test_further_tables_are_kept(tmp_path, record, made):
     more = load(made).table("passes", ["worker", "patches"])[["worker", "patches"]]
     with ExperimentStore.create(tmp_path, "mine", record) as store:
-        store.write_session(session(0), SessionTables(extra={"windows": more}))
-        read = load(store.path).table("windows")
+        store.write_session(session(0), SessionTables(extra={"counters": more}))
+        read = load(store.path).table("counters")
     assert read["patches"].tolist() == more["patches"].tolist()
 
 

@@ -6,8 +6,14 @@ from hypothesis import strategies as st
 
 from edgebench.errors import SessionError
 from edgebench.store import tables
-from edgebench.store.records import BATCH_COLUMNS, PASS_COLUMNS, PREDICTION_COLUMNS, PROBE_COLUMNS
-from edgebench.vocabulary.passes import Pass
+from edgebench.store.records import (
+    BATCH_COLUMNS,
+    PASS_COLUMNS,
+    PREDICTION_COLUMNS,
+    PROBE_COLUMNS,
+    WINDOW_COLUMNS,
+)
+from edgebench.vocabulary.passes import Pass, Window
 from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 
 STAGES = ("patchify", "preprocess", "infer")
@@ -195,3 +201,44 @@ def test_no_predictions_are_no_rows():
     rows = tables.prediction_rows("scene", np.ones((0, 3), np.float32), [])
     assert len(tables.concat([rows, rows])) == 0
     assert isinstance(rows, pd.DataFrame)
+
+
+def window(index=0, phase="first", **changes) -> Window:
+    """Ten inferences of patch 3 in 1,000 ns."""
+    values = {"patch": 3, "inferences": 10, "start_ns": 5000 * index, "end_ns": 5000 * index + 1000}
+    return Window(**{"index": index, "phase": phase, **values, **changes})
+
+
+def test_windows_are_one_row_each():
+    rows = tables.window_rows([window(), window(1, "steady", inferences=20)], scene_patches=6, worker=1)
+    assert tuple(rows.columns) == WINDOW_COLUMNS
+    assert rows.to_numpy().tolist() == [[1, 0, "first", 3, 10, 0, 1000], [1, 1, "steady", 3, 20, 5000, 6000]]
+    assert window().scene_ns(6) == 600
+
+
+@pytest.mark.attack("a device gives windows that cannot be: the session fails with what is wrong with them")
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"inferences": 0}, "0 inferences"),
+        ({"patch": 6}, "patch 6 of a scene of 6"),
+        ({"patch": -1}, "patch -1"),
+        ({"phase": "lukewarm"}, "lukewarm"),
+        ({"end_ns": -1}, "ended before it started"),
+        ({"end_ns": 2**62}, "beyond all clocks"),
+        ({"end_ns": 2**80}, "beyond all clocks"),
+    ],
+)
+def test_a_window_that_cannot_be_is_refused(changes, why):
+    with pytest.raises(SessionError, match="makes no sense") as caught:
+        tables.window_rows([window(**changes)], scene_patches=6)
+    assert why in caught.value.why
+    assert caught.value.status == "protocol_error"
+
+
+def test_predictions_of_some_patches_have_their_labels():
+    scores = np.eye(3, dtype=np.float32)[:2]
+    rows = tables.prediction_rows("scene", scores, [2, 1, 0, 1], patches=[1, 3])
+    assert rows[["index", "label", "predicted"]].to_numpy().tolist() == [[1, 1, 0], [3, 1, 1]]
+    with pytest.raises(ValueError, match="labels"):
+        tables.prediction_rows("scene", scores, [2, 1, 0, 1], patches=[1, 4])

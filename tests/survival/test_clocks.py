@@ -36,7 +36,7 @@ class StoppedOnce(SilentObserver):
     def __init__(self, after: int) -> None:
         self.left = after
 
-    def session_ended(self, session, image_s, status, took_s):
+    def session_ended(self, session, latency, status, took_s):
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt

@@ -1,0 +1,41 @@
+"""What one session took for the scene, for progress lines and estimates."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from typing import Literal
+
+from edgebench.store.records import SessionTables
+
+
+@dataclass(frozen=True)
+class SessionLatency:
+    """The median over a session's steady passes, or windows, in seconds a scene.
+
+    `quantity` is `image_s`, or `infer_s` where windows tell of the runtime alone.
+    """
+
+    quantity: Literal["image_s", "infer_s"]
+    median_s: float
+
+    def __str__(self) -> str:
+        """For a progress line: `0.432 s`; of windows `infer_s 0.432 s`."""
+        return f"{'' if self.quantity == 'image_s' else 'infer_s '}{self.median_s:.3f} s"
+
+
+def session_latency(tables: SessionTables, scene_patches: int) -> SessionLatency | None:
+    """The latency in a session's tables, scaled up to the scene; None without a steady pass or window."""
+    passes, windows = tables.passes, tables.windows
+    if passes is not None:
+        steady = passes[(passes["phase"] == "steady") & (passes["patches"] > 0)]
+        if len(steady):
+            scene_s = steady["image_ns"] / 1e9 * scene_patches / steady["patches"]
+            return SessionLatency("image_s", float(statistics.median(scene_s)))
+    if windows is not None:
+        steady = windows[windows["phase"] == "steady"]
+        if len(steady):
+            duration_ns = steady["end_ns"] - steady["start_ns"]
+            scene_s = duration_ns / 1e9 * scene_patches / steady["inferences"]
+            return SessionLatency("infer_s", float(statistics.median(scene_s)))
+    return None
