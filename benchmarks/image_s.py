@@ -11,10 +11,11 @@ from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
 from edgebench import registry
 from edgebench.cache.objects import Cache
+from edgebench.contract import Device
 from edgebench.data.shipped import shipped_scene
-from edgebench.link.agent_device import AgentDevice
 from edgebench.plan.meters_and_monitors import TELEMETRY
 from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.passes import Pass
 from edgebench.vocabulary.pictures import Scene
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
@@ -51,15 +52,15 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
     return made
 
 
-def ours(
-    device: AgentDevice, artifact: Artifact, scene: Scene, options: dict[str, object], passes: int
-) -> float:
+def ours(device: Device, artifact: Artifact, scene: Scene, options: dict[str, object], passes: int) -> float:
     """Seconds: the median of the steady passes of one session."""
     settings = SessionSettings(1, options, Launch(), monitors=MONITORS)
     with device.session(artifact, settings) as session:
         session.golden()
         steady = [
-            one.image_ns / 1e9 for one in session.measure(MeasurePlan(scene, passes)) if one.phase == "steady"
+            one.image_ns / 1e9
+            for one in session.measure(MeasurePlan(scene, passes))
+            if isinstance(one, Pass) and one.phase == "steady"
         ]
     return statistics.median(steady)
 

@@ -11,10 +11,11 @@ from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
 from edgebench import registry
 from edgebench.cache.objects import Cache
+from edgebench.contract import Device
 from edgebench.data.shipped import shipped_scene
-from edgebench.link.agent_device import AgentDevice
 from edgebench.plan.meters_and_monitors import TELEMETRY
 from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.passes import Pass
 from edgebench.vocabulary.pictures import Scene
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
@@ -49,7 +50,7 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
     return [share, ratio_row("image_s with telemetry against without, 0.25 int8", paired, BAR_RATIO)]
 
 
-def _share(device: AgentDevice, artifact: Artifact, scene: Scene, settings: SessionSettings) -> Row:
+def _share(device: Device, artifact: Artifact, scene: Scene, settings: SessionSettings) -> Row:
     """CPU time of the probe's process, its start included, over the time that it ran, in percent."""
     used_s = lasted_s = 0.0
     running_s, since = 0.0, time.monotonic()
@@ -80,10 +81,12 @@ def _cpu_s(process: psutil.Process) -> float:
     return float(times.user + times.system + times.children_user + times.children_system)
 
 
-def _image_s(device: AgentDevice, artifact: Artifact, scene: Scene, settings: SessionSettings) -> float:
+def _image_s(device: Device, artifact: Artifact, scene: Scene, settings: SessionSettings) -> float:
     """Seconds: the mean of the steady passes of one session, so that nothing in between is hidden."""
     with device.session(artifact, settings) as session:
         steady = [
-            one.image_ns / 1e9 for one in session.measure(MeasurePlan(scene, PASSES)) if one.phase == "steady"
+            one.image_ns / 1e9
+            for one in session.measure(MeasurePlan(scene, PASSES))
+            if isinstance(one, Pass) and one.phase == "steady"
         ]
     return sum(steady) / len(steady)

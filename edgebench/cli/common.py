@@ -102,6 +102,14 @@ HostOption = Annotated[
         help="Where --device is, by SSH: USER@BOARD[:PORT]. Default: this machine",
     ),
 ]
+PortOption = Annotated[
+    str | None,
+    typer.Option(
+        "--port",
+        metavar="PORT",
+        help="The port that --device is at, such as /dev/ttyACM0. Default: its backend looks for it",
+    ),
+]
 PythonOption = Annotated[
     str | None,
     typer.Option("--python", metavar="PATH", help="Python 3.6 or newer there. Default on a board: python3"),

@@ -9,6 +9,7 @@ import typer
 from edgebench.cli.common import (
     HostOption,
     JsonOption,
+    PortOption,
     PowerModeOption,
     PythonOption,
     TargetOption,
@@ -34,6 +35,7 @@ def doctor(
     target: TargetOption = None,
     targets_file: TargetsFileOption = None,
     host: HostOption = None,
+    port: PortOption = None,
     python: PythonOption = None,
     power_mode: PowerModeOption = None,
     json_: JsonOption = False,
@@ -51,6 +53,8 @@ def doctor(
 
     if host is not None and not device:
         raise UsageError("--host says where, and not what is measured there", fix="add --device NAME")
+    if port is not None and not device:
+        raise UsageError("--port says where, and not what is measured there", fix="add --device NAME")
     names = device or ([] if target else _every_device())
     backends, targets = choose(
         RunConfig.model_validate(
@@ -59,6 +63,7 @@ def doctor(
                 "target": target or (),
                 "targets_file": targets_file_setting(targets_file),
                 "host": host,
+                "port": port,
                 "python": python,
                 "power_mode": power_mode,
             }

@@ -15,7 +15,7 @@ _HOW_LONG = "How much is measured"
 _RESULTS = "Results and output"
 PANELS: Mapping[str, tuple[str, ...]] = {
     _WHAT: (
-        "device", "target", "targets_file", "host", "python", "board", "set_",
+        "device", "target", "targets_file", "host", "port", "python", "board", "set_",
     ),
     _POWER: ("meter", "power_mode", "telemetry"),
     _MODELS: (

@@ -10,6 +10,7 @@ from edgebench.cli.common import (
     DeviceOption,
     HostOption,
     JsonOption,
+    PortOption,
     PowerModeOption,
     PythonOption,
     TargetsFileOption,
@@ -55,6 +56,7 @@ def check(
     name: NamesArgument = None,
     device: DeviceOption = None,
     host: HostOption = None,
+    port: PortOption = None,
     python: PythonOption = None,
     power_mode: PowerModeOption = None,
     targets_file: TargetsFileOption = None,
@@ -71,14 +73,14 @@ def check(
     from edgebench.report.target_tables import print_checks
     from edgebench.store.redaction import Apart
 
-    backends, targets = _chosen(name, device, host, python, power_mode, targets_file, every=True)
+    backends, targets = _chosen(name, device, host, port, python, power_mode, targets_file, every=True)
     checks: list[dict[str, Any]] = []
     failed = False
     for target in targets:
         seen = inspect_target(target, backends[target.device])
         facts = None if seen.facts is None else {k: v for k, v in seen.facts.items() if k != "private"}
         failed = failed or any(finding.level == "error" for finding in seen.findings)
-        apart = Apart.of(launches=[asdict(target.launch)])
+        apart = Apart.of(launches=[asdict(target.launch)], ports=[target.port])
         findings = [apart.texts(asdict(finding)) for finding in seen.findings]
         checks.append({"target": target.name, "device": target.device, "facts": facts, "findings": findings})
     print_checks(stdout(), checks, as_json=json_)
@@ -98,7 +100,7 @@ def clean(
     from edgebench.link.inspection import clean_target
     from edgebench.report import words
 
-    backends, targets = _chosen(name, device, host, python, None, targets_file, every=False)
+    backends, targets = _chosen(name, device, host, None, python, None, targets_file, every=False)
     for target in targets:
         cleaned = clean_target(target, backends[target.device])
         left = f"; {words.counted(cleaned.left, 'other file')} left alone" if cleaned.left else ""
@@ -110,6 +112,7 @@ def _chosen(
     names: list[str] | None,
     device: list[str] | None,
     host: str | None,
+    port: str | None,
     python: str | None,
     power_mode: str | None,
     targets_file: Path | None,
@@ -138,6 +141,7 @@ def _chosen(
                 "targets_file": targets_file,
                 "device": device or (),
                 "host": host,
+                "port": port,
                 "python": python,
                 "power_mode": power_mode,
             }

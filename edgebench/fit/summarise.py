@@ -137,7 +137,11 @@ class _Part:
             reason += f"; {later}"
         target = next((one for one in self.experiment.targets if one.name == trial.target), None)
         # Earlier versions kept what a launch holds out of no message.
-        apart = Apart() if target is None else Apart.of([target.host], launches=[target.launch])
+        apart = (
+            Apart()
+            if target is None
+            else Apart.of([target.host], launches=[target.launch], ports=[target.port])
+        )
         doubts = board_doubts(target, ok)
         power = power_figures(ok, self.probes, steady.images)
         images = self.predictions("images")

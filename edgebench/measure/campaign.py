@@ -190,7 +190,9 @@ class Campaign:
         """The names that stand in the record's targets alone."""
         targets = self.built.targets
         return Apart.here(
-            (target.host for target in targets), launches=[asdict(target.launch) for target in targets]
+            (target.host for target in targets),
+            launches=[asdict(target.launch) for target in targets],
+            ports=(target.port for target in targets),
         )
 
 

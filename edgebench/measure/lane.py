@@ -357,7 +357,8 @@ class Lane:
     def _write(self, result: Measured) -> Measured:
         trial = self.trials[result.record.trial]
         # What went wrong may be told with the board's address, or with what the launch keeps apart.
-        apart = Apart.of([trial.target.host], launches=[asdict(trial.target.launch)])
+        target = trial.target
+        apart = Apart.of([target.host], launches=[asdict(target.launch)], ports=[target.port])
         record = session_written(result.record, apart)
         self.store.write_session(record, result.tables)
         return replace(result, record=record)

@@ -43,7 +43,9 @@ def once_a_machine(findings: Iterable[tuple[Target, Finding]]) -> list[dict[str,
         {
             "target": _who(finding, sharing),
             "targets": [target.name for target in sharing],
-            **Apart.of(launches=[asdict(target.launch) for target in sharing]).texts(asdict(finding)),
+            **Apart.of(
+                launches=[asdict(target.launch) for target in sharing], ports=[one.port for one in sharing]
+            ).texts(asdict(finding)),
         }
         for finding, sharing in merged.values()
     ]

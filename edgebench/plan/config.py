@@ -66,6 +66,7 @@ class RunConfig(BaseModel):
     target: tuple[str, ...] = ()
     targets_file: Path | None = None
     host: str | None = None
+    port: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
     python: str | None = None
     power_mode: str | None = None
     board: tuple[str, ...] = ()  # what the devices are made of, by their backend's names

@@ -57,6 +57,7 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
         devices=config.device,
         declared=declared,
         host=config.host,
+        port=config.port,
         python=config.python,
         power_mode=config.power_mode,
         boards=config.board,

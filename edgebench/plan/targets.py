@@ -29,6 +29,7 @@ def make_targets(
     devices: Sequence[str] | None = None,
     declared: Sequence[DeclaredTarget] = (),
     host: str | None = None,
+    port: str | None = None,
     python: str | None = None,
     power_mode: str | None = None,
     boards: Sequence[str] = (),
@@ -42,18 +43,20 @@ def make_targets(
         devices: names of backends; None for all of `backends`.
         declared: targets of the targets file.
         host: where the targets of `devices` are; None for this machine.
+        port: at which the targets of `devices` are; None where their backends find them.
         python: of the targets of `devices`.
         power_mode: of every target; a declared target keeps its own where this is None.
         boards: what the targets of `devices` are made of, by their backend's names.
 
     Raises:
         UsageError: a setting without "=", one that no backend knows, a value that does not fit, a name
-            that two targets share, a host for a device that is not reached by SSH.
+            that two targets share, a host for a device that is not reached by SSH, a
+            port for one that is at none.
     """
     pairs = dict(_split_setting(setting) for setting in settings)
     _refuse_unknown_settings(pairs, backends)
     names = tuple(backends if devices is None else dict.fromkeys(devices))
-    _refuse_flags_without_device(names, declared, host=host, python=python)
+    _refuse_flags_without_device(names, declared, host=host, port=port, python=python)
     if boards and not names:
         raise UsageError(
             "--board belongs to --device, and there is none",
@@ -70,6 +73,7 @@ def make_targets(
             power_mode=power_mode,
             meters=_each_once(meters),
             host=host,
+            port=port,
             **body_of(boards, backends[name], None, None),
         )
         for name in names
@@ -87,6 +91,8 @@ def make_targets(
             raise UsageError(
                 f"{target.device} is not reached by SSH", fix=f"leave the host of {target.name} out"
             )
+        if target.port is not None and not backends[target.device].takes_port:
+            raise UsageError(f"{target.device} is not at a port", fix=f"leave the port of {target.name} out")
     return tuple(targets)
 
 
@@ -105,6 +111,7 @@ def _from_file(
         power_mode=power_mode or one.power_mode,
         meters=_each_once(meters or one.meters),
         host=one.host,
+        port=one.port,
         **body_of(one.board, backend, one.mass_g, one.size_mm),
     )
 
@@ -171,9 +178,14 @@ def body_of(
 
 
 def _refuse_flags_without_device(
-    devices: Sequence[str], declared: Sequence[DeclaredTarget], *, host: str | None, python: str | None
+    devices: Sequence[str],
+    declared: Sequence[DeclaredTarget],
+    *,
+    host: str | None,
+    port: str | None,
+    python: str | None,
 ) -> None:
-    for flag, value in (("--host", host), ("--python", python)):
+    for flag, value in (("--host", host), ("--port", port), ("--python", python)):
         if value is not None and declared and not devices:
             raise UsageError(
                 f"{flag} belongs to --device, and there is none",

@@ -6,6 +6,7 @@ One table a board::
     name = "nano"
     device = "cpu"                  # a name of `edgebench devices`
     host = "user@nano.local:22"     # left out: this machine
+    port = "/dev/ttyACM0"           # of a device at a port of this machine
     python = "/usr/bin/python3"     # of the board
     launch = { env = { OMP_NUM_THREADS = "2" }, prefix = ["nice", "-n", "-5"], affinity = [2, 3] }
     options = { threads = 2 }       # what --set takes
@@ -76,6 +77,7 @@ class DeclaredTarget(BaseModel):
     host: Annotated[
         str | None, Field(json_schema_extra=form("write it like host = 'user@board' or 'user@board:2222'"))
     ] = None
+    port: Word | None = None
     python: Word | None = None
     launch: Annotated[
         DeclaredLaunch,

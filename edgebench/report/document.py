@@ -39,7 +39,7 @@ def document(
 def _experiment(results: Results) -> dict[str, Any]:
     record = exported(results.experiment).model_dump(
         mode="json",
-        exclude={"trials": True, "scene": {"labels"}, "targets": {"__all__": {"host"}}},
+        exclude={"trials": True, "scene": {"labels"}, "targets": {"__all__": {"host", "port"}}},
     )
     return record | {"path": Apart.of(one.host for one in results.experiment.targets).path(str(results.path))}
 

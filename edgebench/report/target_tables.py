@@ -64,7 +64,7 @@ def _cells(target: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         str(target.get("name", "")),
         str(target.get("device", "")),
-        str(target.get("host") or "this machine"),
+        str(target.get("host") or target.get("port") or "this machine"),
         ", ".join(target.get("meters") or ()) or "none",
         words.MISSING if mass is None else f"{mass:g} g",
         words.MISSING if size is None else f"{words.quantity(size)} mm",

@@ -17,7 +17,9 @@ def written(record: ExperimentRecord, apart: Apart) -> ExperimentRecord:
 def exported(record: ExperimentRecord) -> ExperimentRecord:
     """What a report or an export may show: the targets without their hosts and launches' values, too."""
     apart = Apart.of(
-        (target.host for target in record.targets), launches=[target.launch for target in record.targets]
+        (target.host for target in record.targets),
+        launches=[target.launch for target in record.targets],
+        ports=(target.port for target in record.targets),
     )
     targets = tuple(_target(target, apart) for target in record.targets)
     return record.model_copy(update={**_redacted(record, apart), "targets": targets})
@@ -63,7 +65,7 @@ def _redacted(record: ExperimentRecord, apart: Apart) -> dict[str, Any]:
 
 
 def _setting(name: str, setting: dict[str, Any], apart: Apart) -> dict[str, Any]:
-    if name == "host" and setting.get("value") is not None:
+    if name in ("host", "port") and setting.get("value") is not None:
         return {**setting, "value": MASK}
     return {key: apart.paths(value) for key, value in setting.items()}
 
@@ -72,6 +74,7 @@ def _target(target: TargetRecord, apart: Apart) -> TargetRecord:
     return target.model_copy(
         update={
             "host": None,
+            "port": None,
             "options": apart.paths(target.options),
             "launch": apart.paths(masked_launch(target.launch)),
             "meters": apart.paths(target.meters),

@@ -113,6 +113,7 @@ class TargetRecord(_Record):
     boards: tuple[BoardRecord, ...] = ()  # the machines among what it is made of
     from_boards: tuple[Literal["mass_g", "size_mm"], ...] = ()  # which figures are the boards', not its own
     host: str | None = None  # kept here alone: no report and no export shows it
+    port: str | None = None  # kept here alone, as `host` is
     revision_of: str | None = None  # the planned target, where its device has become another one since
     identity: dict[str, str] = {}  # of a revision: what its device was found to be
     differences: tuple[str, ...] = ()  # of a revision: each as `kernel was A, is B`, as when it was begun

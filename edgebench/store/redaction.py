@@ -14,7 +14,7 @@ from edgebench.errors import UsageError
 from edgebench.vocabulary.address import check_address
 from edgebench.vocabulary.launch_secrets import MASK, SHORTEST, values_apart
 
-HOST, USER, HOME = "(host)", "(user)", "~"
+HOST, USER, HOME, PORT = "(host)", "(user)", "~", "(port)"
 
 # These identify nobody, and many messages need them ("sudo", "needs root").
 _NOBODY = frozenset({"root", "localhost", "127.0.0.1", "::1"})
@@ -58,6 +58,7 @@ class Apart:
         addresses: Iterable[str | None] = (),
         private: Mapping[str, Any] | None = None,
         launches: Iterable[Mapping[str, Any]] = (),
+        ports: Iterable[str | None] = (),
     ) -> Apart:
         """The names in addresses (`user@board:22`) and in a board's private facts, and launches' values.
 
@@ -65,6 +66,7 @@ class Apart:
             addresses: of targets; None and what is no address are passed over.
             private: `user`, `node`, `home` and `link` as the agent and the link say them; not trusted.
             launches: of targets, as plain data.
+            ports: of targets; the name of a serial one often holds the board's serial number.
         """
         told = {name: value for name, value in (private or {}).items() if isinstance(value, str)}
         hosts, users = {told.get("node", "")}, {told.get("user", "")}
@@ -76,7 +78,8 @@ class Apart:
             hosts.add(address.host)
             users.add(address.user or "")
         homes = {told.get("home", "").rstrip("/")}
-        values = {value: name for launch in launches for value, name in values_apart(launch).items()}
+        values = {port: PORT for port in ports if port is not None}
+        values |= {value: name for launch in launches for value, name in values_apart(launch).items()}
         return cls(
             frozenset(name for name in hosts | {name.lower() for name in hosts} if _tells(name)),
             frozenset(name for name in users if _tells(name)),
@@ -86,13 +89,18 @@ class Apart:
         )
 
     @classmethod
-    def here(cls, addresses: Iterable[str | None] = (), launches: Iterable[Mapping[str, Any]] = ()) -> Apart:
-        """Those of this machine, of the addresses, and of the launches."""
+    def here(
+        cls,
+        addresses: Iterable[str | None] = (),
+        launches: Iterable[Mapping[str, Any]] = (),
+        ports: Iterable[str | None] = (),
+    ) -> Apart:
+        """Those of this machine, of the addresses, of the launches and of the ports."""
         try:
             user, home = getpass.getuser(), str(Path.home())
         except (OSError, KeyError, RuntimeError):
             user = home = ""
-        return cls.of(addresses, {"user": user, "node": platform.node(), "home": home}, launches)
+        return cls.of(addresses, {"user": user, "node": platform.node(), "home": home}, launches, ports)
 
     def path(self, text: str) -> str:
         """A path, an argument or an address without the names and values; other words stay as they are."""
@@ -148,18 +156,18 @@ class Apart:
         return {name: value if name in _OF_RUNTIME else self.texts(value) for name, value in facts.items()}
 
     def command(self, command: Sequence[str]) -> tuple[str, ...]:
-        """A command line with its paths treated and the values of --host masked."""
+        """A command line with its paths treated and the values of --host and --port masked."""
         return tuple(self.path(word) for word in masked(command))
 
 
 def masked(command: Sequence[str]) -> tuple[str, ...]:
-    """The command with `...` for the value of every --host."""
+    """The command with `...` for the value of every --host and --port."""
     made: list[str] = []
     for word in command:
-        if made and made[-1] == "--host":
+        if made and made[-1] in ("--host", "--port"):
             made.append(MASK)
-        elif word.startswith("--host="):
-            made.append(f"--host={MASK}")
+        elif word.startswith(("--host=", "--port=")):
+            made.append(f"{word.partition('=')[0]}={MASK}")
         else:
             made.append(word)
     return tuple(made)

@@ -22,6 +22,7 @@ from edgebench.testing.problems import fail, problems
 from edgebench.testing.pythons import judge_syntax
 from edgebench.testing.workers import runs, workers
 from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.passes import Pass
 
 COST_PASSES = 5
 
