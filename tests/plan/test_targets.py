@@ -90,6 +90,33 @@ def test_a_device_that_is_not_reached_by_ssh_takes_no_host():
         make_targets({"fake": FakeBackend()}, [], [], host="someone@board")
 
 
+class Plugged(FakeBackend):
+    takes_port = True
+
+
+def test_a_port_is_of_the_device_and_of_no_key():
+    [target] = make_targets({"fake": Plugged()}, [], [], port="/dev/ttyACM0")
+    assert target.port == "/dev/ttyACM0"
+    assert key_and_inputs(target) == key_and_inputs(replace(target, port="/dev/ttyACM1"))
+    declared = DeclaredTarget(name="m7", device="fake", port="COM3")
+    [target] = make_targets({"fake": Plugged()}, [], [], devices=(), declared=[declared])
+    assert target.port == "COM3"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ({"port": "/dev/ttyACM0"}, "not at a port"),
+        ({"devices": (), "declared": [NANO.model_copy(update={"port": "COM3"})]}, "not at a port"),
+        ({"devices": (), "declared": [NANO], "port": "COM3"}, "--port belongs to --device"),
+    ],
+)
+def test_a_port_that_no_device_takes_is_a_usage_error(arguments, what):
+    with pytest.raises(UsageError, match=what) as caught:
+        made(**arguments)
+    assert caught.value.fix
+
+
 def key_and_inputs(target):
     backend = BACKENDS["fake"]
     variants = {"fake": choose_variants(backend, (0.25,), ("int8",))}

@@ -74,3 +74,9 @@ def test_a_word_of_megabytes_is_gone_through_once(text):
     """Gone through once a letter it would take hours; in a process, because nothing interrupts a search."""
     code = "import sys; from tests.store.test_redaction import APART; APART.text(sys.stdin.read())"
     subprocess.run([sys.executable, "-c", code], input=text, text=True, timeout=120, check=True)
+
+
+def test_a_port_is_taken_out_of_texts_and_commands():
+    port = "/dev/serial/by-id/usb-STMicro_0669FF-if02"
+    assert Apart.of(ports=[port, None]).text(f"{port} does not answer") == "(port) does not answer"
+    assert masked(["--port", port, f"--port={port}"]) == ("--port", "...", "--port=...")
