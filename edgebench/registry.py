@@ -12,6 +12,9 @@ from edgebench.contract import Backend
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.suggest import choose
 
+HOST = "host"
+"""The PLACE of a probe that samples on this machine and not on the board."""
+
 
 @cache
 def _points(group: str) -> dict[str, EntryPoint]:
@@ -77,3 +80,10 @@ def is_monitor(name: str) -> bool:
     kind = name.partition(":")[0]
     known = kind in _points("edgebench.probes")
     return known and bool(getattr(probe_module(kind), "MONITOR", False))
+
+
+def samples_on_host(name: str) -> bool:
+    """Whether a probe `kind:address` samples on this machine, by its PLACE; False for an unknown one."""
+    kind = name.partition(":")[0]
+    known = kind in _points("edgebench.probes")
+    return known and getattr(probe_module(kind), "PLACE", None) == HOST

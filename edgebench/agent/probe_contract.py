@@ -2,8 +2,8 @@
 
 A probe is one module, or a package with companion modules that it takes in as `from .name import ...`. It is
 registered under the entry-point group `edgebench.probes` by its kind, and given on the command line as
-`kind:address`. It has Python 3.6 syntax and needs the standard library only, because it is run on the board,
-in a process of its own, on the board's monotonic clock.
+`kind:address`. It has Python 3.6 syntax and needs the standard library only, because it is run on the board
+(but for one of the host, see PLACE), in a process of its own, on that machine's monotonic clock.
 """
 
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Sequence, Tuple
@@ -47,6 +47,10 @@ class ProbeModule(Protocol):
     Attributes:
         PLACE: `board` for a probe that reads the board it is placed on. The environment variable
             EDGEBENCH_WORKER_PID then names the process, and session, of the worker that it runs beside.
+            `host` for one that is plugged into the machine that EdgeBench runs on, such as a USB meter: it
+            samples there from the first session to the last, with that machine's Python, and its stamps are
+            brought to the device's clock. It imports what is not in the standard library inside
+            `open_probe`, so that it can be listed where that is not installed.
         MONITOR: True for one that never has a power channel: it decides no key and gets no idle window.
             May be left out.
     """

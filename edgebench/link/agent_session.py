@@ -196,7 +196,8 @@ class AgentSession:
         limit_s = self._timeouts.scene
         self._call_with(plan.scene.sha256, "scene", "scene", limit_s, None, path=path, **plan.scene.grid)
         try:
-            if self._probes.metering and self._settings.idle_s > 0:
+            metering = self._probes.metering or self._settings.host_metering
+            if metering and self._settings.idle_s > 0:
                 self._report("idle window")
                 self._idle()
             self._report("first pass")

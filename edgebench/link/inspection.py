@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from edgebench import registry
 from edgebench.agent.bootstrap import UnsafeFolder, board_folder, require_private
 from edgebench.agent.facts import board_facts
 from edgebench.cache.objects import Cache
@@ -16,9 +17,14 @@ from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings, missing_findings
 from edgebench.link.cleaning import Cleaned
 from edgebench.link.declared_boards import declared_finding
+from edgebench.link.host_probes import HostProbes
 from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.probe import probe_name
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json
+
+METER = "meter"
+"""The subject of what is said of a meter that samples on this machine."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,30 @@ def inspect_target(target: Target, backend: Backend) -> Inspection:
 def check_target(target: Target, backend: Backend) -> list[Finding]:
     """What doctor says: of a board by asking it, of this machine by its folders and the backend's checks."""
     folders = _folders_here() if target.host is None and isinstance(backend, AgentBackend) else []
-    return _checked(target, backend) + folders
+    return _checked(target, backend) + host_probe_findings(target.meters) + folders
+
+
+def host_probe_findings(meters: Sequence[str]) -> list[Finding]:
+    """Whether those meters that sample on this machine answer; each is opened for a moment."""
+    names = [name for name in meters if registry.samples_on_host(name)]
+    if not names:
+        return []
+    probes = HostProbes()
+    try:
+        probes.begin_session(names)
+        state = probes.state()
+    finally:
+        probes.close()
+    fix = "mend it, or leave the meter out: the session is measured without"
+    answers = {f"{info['kind']}:{info['address']}": info for info in state.probes}
+    findings = []
+    for name in names:
+        if name in state.reasons:
+            findings.append(Finding("warning", METER, state.reasons[name], fix))
+        else:
+            info = answers[probe_name(name)]
+            findings.append(Finding("ok", METER, f"{name} answers, {info['rate_hz']:g} samples a second"))
+    return findings
 
 
 def _folders_here() -> list[Finding]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from edgebench.errors import UnavailableError
@@ -17,14 +19,22 @@ class LocalLink:
         agent: the zipapp.
         python: the agent's interpreter; None for the harness's own.
         folder: where files that are sent are kept; with one, files are sent rather than shared.
+        without: environment variables of this process that the agent does not get.
     """
 
     name = "this machine"
     kind = "this machine"
     comes_back = False
 
-    def __init__(self, agent: Path, python: str | None = None, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        agent: Path,
+        python: str | None = None,
+        folder: Path | None = None,
+        without: Collection[str] = (),
+    ) -> None:
         self._agent = agent
+        self._without = frozenset(without)
         self._command = [python or sys.executable, str(agent), "serve"]
         self.shares_files = folder is None
         if folder is not None:
@@ -41,6 +51,7 @@ class LocalLink:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,
+                env={name: value for name, value in os.environ.items() if name not in self._without},
             )
         except OSError as error:
             raise UnavailableError(

@@ -1,4 +1,4 @@
-"""The probes of one session: started on the device, heard, and stopped."""
+"""Probes that one agent runs: started, heard, and stopped."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from edgebench.vocabulary.probe import ProbeChunk, ProbeInfo
 from edgebench.vocabulary.values import Json
 
 NOT_ASKED = "no meter was asked for"
+BOARD = "board"
 
 MAX_UNREAD_SAMPLE_BYTES = 256 << 20
 """Of samples that nobody has taken yet: half an hour, the longest pass, of a thousand a second has 58 MiB."""
@@ -42,22 +43,28 @@ class SessionProbes:
         self._flooded: ProtocolError | None = None
         self._started: set[str] = set()
         self._running = False
+        self.latest_ns = 0  # the latest stamp that has arrived
+
+    @property
+    def running(self) -> bool:
+        """Whether a probe was started that nobody has stopped."""
+        return self._running
 
     @property
     def metering(self) -> bool:
         """Whether any probe that can say something about power is open."""
         return self._running and any(info.is_meter for info in self._infos.values())
 
-    def start(self, connection: Connection, placer: Placer, timeout_s: float) -> None:
-        """Start every probe and wait until each has said what it is, or why it is not.
+    def start(self, connection: Connection, placer: Placer, timeout_s: float, place: str = BOARD) -> None:
+        """Start every probe of that place and wait until each has said what it is, or why it is not.
 
         Where this is cut short, `stop` ends those that were started before.
         """
         for meter in self._all:
             kind, _, address = meter.partition(":")
             module = registry.probe_module(kind)
-            if getattr(module, "PLACE", None) != "board":
-                self._reasons[meter] = f"{kind} is not read on the board, and nothing else is sampled yet"
+            if getattr(module, "PLACE", None) != place:
+                self._reasons[meter] = f"{kind} does not sample on the {place}"
                 continue
             code = placer.place_code(registry.probe_files(module))
             message = {"op": "probe_start", "name": meter, "code": code, "address": address}
@@ -123,6 +130,7 @@ class SessionProbes:
                 f"more than {MAX_UNREAD_SAMPLE_BYTES >> 20} MiB of samples in one pass"
             )
         self.require_all()
+        self.latest_ns = max(self.latest_ns, int(chunk.stamps_ns[-1]))
         self._chunks.append(chunk)
 
     def _silent(self) -> list[str]:

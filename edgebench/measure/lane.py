@@ -11,6 +11,7 @@ from typing import Protocol
 from edgebench import interruption
 from edgebench.contract import Device
 from edgebench.errors import EdgeBenchError, SessionError, StoredResultError, UnavailableError
+from edgebench.link.host_probes import HostProbes
 from edgebench.link.worker_calls import Explain
 from edgebench.measure.adaptive import Settled, TimeBudget, never
 from edgebench.measure.progress import SessionState
@@ -23,7 +24,7 @@ from edgebench.measure.target_revisions import Revise, unrevised
 from edgebench.plan.cost import sessions_span, shape_of
 from edgebench.plan.estimate import Cost, Span
 from edgebench.plan.known_costs import KnownCosts
-from edgebench.plan.meters_and_monitors import meters_of, monitors_of
+from edgebench.plan.meters_and_monitors import meters_of, monitors_of, on_board, on_host
 from edgebench.plan.rounds import Turn, turns
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.exported import session_written
@@ -117,6 +118,7 @@ class Lane:
     out_of_time: bool = field(default=False, init=False)
     fault: Exception | None = field(default=None, init=False)
     _open: tuple[str, Device] | None = field(default=None, init=False)
+    _host_probes: HostProbes = field(default_factory=HostProbes, init=False)
     _placement: dict[str, str] = field(default_factory=dict, init=False)  # by target, what placing costs
     _tries: Counter[Turn] = field(default_factory=Counter, init=False)
 
@@ -164,6 +166,7 @@ class Lane:
             self.progress.observer.note(f"{names}: nothing more is measured: {type(error).__name__}: {error}")
         finally:
             self._close()
+            self._host_probes.close()
             self.progress.host_ended(self.host)
 
     # --- devices ---
@@ -274,7 +277,7 @@ class Lane:
     def _job(self, turn: Turn) -> Job:
         trial = self.trials[turn.key]
         plan = self.plan
-        meters = meters_of(trial.target)
+        meters, monitors = meters_of(trial.target), monitors_of(trial.target, telemetry=plan.telemetry)
         with self.lock:
             n = self.store.next_n(trial.key)
         return Job(
@@ -286,9 +289,9 @@ class Lane:
                 batch=trial.batch,
                 options=trial.target.options,
                 launch=trial.target.launch,
-                meters=meters,
+                meters=on_board(meters),
                 idle_s=IDLE_WINDOW_S if meters else 0.0,
-                monitors=monitors_of(trial.target, telemetry=plan.telemetry),
+                monitors=on_board(monitors),
                 number=n,
             ),
             plan=MeasurePlan(
@@ -298,13 +301,16 @@ class Lane:
                 sustained_s=plan.sustained_s,
                 images=None if self.standing[trial.key].has_images else plan.images_of(trial),
             ),
+            host_meters=on_host(meters),
+            host_monitors=on_host(monitors),
         )
 
     def _measure(self, turn: Turn, watch: SessionWatch) -> Measured:
         job = self._job(turn)
         try:
             device = self._device(self.trials[turn.key])
-            return measure_session(device, job, device.describe(), watch, self._explain_of(turn.key))
+            explain = self._explain_of(turn.key)
+            return measure_session(device, job, device.describe(), watch, explain, self._host_probes)
         except StoredResultError:
             raise
         except Exception as error:

@@ -20,10 +20,12 @@ from edgebench.errors import (
     SessionError,
     UnavailableError,
 )
+from edgebench.link.host_probes import HostProbes
 from edgebench.link.worker_calls import Explain, explained, unexplained
 from edgebench.measure import golden
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.plan.estimate import Shape
+from edgebench.stats.clock import ClockFit
 from edgebench.store import tables
 from edgebench.store.exported import session_written
 from edgebench.store.records import Failure, GoldenCheck, SessionRecord, SessionStatus, SessionTables
@@ -34,6 +36,8 @@ from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 from edgebench.vocabulary.values import Scores
 
+NO_METER = ""
+"""Among the reasons of meters: why there is none at all."""
 MEMORY_CHANNEL = "memory_available"
 SCARCE_MEMORY_BYTES = 64 << 20
 """Available memory below which a session's figures come with a warning."""
@@ -51,6 +55,8 @@ class Job:
     artifact: Artifact
     settings: SessionSettings
     plan: MeasurePlan
+    host_meters: tuple[str, ...] = ()  # probes that sample on this machine, each `kind:address`
+    host_monitors: tuple[str, ...] = ()
 
 
 @dataclass
@@ -82,13 +88,16 @@ def measure_session(
     describe: dict[str, Any],
     watch: SessionWatch | None = None,
     explain: Explain = unexplained,
+    host_probes: HostProbes | None = None,
 ) -> Measured:
     """Run one session; a failure or Ctrl-C becomes the record's status, with all that was measured.
 
     A failure is told as `explain`, the backend's, tells it.
     """
     watch = watch or SessionWatch(Shape(job.plan.scene.patches, job.plan.passes))
-    settings = replace(job.settings, report=watch.report, patch_took=watch.patch_took)
+    host_probes = host_probes or HostProbes()
+    metering = host_probes.begin_session((*job.host_meters, *job.host_monitors))
+    settings = replace(job.settings, report=watch.report, patch_took=watch.patch_took, host_metering=metering)
     started = datetime.now(UTC)
     clock_s = time.perf_counter()
     got = _Gathered()
@@ -101,7 +110,7 @@ def measure_session(
             watch.report("load", 0, 0)
             with device.session(job.artifact, settings) as session:
                 try:
-                    _drive(session, job, got, watch)
+                    _drive(session, job, got, watch, host_probes)
                 finally:
                     got.facts = session.facts()
                     got.chunks += session.probe_chunks()
@@ -109,6 +118,7 @@ def measure_session(
             if session is not None:
                 # Which of its processes outlive it is known when it has ended.
                 got.facts["warnings"] = session.facts().get("warnings")
+                _add_host_samples(got, job, host_probes)
             # Also for a session that ended early; it may itself find that the device sent nonsense.
             made = _tables(got, job)
     except SessionError as error:
@@ -222,7 +232,25 @@ def unwritable_session(measured: Measured, error: Exception) -> Measured:
     return Measured(record, SessionTables(), measured.interrupted)
 
 
-def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch) -> None:
+def _add_host_samples(got: _Gathered, job: Job, host_probes: HostProbes) -> None:
+    """Put what the host's probes sampled to what the session's own did."""
+    asked = (*job.host_meters, *job.host_monitors)
+    if not asked:
+        return
+    fit = (got.facts.get("clock") or {}).get("fit")
+    samples = host_probes.end_session(None if fit is None else ClockFit(**fit))
+    got.chunks += samples.chunks
+    got.facts["probes"] = [*(got.facts.get("probes") or ()), *samples.probes]
+    own = dict(got.facts.get("probe_reasons") or {})
+    if job.host_meters:
+        own.pop(NO_METER, None)
+    monitors = dict(got.facts.get("monitor_reasons") or {})
+    for name, reason in samples.reasons.items():
+        (monitors if name in job.host_monitors else own)[name] = reason
+    got.facts |= {"probe_reasons": own, "monitor_reasons": monitors}
+
+
+def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch, host_probes: HostProbes) -> None:
     """Golden check, passes, accuracy: in this order, each kept as soon as it is there."""
     got.stage = "golden"
     scores = session.golden()
@@ -235,6 +263,7 @@ def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch) -> N
         for measurement in measurements:
             _take_in(measurement, got, job.plan.scene.patches)
             got.chunks += session.probe_chunks()
+            host_probes.poll()
             watch.arrived(measurement)
     timed: list[Pass | Window] = [*got.passes, *got.windows]
     if all(measurement.phase != "steady" for measurement in timed):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from edgebench import registry
 from edgebench.contract import Backend
 from edgebench.plan.estimate import StageSeconds, by_its_patches
@@ -24,6 +26,16 @@ def monitors_of(target: Target, *, telemetry: bool) -> tuple[str, ...]:
         return asked
     kinds = {name.partition(":")[0] for name in asked}
     return (*asked, *(name for name in _own(target.device) if name.partition(":")[0] not in kinds))
+
+
+def on_board(names: Sequence[str]) -> tuple[str, ...]:
+    """Those probes that a session runs on its device."""
+    return tuple(name for name in names if not registry.samples_on_host(name))
+
+
+def on_host(names: Sequence[str]) -> tuple[str, ...]:
+    """Those probes that sample on this machine, beside all sessions of a lane."""
+    return tuple(name for name in names if registry.samples_on_host(name))
 
 
 def has_own_clock(target: Target) -> bool:

@@ -69,6 +69,13 @@ class ClockFit:
         """A stamp of the host's clock on the device's."""
         return host_ns + self.offset_at(host_ns)
 
+    def stamps_to_device(self, host_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Stamps int64 [n] of the host's clock on the device's."""
+        drift = (self.drift_ppm or 0.0) * 1e-6
+        gained_ns = np.rint(drift * (host_ns - self.reference_ns)).astype(np.int64)
+        stamps: NDArray[np.int64] = host_ns + self.offset_ns + gained_ns
+        return stamps
+
 
 def fit_clocks(trips: Sequence[RoundTrip]) -> ClockFit | None:
     """The line in the middle of all that the trips allow; None without a trip.

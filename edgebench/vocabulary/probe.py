@@ -35,6 +35,8 @@ class ProbeInfo:
     scope: str  # chip, module, board, usb or wall; "" for a monitor
     channels: tuple[Channel, ...]
     absent: Mapping[str, str] = field(default_factory=dict)  # what it looked for in vain, and why
+    place: str = "board"  # where it samples: board or host
+    clock_bound_ns: int | None = None  # of one on the host: how far its stamps may be off the device's clock
 
     @property
     def is_meter(self) -> bool:

@@ -40,6 +40,7 @@ class SessionSettings:
     launch: Launch
     meters: tuple[str, ...] = ()
     idle_s: float = 0.0  # idle window before the measuring, sampled where there is a meter
+    host_metering: bool = False  # whether a meter samples on the host beside it, for which it idles likewise
     monitors: tuple[str, ...] = ()  # probes that say nothing about power: no idle window, not in the key
     number: int = 0  # which session of its trial it is
     report: Report = field(default=unreported, compare=False, repr=False)  # for stages that are not in sight

@@ -1,0 +1,153 @@
+"""A meter on the host beside a device, here and over SSH: its samples are brought to the device's clock."""
+
+import numpy as np
+import psutil
+import pytest
+
+from edgebench.agent import clock
+from edgebench.link.host_probes import HostProbes, _within
+from edgebench.link.inspection import host_probe_findings
+from edgebench.measure.session import Job, measure_session
+from edgebench.stats.clock import ClockFit
+from edgebench.vocabulary.probe import ProbeChunk
+from tests.link import host_meter, sshd
+
+OFFSET_NS, DRIFT_PPM = 3_600_000_000_000, 400.0
+MOVED = f"{OFFSET_NS},{DRIFT_PPM}"
+
+
+@pytest.fixture
+def meter(tmp_path, monkeypatch):
+    yield host_meter.install(tmp_path / "installed", monkeypatch)
+    host_meter.uninstall()
+
+
+@pytest.fixture
+def host_probes():
+    probes = HostProbes()
+    yield probes
+    probes.close()
+
+
+@pytest.fixture(params=["this machine", "ssh"])
+def far_device(request, rig, tmp_path, monkeypatch):
+    """A device whose clock is an hour ahead and runs away, on this machine or behind an sshd."""
+    if request.param == "ssh":
+        if why := sshd.missing():
+            pytest.skip(why)
+        board = sshd.make_board(tmp_path, environment={clock.ENVIRONMENT: MOVED})
+        board.start()
+        device = rig.far(board)
+    else:
+        board = None
+        monkeypatch.setenv(clock.ENVIRONMENT, MOVED)
+        device = rig.device()
+    yield device
+    device.close()
+    if board is not None:
+        board.power_off()
+
+
+def job(rig, *meters, n=0):
+    settings = rig.settings(idle_s=0.3, delay_us=5_000)
+    return Job("k" * 16, n, n, rig.artifact(), settings, rig.plan(passes=3, warmup_cap=0), host_meters=meters)
+
+
+def test_its_samples_are_on_the_devices_clock_in_every_session(far_device, rig, meter, host_probes):
+    for n in range(2):
+        measured = measure_session(far_device, job(rig, meter, n=n), {}, host_probes=host_probes)
+        record, rows = measured.record, measured.tables.probes
+        assert (record.status, record.probe_reasons) == ("ok", {})
+        [info] = record.probes
+        bound_ns = record.clock["fit"]["bound_ns"]
+        assert (info["kind"], info["place"], info["clock_bound_ns"]) == (meter, "host", bound_ns)
+        # A sample's watts are the host's seconds at which it was taken.
+        host_ns = rows["value"].to_numpy() * 1e9
+        due_ns = host_ns + OFFSET_NS + host_ns * DRIFT_PPM * 1e-6
+        assert np.abs(rows["t_ns"].to_numpy() - due_ns).max() <= bound_ns + 1000
+        for window in ("idle", "steady"):
+            start, end = record.windows_ns[window]
+            assert rows["t_ns"].between(start, end).sum() >= 5, window
+        fit = ClockFit(**record.clock["fit"])
+        assert (
+            rows["t_ns"].between(fit.to_device(fit.from_ns), fit.to_device(fit.to_ns)).sum() >= len(rows) - 1
+        )
+
+
+def agent_of(probes):
+    return psutil.Process(probes._connection._process.pid)
+
+
+def test_one_agent_samples_for_all_sessions_and_ends_with_the_last(device, rig, meter, host_probes):
+    measure_session(device, job(rig, meter), {}, host_probes=host_probes)
+    agent = agent_of(host_probes)
+    sampling = [child.pid for child in agent.children()]
+    measure_session(device, job(rig, meter, n=1), {}, host_probes=host_probes)
+    assert agent_of(host_probes) == agent
+    assert [child.pid for child in agent.children()] == sampling
+    assert len(sampling) == 1
+    host_probes.close()
+    assert not agent.is_running()
+    assert not psutil.pid_exists(sampling[0])
+
+
+@pytest.mark.attack("a meter on the host cannot be opened: the session is measured, the reason is kept")
+def test_one_that_cannot_be_opened_leaves_its_reason(device, rig, meter, host_probes):
+    record = measure_session(device, job(rig, f"{meter}:none"), {}, host_probes=host_probes).record
+    assert (record.status, record.probes) == ("ok", ())
+    assert record.probe_reasons == {f"{meter}:none": f"{meter}: no meter is plugged in (plug it in)"}
+    assert record.windows_ns["idle"] is None
+
+
+@pytest.mark.attack("a meter on the host dies amid the session: it goes on, and the next session tries again")
+def test_one_that_dies_leaves_its_reason_and_is_tried_again(device, rig, meter, host_probes):
+    for n in range(2):
+        measured = measure_session(device, job(rig, f"{meter}:dies", n=n), {}, host_probes=host_probes)
+        record = measured.record
+        assert (record.status, len(record.probes)) == ("ok", 1)
+        assert record.probe_reasons == {
+            f"{meter}:dies": f"{meter}:dies: its process ended amid the session: SIGABRT"
+        }
+
+
+@pytest.mark.attack(
+    "the agent on the host is killed: the session goes on, and the next one has another agent"
+)
+def test_an_agent_that_is_killed_leaves_its_reason(device, rig, meter, host_probes):
+    assert host_probes.begin_session([meter])
+    agent_of(host_probes).kill()
+    agent_of(host_probes).wait(20)
+    lost = host_probes.end_session(ClockFit(0, 0, None, None, 1, 0, 1, 0, 1))
+    assert list(lost.reasons) == [meter]
+    assert "the agent on this machine ended" in lost.reasons[meter]
+    record = measure_session(device, job(rig, meter, n=1), {}, host_probes=host_probes).record
+    assert (record.probe_reasons, len(record.probes)) == ({}, 1)
+
+
+def test_without_a_match_of_the_clocks_no_sample_has_a_place(meter, host_probes):
+    assert host_probes.begin_session([meter])
+    samples = host_probes.end_session(None)
+    assert samples.chunks == []
+    assert "was not matched" in samples.reasons[meter]
+
+
+def test_doctor_says_of_a_meter_on_the_host_whether_it_answers(meter):
+    found, missing = host_probe_findings((meter, f"{meter}:none"))
+    assert (found.level, found.subject) == ("ok", "meter")
+    assert meter in found.message
+    assert (missing.level, missing.subject) == ("warning", "meter")
+    assert "no meter is plugged in" in missing.message
+    assert missing.fix
+
+
+def test_the_session_and_the_sample_after_it_are_kept():
+    fit = ClockFit(
+        reference_ns=150, offset_ns=1000, drift_ppm=0.0, drift_bound_ppm=0.0, bound_ns=3, from_ns=100,
+        to_ns=200, misfit_ns=0, n=2,
+    )  # fmt: skip
+    stamps = np.array([90, 100, 200, 210, 220])
+    chunk = _within(ProbeChunk("m:", stamps, {"in": np.arange(5.0)}), fit)
+    assert chunk is not None
+    assert chunk.stamps_ns.tolist() == [1100, 1200, 1210]
+    assert chunk.values["in"].tolist() == [1.0, 2.0, 3.0]
+    assert _within(ProbeChunk("m:", stamps + 1000, {"in": np.arange(5.0)}), fit) is None
