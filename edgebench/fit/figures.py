@@ -1,35 +1,50 @@
-"""The figure that a requirement asks for, looked up in a trial's summary."""
+"""The figure that a requirement asks for, from a trial's summary, as the metric's entry says."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from edgebench.fit.figure import STATED, Certainty, Figure, largest, over_sessions
+from edgebench.fit.metrics import Judge, Sampled, Stated
 from edgebench.fit.power_limits import energy_figure, mean_figure, peak_figure
-from edgebench.fit.quantities import PERCENTILES
 from edgebench.fit.requirement import Requirement
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.stats.intervals import interval_reason
 from edgebench.stats.percentiles import percentile_over_sessions
 from edgebench.stats.proportion import share_over_sessions
 
+PERCENTILES: Mapping[str, float] = {"p90": 0.9, "p99": 0.99}
+
 
 def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certainty = STATED) -> Figure:
     """The figure in its base unit, with its reason where it or a bound of it is missing."""
-    return _FIGURES[requirement.quantity](summary, requirement, certainty)
+    match requirement.metric.judged:
+        case Sampled() as sampled:
+            return _sampled(sampled, summary, requirement, certainty)
+        case Stated() as stated:
+            return _stated(stated, summary, requirement)
+        case str() as rule:
+            return _RULES[rule](summary, requirement, certainty)
+        case None:
+            raise ValueError(f"{requirement.quantity} has statistics and nothing that judges them")
+        case judge:
+            return judge(summary, requirement, certainty)
 
 
-def _latency(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
-    values = summary.image_s_values if requirement.quantity == "image_s" else summary.infer_s_values
+def _sampled(
+    sampled: Sampled, summary: TrialSummary, requirement: Requirement, certainty: Certainty
+) -> Figure:
+    values = sampled.values(summary)
     if not values:
-        what = "steady pass" if requirement.quantity == "image_s" else "time of a stage called infer"
-        return Figure(reason=f"no finished session holds a {what}")
-    if impossible := _impossible(values, requirement.quantity):
+        return Figure(reason=sampled.absent)
+    if sampled.above_zero and (impossible := _impossible(values, requirement.quantity)):
         return impossible
+    if sampled.of == "sessions":
+        return _of_values(values, "sessions", requirement.statistic, certainty)
     sure = replace(certainty, interval=max(certainty.interval, summary.interval_confidence))
-    figure = _of_passes(values, requirement.statistic, sure)
+    figure = _of_values(values, "passes", requirement.statistic, sure)
     return replace(figure, note="; ".join(note for note in (figure.note, summary.reason) if note))
 
 
@@ -39,53 +54,40 @@ def _impossible(values: Sequence[Sequence[float]], quantity: str) -> Figure | No
     return Figure(reason=f"a session says {quantity} {least:g}: it is above 0") if least <= 0 else None
 
 
-def _of_passes(values: Sequence[Sequence[float]], statistic: str, certainty: Certainty) -> Figure:
+def _of_values(values: Sequence[Sequence[float]], of: str, statistic: str, certainty: Certainty) -> Figure:
     if statistic == "median":
         return over_sessions(values, certainty)
     if statistic == "max":
-        return largest(values, "passes", certainty)
-    found = percentile_over_sessions(values, PERCENTILES[statistic], certainty.bound)
-    if found.value is None:
-        return Figure(undecided=True, reason=found.reason)
+        return largest(values, of, certainty)
+    percentile = percentile_over_sessions(values, PERCENTILES[statistic], certainty.bound)
+    if percentile.value is None:
+        return Figure(undecided=True, reason=percentile.reason)
     # Passes of one session share its luck: bounds from too few sessions would be too narrow.
     if few := interval_reason(len(values)):
-        return Figure(found.value, reason=few)
-    return Figure(found.value, found.low, found.high)
+        return Figure(percentile.value, reason=few)
+    return Figure(percentile.value, percentile.low, percentile.high)
 
 
-def _by_session(values: Sequence[float], requirement: Requirement, what: str, certainty: Certainty) -> Figure:
-    if not values:
-        return Figure(reason=f"no finished session says {what}")
-    by_session = [[value] for value in values]
-    if impossible := _impossible(by_session, requirement.quantity):
-        return impossible
-    return (
-        largest(by_session, "sessions", certainty)
-        if requirement.statistic == "max"
-        else over_sessions(by_session, certainty)
-    )
-
-
-def _load(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
-    return _by_session(summary.load_s_values, requirement, "how long loading took", certainty)
-
-
-def _memory(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
-    values = [float(value) for value in summary.memory_bytes_values]
-    return _by_session(values, requirement, "how much memory it took", certainty)
+def _stated(stated: Stated, summary: TrialSummary, requirement: Requirement) -> Figure:
+    value = requirement.metric.value(summary)
+    if value is None:
+        return Figure(reason=stated.absent)
+    doubt = summary.board_doubts.get(requirement.quantity, "") if stated.doubted else ""
+    number = value if isinstance(value, tuple) else float(value)
+    return Figure(number, exact=True, what=stated.what, note=doubt)
 
 
 def _accuracy(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
-    found = summary.accuracy
-    if found is None:
+    accuracy = summary.accuracy
+    if accuracy is None:
         return Figure(reason=summary.accuracy_reason or "accuracy was not taken")
-    notes = ["overlapping crops make it a little too narrow"] if found.overlapping else []
+    notes = ["overlapping crops make it a little too narrow"] if accuracy.overlapping else []
     notes += [f"assumed of the input: {assumption}" for assumption in summary.assumed]
     return Figure(
-        found.k / found.n,
-        found.low,
-        found.high,
-        what=f"the whole Wilson interval of {found.k} of {found.n}",
+        accuracy.k / accuracy.n,
+        accuracy.low,
+        accuracy.high,
+        what=f"the whole Wilson interval of {accuracy.k} of {accuracy.n}",
         note="; ".join(notes),
         lasting=True,  # taken once a trial
     )
@@ -129,37 +131,10 @@ def _energy(summary: TrialSummary, requirement: Requirement, certainty: Certaint
     return energy_figure(summary, _limit(requirement), certainty)
 
 
-def _artifact(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
-    if summary.artifact_bytes is None:
-        return Figure(reason="the artifact's size was not recorded")
-    return Figure(float(summary.artifact_bytes), exact=True, what="the artifact's size")
-
-
-def _mass(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
-    if summary.mass_g is None:
-        return Figure(reason="the target's description gives no mass")
-    doubt = summary.board_doubts.get("mass_g", "")
-    return Figure(summary.mass_g, exact=True, what="the declared mass", note=doubt)
-
-
-def _size(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
-    if summary.size_mm is None:
-        return Figure(reason="the target's description gives no size")
-    doubt = summary.board_doubts.get("size_mm", "")
-    return Figure(summary.size_mm, exact=True, what="the declared size, turned to fit,", note=doubt)
-
-
-_FIGURES: Mapping[str, Callable[[TrialSummary, Requirement, Certainty], Figure]] = {
-    "image_s": _latency,
-    "infer_s": _latency,
-    "load_s": _load,
-    "memory_bytes": _memory,
+_RULES: Mapping[str, Judge] = {
     "accuracy": _accuracy,
-    "deadline_misses": _deadline_misses,
-    "power_peak_w": _power_peak,
-    "power_mean_w": _power_mean,
-    "energy_j": _energy,
-    "artifact_bytes": _artifact,
-    "mass_g": _mass,
-    "size_mm": _size,
+    "deadlines": _deadline_misses,
+    "peak power": _power_peak,
+    "mean power": _power_mean,
+    "energy": _energy,
 }

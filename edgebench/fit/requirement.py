@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from edgebench.fit.quantities import QUANTITIES, Quantity
+from edgebench.fit.metrics import METRICS, Metric, required_metrics
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
 
@@ -55,9 +55,9 @@ class Requirement(Strict):
     averaging_s: float | None = Field(default=None, gt=0, le=1e9)
 
     @property
-    def about(self) -> Quantity:
-        """What is known of the quantity."""
-        return QUANTITIES[self.quantity]
+    def metric(self) -> Metric:
+        """The quantity's entry in the catalogue."""
+        return METRICS[self.quantity]
 
     @property
     def at_least(self) -> bool:
@@ -67,7 +67,7 @@ class Requirement(Strict):
     @property
     def scale(self) -> float:
         """How many of the figures' unit one `unit` is."""
-        return self.about.units[self.unit]
+        return self.metric.units[self.unit]
 
     @model_validator(mode="before")
     @classmethod
@@ -80,27 +80,28 @@ class Requirement(Strict):
             raise problem(f"unknown key {short(unknown[0])}", choose(unknown[0], cls.model_fields))
         filled = dict(data)
         quantity = filled.setdefault("quantity", "image_s")
-        about = QUANTITIES.get(quantity) if isinstance(quantity, str) else None
-        if about is None:
-            raise problem(f"unknown quantity {short(quantity)}", choose(quantity, QUANTITIES))
-        for name, known in (("statistic", about.statistics), ("unit", tuple(about.units))):
+        known_metrics = required_metrics()
+        metric = known_metrics.get(quantity) if isinstance(quantity, str) else None
+        if metric is None:
+            raise problem(f"unknown quantity {short(quantity)}", choose(quantity, known_metrics))
+        for name, known in (("statistic", metric.statistics), ("unit", tuple(metric.units))):
             value = filled.setdefault(name, known[0])
             if value not in known:
                 raise problem(f"unknown {name} {short(value)} of {quantity}", choose(value, known))
-        comparison = "at least" if about.at_least else "at most"
-        given = filled.setdefault("comparison", comparison)
-        if given != comparison:
+        comparison = "at least" if metric.at_least else "at most"
+        wanted = filled.setdefault("comparison", comparison)
+        if wanted != comparison:
             raise problem(
-                f"unknown comparison {short(given)} of {quantity}", f"{quantity} is judged {comparison!r}"
+                f"unknown comparison {short(wanted)} of {quantity}", f"{quantity} is judged {comparison!r}"
             )
-        if filled.get("averaging_s") is not None and not about.is_power:
+        if filled.get("averaging_s") is not None and not metric.is_power:
             raise problem(f"averaging_s does not belong to {quantity}", "leave it out")
-        filled["limit"] = _limit(filled, about)
+        filled["limit"] = _limit(filled, metric)
         return filled
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
-        noun = self.about.share_of
+        noun = self.metric.share_of
         if noun and isinstance(self.limit, float) and self.limit * self.scale > 1:
             raise problem(
                 f"limit {self.limit:g} is more than every {noun}",
@@ -109,18 +110,18 @@ class Requirement(Strict):
         return self
 
 
-def _limit(given: Mapping[str, Any], about: Quantity) -> Any:
+def _limit(table: Mapping[str, Any], metric: Metric) -> Any:
     """The limit in the requirement's unit, from `limit` or from `budget`."""
-    limit, budget = given.get("limit"), given.get("budget")
+    limit, budget = table.get("limit"), table.get("budget")
     if budget is not None:
-        return _budgeted(budget, limit, given["unit"], about)
+        return _budgeted(budget, limit, table["unit"], metric)
     if limit is None:
-        example = "[10, 70, 80]" if about.is_size else "a positive number"
-        raise problem("the limit is missing", f"add limit = {example}, in {given['unit']}")
+        example = "[10, 70, 80]" if metric.is_size else "a positive number"
+        raise problem("the limit is missing", f"add limit = {example}, in {table['unit']}")
     values = limit if isinstance(limit, list | tuple) else [limit]
-    if about.is_size != isinstance(limit, list | tuple) or (about.is_size and len(values) != 3):
-        wanted = "three numbers, such as [10, 70, 80]" if about.is_size else "one number"
-        raise problem(f"limit {short(limit)} does not fit {given['quantity']}", f"write {wanted}")
+    if metric.is_size != isinstance(limit, list | tuple) or (metric.is_size and len(values) != 3):
+        wanted = "three numbers, such as [10, 70, 80]" if metric.is_size else "one number"
+        raise problem(f"limit {short(limit)} does not fit {table['quantity']}", f"write {wanted}")
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise problem(
@@ -129,17 +130,17 @@ def _limit(given: Mapping[str, Any], about: Quantity) -> Any:
         # Written so that nan fails it as well.
         if not 0 < value < 1e18:
             fix = "write a positive number"
-            if about.share_of and not about.at_least:
+            if metric.share_of and not metric.at_least:
                 fix += '; no number of passes shows a share of none: limit = 1 with unit = "%" takes some 380'
             raise problem(f"limit {value} is not above 0 and finite", fix)
-    return tuple(float(value) for value in values) if about.is_size else float(limit)
+    return tuple(float(value) for value in values) if metric.is_size else float(limit)
 
 
-def _budgeted(budget: Any, limit: Any, unit: str, about: Quantity) -> float:
-    if about.units.get("s") is None:
+def _budgeted(budget: Any, limit: Any, unit: str, metric: Metric) -> float:
+    if metric.units.get("s") is None:
         raise problem("a budget does not belong to it", "a budget gives time; write limit = instead")
     try:
-        computed = Budget.model_validate(budget).limit_s / about.units[unit]
+        computed = Budget.model_validate(budget).limit_s / metric.units[unit]
     except ValidationError as error:
         refused = refusal(error, budget, Budget)
         raise problem(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from edgebench.fit.trial_summary import Accuracy, Agreement, PowerFigure, TrialSummary, Verdict
+from edgebench.fit.trial_metrics import document_fields, missing_reasons
+from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report.json_values import SCHEMA_VERSION, as_json, clean
-from edgebench.stats.intervals import Interval
 from edgebench.store.exported import exported
 from edgebench.store.load import Results
 from edgebench.store.redaction import Apart
@@ -24,16 +24,16 @@ def document(
     Its fields are described in `result.schema.json`. A figure that is missing is null and `reasons` of
     its trial says why, under the figure's name.
     """
-    made: dict[str, Any] = clean(
+    plain: dict[str, Any] = clean(
         {
             "schema_version": SCHEMA_VERSION,
             "experiment": _experiment(results),
             "run": None if results.run is None else results.run.model_dump(mode="json"),
             "trials": [_trial(summary) for summary in summaries],
-            "verdicts": [_verdict(verdict) for verdict in verdicts],
+            "verdicts": [asdict(verdict) for verdict in verdicts],
         }
     )
-    return made
+    return plain
 
 
 def _experiment(results: Results) -> dict[str, Any]:
@@ -41,97 +41,39 @@ def _experiment(results: Results) -> dict[str, Any]:
         mode="json",
         exclude={"trials": True, "scene": {"labels"}, "targets": {"__all__": {"host", "port"}}},
     )
-    return record | {"path": Apart.of(one.host for one in results.experiment.targets).path(str(results.path))}
+    hosts = (target.host for target in results.experiment.targets)
+    return record | {"path": Apart.of(hosts).path(str(results.path))}
 
 
 def _trial(summary: TrialSummary) -> dict[str, Any]:
     return {
-        "key": summary.key,
-        "target": summary.target,
-        "variant": summary.variant,
-        "depth_multiplier": summary.depth_multiplier,
-        "precision": summary.precision,
-        "batch": summary.batch,
-        "status": summary.status,
-        "image_s": _interval(summary.image_s),
-        "infer_s": _interval(summary.infer_s),
-        "stages_ms": summary.stages_ms,
-        "cold": summary.cold,
-        "accuracy": _accuracy(summary.accuracy),
-        "scene_accuracy": _accuracy(summary.scene_accuracy),
-        "agreement": _agreement(summary.agreement),
-        "power": None if summary.power is None else [_power(figure) for figure in summary.power],
-        "power_reason": summary.power_reason,
-        "memory_bytes": summary.memory_bytes,
-        "artifact_bytes": summary.artifact_bytes,
-        "workers": summary.workers,
-        "paced": None if summary.paced is None else asdict(summary.paced),
-        "sustained": None if summary.sustained is None else asdict(summary.sustained),
-        "ended": None if summary.ended is None else asdict(summary.ended),
-        "interval_confidence": summary.interval_confidence,
-        "warnings": summary.warnings,
-        "failures": summary.failures,
-        "timed": summary.timed,
-        "mark": summary.mark,
-        "assumed": summary.assumed,
-        "scene_covered": summary.scene_covered,
+        **{name: getattr(summary, name) for name in IDENTITY},
+        **{name: _plain(value) for name, value in document_fields(summary).items()},
+        **{name: _plain(getattr(summary, name)) for name in CONDITIONS},
         "reasons": reasons(summary),
     }
 
 
+IDENTITY = ("key", "target", "variant", "depth_multiplier", "precision", "batch", "status")
+"""The fields of a summary that say which trial it is; the metrics follow."""
+
+CONDITIONS = (
+    "power_reason", "workers", "sustained", "ended", "interval_confidence", "warnings", "failures", "timed",
+    "mark", "assumed", "scene_covered",
+)  # fmt: skip
+"""The fields of a summary that say under what conditions its metrics hold."""
+
+
 def reasons(summary: TrialSummary) -> dict[str, str]:
     """Why each missing figure of a trial is missing, by the figure's name."""
-    found: dict[str, str] = {}
-    unmeasured = summary.reason or {
-        "unsupported": "the target does not take this variant",
-        "not_run": "no session of this trial has run yet",
-        "failed": "every session of this trial failed",
-    }.get(summary.status, "no finished session holds it")
-    for name, figure in (("image_s", summary.image_s), ("infer_s", summary.infer_s)):
-        if figure is None:
-            found[name] = unmeasured
-        elif figure.low is None or figure.high is None:
-            found[f"{name}.interval"] = f"too few sessions for an interval: {figure.sessions}"
-    if summary.accuracy is None:
-        found["accuracy"] = summary.accuracy_reason or unmeasured
-    if summary.scene_accuracy is None:
-        found["scene_accuracy"] = (
-            "the scene has no labels in the artifact's classes" if summary.image_s is not None else unmeasured
-        )
+    missing = missing_reasons(summary)
     if summary.scene_covered is None:
-        found["scene_covered"] = "the model takes no picture and was timed with samples"
-    if summary.agreement is None:
-        found["agreement"] = (
-            "this is the fp32 variant"
-            if summary.precision == "fp32"
-            else "there is no fp32 variant to compare with"
-        )
-    if summary.power is None:
-        found["power"] = summary.power_reason or unmeasured
-    for name, figure_bytes in (
-        ("memory_bytes", summary.memory_bytes),
-        ("artifact_bytes", summary.artifact_bytes),
-    ):
-        if figure_bytes is None:
-            found[name] = unmeasured if summary.image_s is None else "the session did not say"
-    return found
+        missing["scene_covered"] = "the model takes no picture and was timed with samples"
+    return missing
 
 
-def _interval(figure: Interval | None) -> dict[str, Any] | None:
-    return None if figure is None else asdict(figure)
-
-
-def _accuracy(figure: Accuracy | None) -> dict[str, Any] | None:
-    return None if figure is None else asdict(figure)
-
-
-def _agreement(figure: Agreement | None) -> dict[str, Any] | None:
-    return None if figure is None else asdict(figure)
-
-
-def _power(figure: PowerFigure) -> dict[str, Any]:
-    return asdict(figure)
-
-
-def _verdict(verdict: Verdict) -> dict[str, Any]:
-    return asdict(verdict)
+def _plain(value: Any) -> Any:
+    """A value with its dataclasses as mappings."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value

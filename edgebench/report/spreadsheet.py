@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from edgebench.fit.metrics import METRICS, Metric
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report import verdict_groups, words
 from edgebench.report.json_values import clean
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+_IDENTITY = (
+    "key", "target", "variant", "depth_multiplier", "precision", "batch", "timed", "scene_covered", "mark",
+    "assumed", "status", "reason",
+)  # fmt: skip
 
 
 def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
@@ -23,10 +31,13 @@ def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -
         overall[verdict.trial] = wholes[verdict.trial, verdict.profile].verdict
         single = words_of.setdefault(f"verdict:{verdict.profile}:{verdict.requirement}", {})
         single[verdict.trial] = verdict.verdict
-    stages = list(dict.fromkeys(stage for one in summaries for stage in one.stages_ms))
+    columns = [column for metric in METRICS.values() for column in _columns(metric, summaries)]
     rows = [
-        _row(one, stages) | {heading: by_trial.get(one.key) for heading, by_trial in words_of.items()}
-        for one in summaries
+        {name: getattr(summary, name) for name in _IDENTITY}
+        | {heading: value_of(summary) for heading, value_of in columns}
+        | {"warnings": summary.warnings}
+        | {heading: by_trial.get(summary.key) for heading, by_trial in words_of.items()}
+        for summary in summaries
     ]
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
@@ -36,37 +47,31 @@ def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -
     return buffer.getvalue()
 
 
-def _row(one: TrialSummary, stages: Sequence[str]) -> dict[str, Any]:
-    primary = next((figure for figure in one.power or () if figure.primary), None)
-    row: dict[str, Any] = {
-        "key": one.key,
-        "target": one.target,
-        "variant": one.variant,
-        "depth_multiplier": one.depth_multiplier,
-        "precision": one.precision,
-        "batch": one.batch,
-        "timed": one.timed,
-        "scene_covered": one.scene_covered,
-        "mark": one.mark,
-        "assumed": "; ".join(one.assumed),
-        "status": one.status,
-        "reason": one.reason,
-    }
-    for name, figure in (("image_s", one.image_s), ("infer_s", one.infer_s)):
-        for field in ("median", "low", "high", "sessions", "n"):
-            row[f"{name}_{field}"] = None if figure is None else getattr(figure, field)
-    row |= {f"{stage}_ms": one.stages_ms.get(stage) for stage in stages}
-    row |= {name: one.cold.get(name) for name in ("import_s", "load_s", "first_inference_s", "first_pass_s")}
-    for field in ("k", "n", "low", "high"):
-        row[f"accuracy_{field}"] = None if one.accuracy is None else getattr(one.accuracy, field)
-    for field in ("mean_w", "peak_w", "energy_j", "net_energy_j"):
-        row[field] = None if primary is None else getattr(primary, field)
-    sizes = {"memory_bytes": one.memory_bytes, "artifact_bytes": one.artifact_bytes}
-    return row | sizes | {"warnings": "; ".join(one.warnings)}
+def _columns(
+    metric: Metric, summaries: Sequence[TrialSummary]
+) -> Iterator[tuple[str, Callable[[TrialSummary], Any]]]:
+    """Each heading of a metric with what gives a trial's cell; one a key where its values are mappings."""
+    for heading, part in metric.csv_fields.items():
+        if metric.keyed:
+            for key in dict.fromkeys(key for summary in summaries for key in metric.value(summary) or {}):
+                yield heading.format(key=key), partial(_item, metric, key)
+        else:
+            yield heading, partial(_part, metric, part)
+
+
+def _item(metric: Metric, key: str, summary: TrialSummary) -> Any:
+    return (metric.value(summary) or {}).get(key)
+
+
+def _part(metric: Metric, part: str, summary: TrialSummary) -> Any:
+    value = metric.value(summary)
+    return value if value is None or not part else getattr(value, part)
 
 
 def _cell(value: Any) -> Any:
     """A value as a cell; text that a spreadsheet would run as a formula gets an apostrophe."""
+    if isinstance(value, tuple):
+        value = "; ".join(map(str, value))
     if not isinstance(value, str):
         return clean(value)
     text = words.plain(value)

@@ -1,5 +1,7 @@
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgebench.errors import StoredResultError, UsageError
+from edgebench.fit.metrics import required_metrics
 from edgebench.fit.profile import (
     Profile,
     load_profile,
@@ -14,7 +17,6 @@ from edgebench.fit.profile import (
     parse_profile,
     shipped_profiles,
 )
-from edgebench.fit.quantities import QUANTITIES
 from edgebench.toml_files import MAX_BYTES
 
 HEAD = 'name = "mine"\n[[requirements]]\nname = "latency"\n'
@@ -62,7 +64,7 @@ def test_a_record_gives_the_profile_back(profile):
 
 
 def test_defaults_follow_the_quantity():
-    for name, about in QUANTITIES.items():
+    for name, about in required_metrics().items():
         limit = "[1, 2, 3]" if about.is_size else "0.5"
         text = f'name = "x"\n[[requirements]]\nname = "r"\nquantity = "{name}"\nlimit = {limit}\n'
         one = parse_profile(text.encode(), "x.toml").requirements[0]
@@ -261,3 +263,10 @@ def test_no_record_gives_anything_but_a_profile_or_the_error(requirement):
     except StoredResultError:
         return
     assert profile.requirements[0].limit
+
+
+def test_profiles_are_read_without_statistics():
+    code = (
+        "import sys, edgebench.fit.profile; sys.exit(bool({'numpy', 'scipy', 'pandas'} & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

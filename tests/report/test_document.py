@@ -90,5 +90,5 @@ def test_every_missing_figure_has_a_reason() -> None:
     said = reasons(replace(failed, artifact_bytes=None))
     assert {name for name, reason in said.items() if reason} == {
         "image_s", "infer_s", "accuracy", "scene_accuracy", "agreement", "power",
-        "memory_bytes", "artifact_bytes",
+        "memory_bytes", "artifact_bytes", "mass_g", "size_mm", "paced",
     }  # fmt: skip
