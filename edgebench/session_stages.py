@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-SessionStage = Literal["load", "idle window", "first pass", "warm-up", "passes", "images"]
+SessionStage = Literal["build", "load", "idle window", "first pass", "warm-up", "passes", "images"]
 
 STAGES: tuple[SessionStage, ...] = get_args(SessionStage)
-"""In their order; the first holds all that is none of the others."""
+"""In their order; what is none of the others is part of the load."""
+
+BUILD: SessionStage = "build"
+"""The device makes what it loads, where it does that; what it is at may follow, as `build: layers`."""
 
 SENDING = "sending"
 """What the stages begin with in which files are on their way: no further session has to send them again."""

@@ -410,13 +410,15 @@ class Lane:
         shape = shape_of(self.plan, trial, IDLE_WINDOW_S)
         if self.standing[key].has_images:
             shape = replace(shape, images=0)
+        if self.standing[key].ok:
+            shape = replace(shape, builds=False)
         name = label(trial)
 
         def moved(*, begins: bool) -> None:
             session = SessionState(self.host, name, watch.text, watch.share)
             self.progress.moves(session, lambda: self._left(watch, key, queue), begins=begins)
 
-        watch = SessionWatch(shape, self.costs.of(key), moved)
+        watch = SessionWatch(shape, self.costs.of(key), moved, target=trial.target.name)
         return watch
 
     def _left(self, watch: SessionWatch, key: str, queue: Collection[Turn]) -> Span:
@@ -427,7 +429,8 @@ class Lane:
         for other, sessions in Counter(turn.key for turn in queue).items():
             shape = shape_of(self.plan, self.trials[other], IDLE_WINDOW_S)
             accuracy = other != key and not self.standing[other].has_images
-            later += sessions_span(self.costs.of(other), shape, sessions, accuracy=accuracy)
+            build = other != key and not self.standing[other].ok
+            later += sessions_span(self.costs.of(other), shape, sessions, accuracy=accuracy, build=build)
         return watch.left + later.at_most(self.budget.left_s)
 
 

@@ -25,6 +25,7 @@ from edgebench.link.worker_calls import Explain, explained, unexplained
 from edgebench.measure import golden
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.plan.estimate import Shape
+from edgebench.session_stages import BUILD
 from edgebench.stats.clock import ClockFit
 from edgebench.store import tables
 from edgebench.store.exported import session_written
@@ -107,7 +108,7 @@ def measure_session(
     session: Session | None = None
     try:
         try:
-            watch.report("load", 0, 0)
+            watch.report(BUILD if watch.shape.builds else "load", 0, 0)
             with device.session(job.artifact, settings) as session:
                 try:
                     _drive(session, job, got, watch, host_probes)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from edgebench.plan.estimate import Cost, Shape, Span, cost_of_session, left_s, session_s
-from edgebench.session_stages import SENDING, STAGES, SessionStage
+from edgebench.session_stages import BUILD, SENDING, STAGES, SessionStage
 from edgebench.vocabulary.passes import Pass, Window
 
 SLACK_S = 0.1
@@ -27,6 +27,7 @@ class SessionWatch:
         known: what such a session costs, as far as that is known.
         moved: called whenever there is something new, with whether a stage begins; never from a timed region.
         clock: seconds on a clock that never steps.
+        target: the name of what is measured.
     """
 
     def __init__(
@@ -35,16 +36,18 @@ class SessionWatch:
         known: Cost | None = None,
         moved: Callable[..., None] = unwatched,
         clock: Callable[[], float] = time.perf_counter,
+        target: str = "the board",
     ) -> None:
         self.shape = shape
         self.cost = known
         self.text = ""
-        self.sent_s = 0.0
+        self.once_s = 0.0
         self._known = known
         self._moved = moved
         self._clock = clock
         self._began_s = self._stage_began_s = clock()
-        self._stage: SessionStage = STAGES[0]
+        self._target = target
+        self._stage: SessionStage = "load"
         self._reported = ""
         self._done = 0.0
         self._loaded_s: float | None = None
@@ -55,21 +58,27 @@ class SessionWatch:
     # --- what is heard ---
 
     def report(self, stage: str, done: int, steps: int) -> None:
-        """A stage begins or goes on: one of STAGES, or one in which files are sent."""
-        begins = stage != self._reported
+        """A stage begins or goes on: one of STAGES, or one in which files are sent.
+
+        BUILD may be followed by what is being built.
+        """
+        name, _, detail = stage.partition(": ") if stage.startswith(BUILD) else (stage, "", "")
+        begins = name != self._reported
         if begins:
-            self._change_to(stage)
-        if stage in STAGES:
+            self._change_to(name)
+        if name in STAGES:
             self._done = done / steps if steps else 0.0
-        if stage == "passes":
+        if name == "passes":
             self._end_warmup()
-        self.text = _words(stage, done, steps)
+        if name == BUILD:
+            name = f"building on {self._target}: {detail or 'starting'}"
+        self.text = _words(name, done, steps)
         self._moved(begins=begins)
 
     def patch_took(self, patch_s: float) -> None:
         """Take in what a golden patch took: an estimate, where nothing else is known of such a session."""
         if self._known is None and not self.shape.own_clock:
-            self.cost = Cost(patch_s, self._clock() - self._began_s - self.sent_s, measured=False)
+            self.cost = Cost(patch_s, self._clock() - self._began_s - self.once_s, measured=False)
             self._done = 1.0  # of the load: nothing of it comes after the golden patches
             self._moved(begins=False)
 
@@ -126,30 +135,30 @@ class SessionWatch:
         Without a median, because its stamps are no device's time, none of it depends on patches.
         """
         if scene_s is None:
-            return Cost(0.0, max(0.0, took_s - self.sent_s), self._warmup_batches or 0)
+            return Cost(0.0, max(0.0, took_s - self.once_s), self._warmup_batches or 0)
         return cost_of_session(
             self.shape,
             scene_s=scene_s,
             warmup_batches=self._warmup_batches or 0,
-            took_s=max(0.0, took_s - self.sent_s),
+            took_s=max(0.0, took_s - self.once_s),
         )
 
     def _change_to(self, stage: str) -> None:
         now_s = self._clock()
-        if self._reported.startswith(SENDING):
-            self.sent_s += now_s - self._stage_began_s
+        if self._reported.startswith(SENDING) or self._reported == BUILD:
+            self.once_s += now_s - self._stage_began_s
         self._stage_began_s = now_s
         self._reported = stage
         if stage in STAGES:
             self._stage = STAGES[STAGES.index(stage)]
-            if stage != STAGES[0] and self._loaded_s is None:
-                self._loaded_s = now_s - self._began_s - self.sent_s
+            if stage not in (BUILD, "load") and self._loaded_s is None:
+                self._loaded_s = now_s - self._began_s - self.once_s
 
     def _end_first(self, scene_s: float, took_s: float) -> None:
         # A session may report no stages at all: then its passes alone say how far it is.
         self._stage, self._done = "first pass", 1.0
         if self._loaded_s is None:
-            self._loaded_s = max(0.0, self._clock() - self._began_s - self.sent_s - took_s)
+            self._loaded_s = max(0.0, self._clock() - self._began_s - self.once_s - took_s)
         self._learn(scene_s)
 
     def _end_warmup(self) -> None:

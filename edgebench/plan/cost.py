@@ -10,7 +10,7 @@ from edgebench.cache.objects import Cache
 from edgebench.plan.amounts import share_text
 from edgebench.plan.estimate import Cost, Shape, Span, longest, session_s, stages_s
 from edgebench.plan.known_costs import KnownCosts, noted_costs
-from edgebench.plan.meters_and_monitors import device_stages, has_own_clock, meters_of
+from edgebench.plan.meters_and_monitors import builds_on_board, device_stages, has_own_clock, meters_of
 from edgebench.plan.spread import ASSUMED, Spread, known_spread
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.stats.forecast import Resolves
@@ -53,8 +53,8 @@ class TrialCost:
         return "measured" if self.cost.measured else "scaled"
 
     def span(self, sessions: int) -> Span:
-        """What so many of its sessions take, accuracy once among them."""
-        return sessions_span(self.cost, self.shape, sessions, accuracy=sessions > 0)
+        """What so many of its sessions take, accuracy and a build on the board once among them."""
+        return sessions_span(self.cost, self.shape, sessions, accuracy=sessions > 0, build=sessions > 0)
 
 
 def target_of(plan: Plan) -> float:
@@ -90,13 +90,21 @@ def shape_of(plan: Plan, trial: PlannedTrial, idle_s: float) -> Shape:
                 images=images,
             ),
         ),
+        builds=builds_on_board(trial.target),
     )
 
 
-def sessions_span(cost: Cost | None, shape: Shape, sessions: int, *, accuracy: bool) -> Span:
-    """What so many sessions take; with `accuracy` one of them takes it on the shape's images."""
-    whole = session_s(cost, replace(shape, images=0)).times(sessions)
-    return whole + stages_s(cost, shape)["images"] if accuracy else whole
+def sessions_span(
+    cost: Cost | None, shape: Shape, sessions: int, *, accuracy: bool, build: bool = False
+) -> Span:
+    """What so many sessions take.
+
+    With `accuracy` one of them takes it on the shape's images; with `build` the device may build first.
+    """
+    once = stages_s(cost, shape)
+    whole = session_s(cost, replace(shape, images=0, builds=False)).times(sessions)
+    whole += once["images"] if accuracy else Span()
+    return whole + once["build"] if build else whole
 
 
 def whole_span(plan: Plan, costs: Sequence[TrialCost], *, most: bool = False) -> Span:

@@ -54,6 +54,7 @@ class Cost:
         patch_s: one patch of a pass; 0 on a device with a clock of its own.
         overhead_s: a session's time outside its idle window, passes, warm-up and images.
         warmup_batches: beyond the first pass; None where no warm-up has ended yet.
+        build_s: what building on the board took; None where that is not known.
         measured: of this very trial's passes; else it is scaled from another trial of the same target, or is
             what the golden patches of the session in hand took.
     """
@@ -62,6 +63,7 @@ class Cost:
     overhead_s: float
     warmup_batches: int | None = None
     measured: bool = True
+    build_s: float | None = None
 
 
 StageSeconds = Callable[[float | None], Mapping[SessionStage, tuple[float, float]]]
@@ -83,6 +85,7 @@ class Shape:
         warmup_floor, warmup_cap: batches, those of the first pass included.
         own_clock: whether the device's time is not real time: nobody waits for a period or an idle window.
         device_stages: what the device's backend says of its stages.
+        builds: whether the device makes first what it loads, unless that lies there from before.
     """
 
     patches: int
@@ -96,6 +99,7 @@ class Shape:
     warmup_cap: int = 300
     own_clock: bool = False
     device_stages: StageSeconds = field(default=by_its_patches, compare=False)
+    builds: bool = False
 
 
 def stages_s(cost: Cost | None, shape: Shape) -> dict[SessionStage, Span]:
@@ -104,7 +108,9 @@ def stages_s(cost: Cost | None, shape: Shape) -> dict[SessionStage, Span]:
     patch = Span(0.0, math.inf) if cost is None else Span.exactly(cost.patch_s)
     scan = patch.times(shape.patches)
     batches = _warmup_batches(cost, shape)
+    build_s = None if cost is None else cost.build_s
     stages: dict[SessionStage, Span] = {
+        "build": Span(0.0, math.inf if build_s is None else build_s) if shape.builds else Span(),
         "load": Span(0.0, math.inf) if cost is None else Span.exactly(cost.overhead_s),
         "idle window": Span.exactly(shape.idle_s if waits else 0.0),
         "first pass": scan,
@@ -139,8 +145,9 @@ def cost_of_session(shape: Shape, *, scene_s: float, warmup_batches: int, took_s
         shape: of this session.
         scene_s: its median time for the scene, `image_s` or of windows `infer_s`, on the device's clock.
         warmup_batches: beyond the first pass.
-        took_s: all of it in real time, less what no further session has to do again.
+        took_s: all of it in real time, less what no further session has to do again, such as a build.
     """
+    shape = replace(shape, builds=False)
     if shape.own_clock:
         return Cost(0.0, took_s, warmup_batches)
     parts = Cost(scene_s / shape.patches, 0.0, warmup_batches)

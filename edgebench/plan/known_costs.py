@@ -24,6 +24,8 @@ _PACE = frozenset({"period_s", "sustained_s"})
 def note_cost(cache: Cache, inputs: Mapping[str, object], cost: Cost) -> None:
     """Remember what a trial's session took, under what decides that: its board and host too."""
     value = {"patch_s": cost.patch_s, "overhead_s": cost.overhead_s, "warmup_batches": cost.warmup_batches}
+    if cost.build_s is not None:
+        value["build_s"] = cost.build_s
     cache.remember(_KIND, _key(inputs), value)
 
 
@@ -35,7 +37,8 @@ def noted_cost(cache: Cache, inputs: Mapping[str, object]) -> Cost | None:
     if patch_s is None or overhead_s is None:
         return None
     known = isinstance(batches, int) and 0 <= batches < 1e6
-    return Cost(patch_s, overhead_s, batches if known else None)
+    build_s = _seconds(noted.get("build_s"))
+    return Cost(patch_s, overhead_s, batches if known else None, build_s=build_s)
 
 
 def _key(inputs: Mapping[str, object]) -> str:

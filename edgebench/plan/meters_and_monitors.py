@@ -52,6 +52,12 @@ def device_stages(target: Target, plan: MeasurePlan) -> StageSeconds:
     return lambda patch_s: backend.stage_seconds(target, plan, patch_s)
 
 
+def builds_on_board(target: Target) -> bool:
+    """Whether a target's device makes, before a trial's first session, what it loads."""
+    known = target.device in registry.names("edgebench.backends")
+    return known and registry.backend(target.device).builds(target.options)
+
+
 def _own(device: str) -> tuple[str, ...]:
     known = device in registry.names("edgebench.backends")
     return registry.backend(device).monitors if known else Backend.monitors

@@ -47,6 +47,8 @@ def planned_json(plan: Plan, costs: Sequence[TrialCost]) -> str:
             "estimate_measured": one.basis == "measured",
             "estimate_basis": one.basis,
             "estimated_pass_s": pass_s(one),
+            "builds_on_board": one.shape.builds,
+            "estimated_build_s": one.cost.build_s if one.cost and one.shape.builds else None,
             "expected_sessions": one.expected,
             "sessions_needed": one.needed,
             "resolves": one.resolves,
@@ -110,7 +112,7 @@ def _notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
             f"from {plan.min_sessions} sessions on"
         )
     notes += forecast_notes(plan, costs, always=True)
-    return notes + _basis_notes(costs)
+    return notes + _build_notes(costs) + _basis_notes(costs)
 
 
 def _whole(plan: Plan, costs: Sequence[TrialCost]) -> str:
@@ -127,6 +129,25 @@ def _whole(plan: Plan, costs: Sequence[TrialCost]) -> str:
         elif at_most.rpartition(" ")[2] != about.rpartition(" ")[2]:
             about += f", {at_most}"
     return f"{about}, preparation not included"
+
+
+def _build_notes(costs: Sequence[TrialCost]) -> list[str]:
+    """Which targets build on the board before a trial's first session, and how long that took before."""
+    building: dict[str, list[float | None]] = {}
+    for one in costs:
+        if one.shape.builds:
+            build_s = one.cost.build_s if one.cost else None
+            building.setdefault(one.trial.target.name, []).append(build_s)
+    notes = []
+    for target, builds_s in building.items():
+        known_s = [build_s for build_s in builds_s if build_s is not None]
+        took = (
+            f"at most {clock_text(sum(known_s))} in all" if len(known_s) == len(builds_s) else "time unknown"
+        )
+        notes.append(
+            f"{target} builds what it loads before a trial's first session, unless it lies there: {took}"
+        )
+    return notes
 
 
 def _basis_notes(costs: Sequence[TrialCost]) -> list[str]:

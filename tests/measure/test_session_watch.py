@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from edgebench.measure.session_watch import SessionWatch
-from edgebench.plan.estimate import Cost, Shape, Span
+from edgebench.plan.estimate import Cost, Shape, Span, session_s
 from tests.fakes import made_pass
 
 SHAPE = Shape(patches=6, passes=3, images=10)
@@ -125,7 +125,7 @@ def test_files_on_their_way_are_no_part_of_what_the_next_session_takes():
     seen.report("first pass", after_s=20.0)
     seen.arrive(0, "first", 3.0)
     assert ("sending scene 30 of 60 MB", False, 0.0) in seen.told
-    assert seen.watch.sent_s == 40.0
+    assert seen.watch.once_s == 40.0
     assert seen.watch.cost is not None and seen.watch.cost.overhead_s == 1.0
     seen.arrive(1, "steady", 3.0)
     cost = seen.watch.cost_of(3.0, took_s=40.0 + 30.0)
@@ -154,3 +154,23 @@ def test_on_a_clock_of_its_own_real_time_is_what_counts():
     assert seen.watch.cost == Cost(0.0, 4.0, 0)
     assert seen.watch.left == Span.exactly(3.0)
     assert seen.watch.cost_of(19.0, 5.0) == Cost(0.0, 5.0, 0)
+
+
+def test_a_build_is_shown_with_its_target_and_is_no_part_of_the_next_session():
+    seen = Watched(replace(SHAPE, builds=True), replace(KNOWN, build_s=20.0))
+    seen.report("build")
+    assert seen.watch.left.most_s == 20.0 + session_s(KNOWN, SHAPE).most_s
+    seen.report("build: layers", 1, 4, after_s=5.0)
+    assert seen.watch.left.most_s == 15.0 + session_s(KNOWN, SHAPE).most_s
+    seen.report("load", after_s=15.0)
+    seen.report("idle window", after_s=2.0)
+    assert [text for text, *_ in seen.told] == [
+        "building on the board: starting",
+        "building on the board: layers 1 of 4",
+        "load",
+        "idle window",
+    ]
+    assert [begins for _, begins, _ in seen.told] == [True, False, True, True]
+    assert seen.watch.once_s == 20.0
+    seen.arrive(0, "first", 1.0)
+    assert seen.watch.cost_of(1.0, 29.0).overhead_s == pytest.approx(9.0 - 4.0 - 10 / 6)

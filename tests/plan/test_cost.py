@@ -1,9 +1,12 @@
 """What a plan will cost, and what its sessions will resolve."""
 
+import io
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
+from edgebench import registry
 from edgebench.cache.objects import Cache
 from edgebench.plan.cost import costs_of, resolution_notes, spread_note, whole_span
 from edgebench.plan.estimate import Cost, Span
@@ -11,6 +14,7 @@ from edgebench.plan.known_costs import note_cost
 from edgebench.plan.spread import Spread, note_spread
 from edgebench.plan.targets import make_targets
 from edgebench.plan.trials import Plan, choose_variants, make_trials
+from edgebench.report.planned import print_planned
 from edgebench.stats.forecast import sessions_for
 from edgebench.stats.spending import STOPPING_CONFIDENCE
 from tests.fakes import FakeBackend, made_images, made_scene
@@ -114,3 +118,22 @@ def test_what_may_not_do(cache):
 def test_a_plan_that_will_do_has_no_note(cache):
     plan = made_plan(target_ci=0.5)
     assert resolution_notes(plan, costs_of(plan, cache, 0.0)) == []
+
+
+def test_a_build_on_the_board_comes_once_and_may_lie_there_already(cache):
+    backends = {"toy": registry.backend("toy")}
+    [target] = make_targets(backends, ["build=true"], [])
+    variants = {"toy": choose_variants(backends["toy"], (0.25,), ("int8",))}
+    trials = make_trials([target], backends, variants, batches=(1,), scene=made_scene(), images=None)
+    plan = Plan(trials, made_scene(), None, sessions=5, passes=2, seed=1)
+    note_cost(cache, trials[0].inputs, Cost(0.01, 0.5, warmup_batches=34))
+    [unknown] = costs_of(plan, cache, 0.0)
+    assert not unknown.span(5).known
+    note_cost(cache, trials[0].inputs, Cost(0.01, 0.5, warmup_batches=34, build_s=60.0))
+    [known] = costs_of(plan, cache, 0.0)
+    assert known.span(5).most_s == pytest.approx(known.span(5).least_s + 60.0)
+    assert known.span(0) == Span()
+    out = io.StringIO()
+    print_planned(Console(file=out, width=200), plan, [known])
+    assert "toy builds what it loads before a trial's first session" in out.getvalue()
+    assert "at most 1:00 in all" in out.getvalue()
