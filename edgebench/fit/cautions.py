@@ -57,6 +57,8 @@ def cautions(
         found.append(Caution(Flag.GOLDEN_MISMATCH, count=count, of=len(records)))
     if count := sum(record.golden is None for record in ok):
         found.append(Caution(Flag.GOLDEN_ABSENT, count=count, of=len(ok)))
+    if (builds := len({record.built.sha256 for record in ok if record.built})) > 1:
+        found.append(Caution(Flag.BUILDS_DIFFER, count=builds, of=len(ok)))
     if steady.extrapolated:
         found.append(Caution(Flag.EXTRAPOLATED, count=steady.extrapolated, of=steady.count))
     if body := board_caution(board_doubts or {}):

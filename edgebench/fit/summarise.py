@@ -152,6 +152,7 @@ class _Part:
         accuracy = (
             accuracy_of(images, trial.class_names, overlapping=overlapping) if images and meant else None
         )
+        built = next((record.built for record in ok if record.built), None)
         memory = [int(peak) for record in ok if (peak := record.memory.get("peak_bytes")) is not None]
         return TrialSummary(
             key=trial.key,
@@ -174,7 +175,7 @@ class _Part:
             power=power,
             power_reason=self._power_reason(bool(power), reason, target.meters if target else ()),
             memory_bytes=None if not memory else round(trial_median([[float(peak)] for peak in memory])),
-            artifact_bytes=trial.artifact_bytes,
+            artifact_bytes=built.bytes if built else trial.artifact_bytes,
             mass_g=target.mass_g if target else None,
             size_mm=target.size_mm if target else None,
             board_doubts=doubts,
@@ -190,6 +191,7 @@ class _Part:
             timed=timed_with(scene),
             mark=_mark(trial, ok),
             assumed=trial.assumed,
+            built=built,
             scene_covered=scene.covered,
             failures=tuple(
                 apart.text(_failure(record))

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from edgebench.stats.intervals import Interval
 from edgebench.stats.warnings import Caution, Flag
+from edgebench.vocabulary.built_artifact import BuiltArtifact
 
 WHOLE = 0.9995
 """From this share of a scene on the rest, which a tenth of a percent does not show, is not spoken of."""
@@ -148,7 +149,7 @@ class TrialSummary:
     power: tuple[PowerFigure, ...] | None
     power_reason: str
     memory_bytes: int | None  # peak of the worker, mean over sessions
-    artifact_bytes: int | None
+    artifact_bytes: int | None  # of what the runtime loads
     mass_g: float | None
     size_mm: tuple[float, float, float] | None
     board_doubts: dict[str, str] = field(default_factory=dict)  # why mass_g or size_mm may be another's
@@ -167,6 +168,7 @@ class TrialSummary:
     timed: str = ""  # what a pass is, in words
     mark: str = ""  # what stands beside every figure, such as "on the CPU"
     assumed: tuple[str, ...] = ()  # of the model's input, because neither the file nor the user says it
+    built: BuiltArtifact | None = None  # on the board, as its first session has it
     scene_covered: float | None = None  # share of the picture that its patches cover; None for samples
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,7 +50,7 @@ from edgebench.store.records import (
 )
 from edgebench.store.redaction import Apart
 from edgebench.store.result_folder import find_unfinished, is_finished
-from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.artifact import Artifact, Companion
 from edgebench.vocabulary.pictures import ImageSet, Scene
 from edgebench.vocabulary.preparation import Prepared
 
@@ -303,11 +303,16 @@ def _trial_record(trial: PlannedTrial, made: Prepared, plan: Plan, *, requested:
         class_names=made.class_names,
         artifact_bytes=made.size_bytes,
         artifact_sha256=made.sha256,
+        companions=_hashes(made.companions),
         accuracy_reason=made.accuracy_reason,
         assumed=made.assumed,
         mark=made.mark,
         provenance=made.provenance,
     )
+
+
+def _hashes(companions: Mapping[str, Companion]) -> dict[str, str]:
+    return {name: companion.sha256 for name, companion in companions.items()}
 
 
 def _changed(record: ExperimentRecord, prepared: PreparedTrials) -> str:
@@ -322,4 +327,6 @@ def _changed(record: ExperimentRecord, prepared: PreparedTrials) -> str:
             return f"{trial.variant} could not be prepared for it, and now it can"
         if isinstance(made, Artifact) and made.sha256 != trial.artifact_sha256:
             return f"the artifact of {trial.variant} is not the one that it measured"
+        if isinstance(made, Artifact) and _hashes(made.companions) != trial.companions:
+            return f"a companion of the artifact of {trial.variant} is not the one that it measured"
     return ""

@@ -59,7 +59,7 @@ IDENTITY = ("key", "target", "variant", "depth_multiplier", "precision", "batch"
 
 CONDITIONS = (
     "power_reason", "workers", "sustained", "ended", "interval_confidence", "warnings", "failures", "timed",
-    "mark", "assumed", "scene_covered",
+    "mark", "assumed", "scene_covered", "built",
 )  # fmt: skip
 """The fields of a summary that say under what conditions its metrics hold."""
 

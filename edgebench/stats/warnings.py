@@ -44,6 +44,9 @@ class Flag(Enum):
     MULTIMODAL = (
         "the medians of the {of} sessions fall into groups, {what}: the interval covers less than it claims"
     )
+    BUILDS_DIFFER = (
+        "the sessions loaded {count} different builds of the artifact: figures of two builds may differ"
+    )
     PROBE_LOST = "{what} (in {share} sessions): what it samples is missing from then on"
     BOARD_UNCONFIRMED = "not confirmed: {what}"
     SAID = "{what} (in {share} sessions)"  # by the device or its runtime

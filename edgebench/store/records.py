@@ -20,6 +20,8 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
+from edgebench.vocabulary.built_artifact import BuiltArtifact
+
 SCHEMA_VERSION = 1
 SessionStatus = Literal[
     "ok",
@@ -141,6 +143,7 @@ class TrialRecord(_Record):
     accuracy_reason: str = ""  # why accuracy means nothing for this model
     assumed: tuple[str, ...] = ()  # of its input, because neither the file nor the user says it
     mark: str = ""  # what stands beside every figure of it, such as "on the CPU"
+    companions: dict[str, str] = {}  # files that travel with the artifact: name -> SHA-256
     provenance: dict[str, Any] = {}  # of the artifact: weights, recipe, tools, what a compiler said
 
 
@@ -237,6 +240,7 @@ class SessionRecord(_Record):
     failure: Failure | None = None
     golden: GoldenCheck | None = None
     cold: dict[str, float | None] = {}  # import_s, load_s, first_inference_s, first_pass_s
+    built: BuiltArtifact | None = None  # what was loaded, where the board makes it of the artifact
     warmup: dict[str, Any] = {}  # batches, steady
     memory: dict[str, int | None] = {}  # after_load_bytes, peak_bytes
     runtime: dict[str, Any] = {}

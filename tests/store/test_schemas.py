@@ -79,6 +79,7 @@ def test_records_and_schemas_have_the_same_fields(name, model):
         "BoardRecord": lambda: described["properties"]["targets"]["items"]["properties"]["boards"]["items"],
         "TrialRecord": lambda: described["properties"]["trials"]["items"],
         "GoldenCheck": lambda: described["properties"]["golden"],
+        "BuiltArtifact": lambda: described["properties"]["built"],
         "Failure": lambda: described["properties"]["failure"],
     }
     assert set(parts) <= set(nested)
