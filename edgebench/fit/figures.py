@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from edgebench.fit.figure import STATED, Certainty, Figure, largest, over_sessions
-from edgebench.fit.metrics import Judge, Sampled, Stated
+from edgebench.fit.metrics import Judge, Question, Sampled, Stated
 from edgebench.fit.power_limits import energy_figure, mean_figure, peak_figure
 from edgebench.fit.requirement import Requirement
 from edgebench.fit.trial_summary import TrialSummary
@@ -20,31 +20,37 @@ PERCENTILES: Mapping[str, float] = {"p90": 0.9, "p99": 0.99}
 
 def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certainty = STATED) -> Figure:
     """The figure in its base unit, with its reason where it or a bound of it is missing."""
-    match requirement.metric.judged:
+    limit = requirement.limit
+    question = Question(
+        requirement.quantity,
+        requirement.statistic,
+        math.inf if isinstance(limit, tuple) else limit * requirement.scale,
+        requirement.averaging_s,
+    )
+    metric = requirement.metric
+    match metric.judged:
         case Sampled() as sampled:
-            return _sampled(sampled, summary, requirement, certainty)
+            return _sampled(sampled, summary, question, certainty)
         case Stated() as stated:
-            return _stated(stated, summary, requirement)
+            return _stated(stated, metric.value(summary), summary.board_doubts.get(metric.name, ""))
         case str() as rule:
-            return _RULES[rule](summary, requirement, certainty)
+            return _RULES[rule](summary, question, certainty)
         case None:
-            raise ValueError(f"{requirement.quantity} has statistics and nothing that judges them")
+            raise ValueError(f"{metric.name} has statistics and nothing that judges them")
         case judge:
-            return judge(summary, requirement, certainty)
+            return judge(summary, question, certainty)
 
 
-def _sampled(
-    sampled: Sampled, summary: TrialSummary, requirement: Requirement, certainty: Certainty
-) -> Figure:
+def _sampled(sampled: Sampled, summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
     values = sampled.values(summary)
     if not values:
         return Figure(reason=sampled.absent)
-    if sampled.above_zero and (impossible := _impossible(values, requirement.quantity)):
+    if sampled.above_zero and (impossible := _impossible(values, question.metric)):
         return impossible
     if sampled.of == "sessions":
-        return _of_values(values, "sessions", requirement.statistic, certainty)
+        return _of_values(values, "sessions", question.statistic, certainty)
     sure = replace(certainty, interval=max(certainty.interval, summary.interval_confidence))
-    figure = _of_values(values, "passes", requirement.statistic, sure)
+    figure = _of_values(values, "passes", question.statistic, sure)
     return replace(figure, note="; ".join(note for note in (figure.note, summary.reason) if note))
 
 
@@ -68,16 +74,14 @@ def _of_values(values: Sequence[Sequence[float]], of: str, statistic: str, certa
     return Figure(percentile.value, percentile.low, percentile.high)
 
 
-def _stated(stated: Stated, summary: TrialSummary, requirement: Requirement) -> Figure:
-    value = requirement.metric.value(summary)
+def _stated(stated: Stated, value: float | tuple[float, ...] | None, doubt: str) -> Figure:
     if value is None:
         return Figure(reason=stated.absent)
-    doubt = summary.board_doubts.get(requirement.quantity, "") if stated.doubted else ""
     number = value if isinstance(value, tuple) else float(value)
-    return Figure(number, exact=True, what=stated.what, note=doubt)
+    return Figure(number, exact=True, what=stated.what, note=doubt if stated.doubted else "")
 
 
-def _accuracy(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
+def _accuracy(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
     accuracy = summary.accuracy
     if accuracy is None:
         return Figure(reason=summary.accuracy_reason or "accuracy was not taken")
@@ -93,7 +97,7 @@ def _accuracy(summary: TrialSummary, requirement: Requirement, certainty: Certai
     )
 
 
-def _deadline_misses(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
+def _deadline_misses(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
     paced = summary.paced
     if paced is None or not paced.passes:
         timed = bool(summary.image_s_values)
@@ -114,21 +118,16 @@ def _deadline_misses(summary: TrialSummary, requirement: Requirement, certainty:
     )
 
 
-def _limit(requirement: Requirement) -> float:
-    """The limit in the base unit; of a body, which has three, nothing."""
-    return float("inf") if isinstance(requirement.limit, tuple) else requirement.limit * requirement.scale
+def _power_peak(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    return peak_figure(summary, question.limit, question.averaging_s, certainty)
 
 
-def _power_peak(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
-    return peak_figure(summary, _limit(requirement), requirement.averaging_s, certainty)
+def _power_mean(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    return mean_figure(summary, question.limit, question.averaging_s, certainty)
 
 
-def _power_mean(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
-    return mean_figure(summary, _limit(requirement), requirement.averaging_s, certainty)
-
-
-def _energy(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
-    return energy_figure(summary, _limit(requirement), certainty)
+def _energy(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    return energy_figure(summary, question.limit, certainty)
 
 
 _RULES: Mapping[str, Judge] = {

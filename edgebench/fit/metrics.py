@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:  # statistics take long to import, and requirements are read without them
     from edgebench.fit.figure import Certainty, Figure
-    from edgebench.fit.requirement import Requirement
     from edgebench.fit.trial_summary import PowerFigure, TrialSummary
 
 SHARE_UNITS = {"1": 1.0, "%": 0.01}
@@ -25,7 +24,25 @@ BYTE_UNITS = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "Mi
 MASS_UNITS = {"g": 1.0, "kg": 1e3}
 LENGTH_UNITS = {"mm": 1.0, "cm": 10.0}
 
-Judge = Callable[["TrialSummary", "Requirement", "Certainty"], "Figure"]
+
+@dataclass(frozen=True)
+class Question:
+    """What a requirement asks of a trial.
+
+    Attributes:
+        metric: the name of what it is about.
+        statistic: one of the metric's.
+        limit: in the metric's base unit; infinite for a body, which has three.
+        averaging_s: of power: the time over which the limit means its average.
+    """
+
+    metric: str
+    statistic: str
+    limit: float
+    averaging_s: float | None = None
+
+
+Judge = Callable[["TrialSummary", Question, "Certainty"], "Figure"]
 """What gives the figure that a requirement is held against, in the metric's base unit."""
 
 
