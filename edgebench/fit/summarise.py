@@ -19,7 +19,8 @@ from edgebench.fit.power_summary import power_figures, power_reason
 from edgebench.fit.settled import rule_of
 from edgebench.fit.telemetry_summary import observe
 from edgebench.fit.trial_summary import WHOLE, TrialStatus, TrialSummary
-from edgebench.stats.intervals import Interval, session_interval, trial_median
+from edgebench.stats.interval import Interval
+from edgebench.stats.intervals import session_interval, trial_median
 from edgebench.store.load import Results
 from edgebench.store.records import (
     SCHEMA_VERSION,

@@ -6,7 +6,7 @@ from typing import Any
 
 from edgebench.fit.metrics import METRICS
 from edgebench.fit.trial_summary import TrialSummary
-from edgebench.stats.intervals import Interval
+from edgebench.stats.interval import Interval
 
 
 def document_fields(trial: TrialSummary) -> dict[str, Any]:

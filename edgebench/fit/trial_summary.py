@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from edgebench.stats.intervals import Interval
+from edgebench.stats.interval import Interval
 from edgebench.stats.warnings import Caution, Flag
 from edgebench.vocabulary.built_artifact import BuiltArtifact
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, words
-from edgebench.stats.intervals import Interval
+from edgebench.stats.interval import Interval
 
 _PANEL_TITLE = 28  # characters of a target's name in a line above its panel
 _LONGEST_TICK = 32  # characters of a model's name under its place

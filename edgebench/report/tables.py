@@ -10,7 +10,7 @@ from edgebench.fit.verdict import Overall
 from edgebench.report import verdict_groups, words
 from edgebench.report.document import reasons
 from edgebench.report.notes import Trials
-from edgebench.stats.intervals import Interval
+from edgebench.stats.interval import Interval
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from edgebench.fit.trial_summary import Accuracy, Agreement, TrialSummary, Verdict
 from edgebench.printable import printable
-from edgebench.stats.intervals import Interval
+from edgebench.stats.interval import Interval
 
 MISSING = "-"
 SAME_AS_FP32 = "same as fp32"  # heads the column of `agreement` wherever there is one

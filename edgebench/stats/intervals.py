@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,40 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from edgebench.stats.interval import Interval
+
 CONFIDENCE = 0.95
 MIN_SESSIONS = 3
 """Two sessions have one degree of freedom (t = 12.7): their interval says nothing, so none is given."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A statistic with its interval over sessions; low and high are None where n forbids one.
-
-    `median` is the mean over sessions of each session's median; the interval is Student's t over those
-    session medians, as a factor on the value, so that it stays above zero.
-    """
-
-    median: float
-    low: float | None
-    high: float | None
-    sessions: int
-    n: int  # values over all sessions
-
-    @property
-    def longer_side(self) -> float | None:
-        """From the value to the farther end, in its unit; None without an interval."""
-        if self.low is None or self.high is None:
-            return None
-        return max(self.high - self.median, self.median - self.low)
-
-    @property
-    def half_width(self) -> float | None:
-        """The longer side as a share of the value: what is asked for, foretold and shown as ± %.
-
-        None without an interval, or where the value is not above zero.
-        """
-        side = self.longer_side
-        return None if side is None or self.median <= 0 else side / self.median
 
 
 def session_medians(values_by_session: Sequence[Sequence[float] | NDArray[np.float64]]) -> list[float]:

@@ -7,7 +7,7 @@ import pytest
 from edgebench.fit.end_reasons import with_end
 from edgebench.fit.profile import Profile
 from edgebench.fit.settled import Rule
-from edgebench.stats.intervals import Interval
+from edgebench.stats.interval import Interval
 from edgebench.stats.spending import SPENDING_NAME
 from edgebench.store.completion import is_done
 from edgebench.store.records import Failure, RunRecord

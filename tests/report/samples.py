@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from edgebench.fit.trial_summary import Accuracy, Agreement, PowerFigure, TrialSummary, Verdict
-from edgebench.stats.intervals import Interval
+from edgebench.stats.interval import Interval
 from edgebench.stats.warnings import Caution, Flag
 
 CLASSES = ("water", "ice", "vegetation", "bare", "cloud")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgebench.report import tables, words
-from edgebench.stats.intervals import Interval
+from edgebench.stats.interval import Interval
 from tests.fit.summaries import summary
 from tests.report import samples
 

@@ -15,7 +15,7 @@ from edgebench.fit.summarise import summarise, trial_json
 from edgebench.fit.trial_summary import Accuracy, Agreement, PowerFigure, TrialSummary, Verdict
 from edgebench.fit.verdict import judge_all
 from edgebench.report.document import document
-from edgebench.stats.intervals import Interval
+from edgebench.stats.interval import Interval
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.file_writing import write_table
 from edgebench.store.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column
