@@ -24,6 +24,7 @@ from edgebench.vocabulary.pictures import ImageSet, Pictures
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.session_facts import SessionFacts
 from edgebench.vocabulary.target import Body, Target
 from edgebench.vocabulary.values import Json, Progress, Scores
 from edgebench.vocabulary.variant import Variant
@@ -152,19 +153,8 @@ class Session(Protocol):
     def probe_chunks(self) -> Iterator[ProbeChunk]:
         """What the probes have sampled so far and not yet given; never blocks."""
 
-    def facts(self) -> dict[str, Json]:
-        """What the session knows of itself, for session.json.
-
-        Keys: `cold` (ColdFigures as a dict), `warmup` {batches, steady}, `memory`
-        {after_load_bytes, peak_bytes}, `runtime` (the runner's describe()), `clock` {start, end} with
-        {offset_ns, bound_ns}, {fit} (edgebench.stats.clock.ClockFit as a dict) and, where a test has moved
-        the device's clock, {test_clock} {offset_ns, drift_ppm}, `probes` (list of
-        ProbeInfo as dicts), `probe_reasons` {meter: why there is none}, `monitor_reasons` {monitor: why
-        there is none}, `windows_ns` {idle: [start, end] or None, steady: [start, end] or None},
-        `measured_patches` (of the scene, where its passes do not tell), `emulated` (whether no device
-        carried it out), `stderr_tail`, `warnings` (what the runtime has to say to a reader), `own_time`
-        (whether the stamps are of a clock that is not the device's, and `clock` therefore empty).
-        """
+    def facts(self) -> SessionFacts:
+        """What the session knows of itself by now; works at any time, also after its end."""
 
 
 class Device(Protocol):

@@ -20,6 +20,7 @@ from edgebench.vocabulary.pictures import ImageSet, Scene
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.session_facts import ColdFigures, MemoryFigures, SessionFacts, WarmUp
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Progress, Scores
 
@@ -146,18 +147,16 @@ class FakeSession:
     def probe_chunks(self) -> Iterator[ProbeChunk]:
         return iter(())
 
-    def facts(self) -> dict[str, Any]:
-        return {
-            "cold": {"import_s": 0.1, "load_s": 0.2, "first_inference_s": 0.3, "first_pass_s": 1.0},
-            "warmup": {"batches": 0, "steady": True},
-            "memory": {"after_load_bytes": 10, "peak_bytes": 20},
-            "runtime": {"name": "fake"},
-            "clock": {"start": {"offset_ns": 0, "bound_ns": 1}, "end": {"offset_ns": 0, "bound_ns": 1}},
-            "probes": [],
-            "probe_reasons": {"": "no meter was asked for"},
-            "windows_ns": {"idle": None, "steady": None},
-            "stderr_tail": "",
-        }
+    def facts(self) -> SessionFacts:
+        match = {"offset_ns": 0, "bound_ns": 1}
+        return SessionFacts(
+            cold=ColdFigures(import_s=0.1, load_s=0.2, first_inference_s=0.3, first_pass_s=1.0),
+            warmup=WarmUp(batches=0, steady=True),
+            memory=MemoryFigures(after_load_bytes=10, peak_bytes=20),
+            runtime={"name": "fake"},
+            clock={"start": match, "end": match},
+            probe_reasons={"": "no meter was asked for"},
+        )
 
 
 def made_pass(index: int, patches: int, phase: Any, second_ns: int = 1_000_000_000) -> Pass:

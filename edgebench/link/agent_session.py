@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -33,6 +34,7 @@ from edgebench.vocabulary.passes import Pass
 from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.session_facts import SessionFacts, SessionWindows
 from edgebench.vocabulary.values import Json, Scores
 
 SESSION_NUMBER = "EDGEBENCH_SESSION_NUMBER"
@@ -75,7 +77,7 @@ class AgentSession:
         self._probes = SessionProbes(settings.meters, settings.monitors)
         self._runtime: dict[str, Json] = {}
         self._clock = SessionClock(connection)
-        self._windows: dict[str, tuple[int, int] | None] = {"idle": None, "steady": None}
+        self._windows_ns = SessionWindows()
         self._calls = WorkerCalls(connection, self._clock, explain, timeouts.stop)
         self._replies = SessionReplies(artifact, self._calls, self._clock)
         self._running = False
@@ -227,39 +229,39 @@ class AgentSession:
             self._calls.poll()
         yield from self._probes.drain()
 
-    def facts(self) -> dict[str, Json]:
-        """What is known by now, as the contract lists it; works at any time, also after the end."""
+    def facts(self) -> SessionFacts:
+        """What is known by now; works at any time, also after the end."""
         if self._running:
             with self._calls.at_the_end():
                 self._calls.ask_tail()
         replies = self._replies
-        probes, reasons, monitor_reasons = self._probes.facts()
-        return {
-            "cold": dict(replies.cold),
-            "warmup": dict(replies.warmup),
-            "memory": dict(replies.memory),
-            "runtime": dict(self._runtime),
-            "clock": {} if replies.own_time else self._clock.facts(),
-            "own_time": replies.own_time,
-            "warnings": [
+        probes, probe_reasons, monitor_reasons = self._probes.facts()
+        return SessionFacts(
+            cold=replies.cold,
+            warmup=replies.warmup,
+            memory=replies.memory,
+            runtime=dict(self._runtime),
+            clock={} if replies.own_time else self._clock.facts(),
+            own_time=replies.own_time,
+            windows_ns=self._windows_ns,
+            probes=probes,
+            probe_reasons=probe_reasons,
+            monitor_reasons=monitor_reasons,
+            stderr_tail=self._calls.stderr_tail,
+            warnings=(
                 *_warnings_in(self._runtime),
                 *self._clock.warnings(timed=not replies.own_time, step_ns=replies.clock_steps.coarse_ns),
                 *replies.clock_steps.warnings(),
                 *(process.words() for process in self._calls.left_running[:MAX_WARNINGS]),
-            ],
-            "probes": probes,
-            "probe_reasons": reasons,
-            "monitor_reasons": monitor_reasons,
-            "windows_ns": dict(self._windows),
-            "stderr_tail": self._calls.stderr_tail,
-        }
+            ),
+        )
 
     # --- measuring ---
 
     def _idle(self) -> None:
         idle_s = self._settings.idle_s
         frame = self._calls.call("idle", "measure", self._timeouts.measure + idle_s, idle_s=idle_s)
-        self._windows["idle"] = self._replies.idle_window(frame, idle_s)
+        self._windows_ns = replace(self._windows_ns, idle=self._replies.idle_window(frame, idle_s))
 
     def _passes(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         requests = PassRequests(self._calls, None if self._replies.own_time else self._clock, self._timeouts)
@@ -285,7 +287,7 @@ class AgentSession:
                 one = self._replies.as_pass(frame, index, "steady", plan, schedule)
                 index += 1
                 begin = one.start_ns if begin is None else begin
-                self._windows["steady"] = (begin, one.end_ns)
+                self._windows_ns = replace(self._windows_ns, steady=(begin, one.end_ns))
                 yield one
                 if interrupt:
                     raise interrupt

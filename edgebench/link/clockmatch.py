@@ -12,7 +12,7 @@ from edgebench.link.replies import ClockReading, InjectedClock, checked
 from edgebench.link.stamp_checks import ImpossibleTimes, Span
 from edgebench.stats.clock import MAX_DRIFT, ClockFit, RoundTrip, fit_clocks
 from edgebench.stats.clock_rate import MAX_SLEW, ClockRate, Disagreement, strayed
-from edgebench.vocabulary.session import ClockMatch
+from edgebench.vocabulary.session_facts import ClockMatch
 from edgebench.vocabulary.values import Json
 
 ROUND_TRIPS = 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,8 +25,7 @@ from edgebench.link.timeouts import Timeouts
 from edgebench.link.zipapp import agent_file
 from edgebench.registry import HOST
 from edgebench.stats.clock import ClockFit
-from edgebench.vocabulary.probe import ProbeChunk
-from edgebench.vocabulary.values import Json
+from edgebench.vocabulary.probe import ProbeChunk, ProbeInfo
 
 LAST_SAMPLES_S = 3.0
 """How long the samples up to a session's end are waited for: a chunk comes about every half second."""
@@ -39,7 +38,7 @@ SIGN_OF_LIFE_S = 600.0
 class HostSamples:
     """What the host's probes gave to one session: as its own probes' facts are, and the chunks."""
 
-    probes: list[dict[str, Json]] = field(default_factory=list)
+    probes: tuple[ProbeInfo, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
     chunks: list[ProbeChunk] = field(default_factory=list)
 
@@ -87,16 +86,16 @@ class HostProbes:
 
     def state(self) -> HostSamples:
         """What the session's probes are, and why others are not; without samples."""
-        infos: list[dict[str, Json]] = []
+        infos: list[ProbeInfo] = []
         reasons: dict[str, str] = {}
         for name in self._names:
             probe = self._probes.get(name)
-            known, why, _ = probe.facts() if probe else ([], {}, {})
-            infos += [{**info, "place": HOST} for info in known]
+            known, why, _ = probe.facts() if probe else ((), {}, {})
+            infos += [replace(info, place=HOST) for info in known]
             reasons |= why
             if name in self._faults:
                 reasons[name] = self._faults[name]
-        return HostSamples(infos, reasons)
+        return HostSamples(tuple(infos), reasons)
 
     def end_session(self, fit: ClockFit | None) -> HostSamples:
         """What was sampled while the session ran, on the device's clock.
@@ -125,7 +124,7 @@ class HostProbes:
         bound_ns = None if fit is None else fit.bound_ns
         self._names = ()
         return HostSamples(
-            [{**info, "clock_bound_ns": bound_ns} for info in state.probes], state.reasons, chunks
+            tuple(replace(info, clock_bound_ns=bound_ns) for info in state.probes), state.reasons, chunks
         )
 
     def close(self) -> None:

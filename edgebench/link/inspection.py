@@ -68,14 +68,14 @@ def host_probe_findings(meters: Sequence[str]) -> list[Finding]:
     finally:
         probes.close()
     fix = "mend it, or leave the meter out: the session is measured without"
-    answers = {f"{info['kind']}:{info['address']}": info for info in state.probes}
+    answers = {f"{info.kind}:{info.address}": info for info in state.probes}
     findings = []
     for name in names:
         if name in state.reasons:
             findings.append(Finding("warning", METER, state.reasons[name], fix))
         else:
             info = answers[probe_name(name)]
-            findings.append(Finding("ok", METER, f"{name} answers, {info['rate_hz']:g} samples a second"))
+            findings.append(Finding("ok", METER, f"{name} answers, {info.rate_hz:g} samples a second"))
     return findings
 
 

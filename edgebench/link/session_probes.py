@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 
 from edgebench import registry
 from edgebench.agent.frames import Frame, ProtocolError
@@ -12,7 +11,6 @@ from edgebench.link.connection import Connection
 from edgebench.link.placing import Placer
 from edgebench.link.replies import ProbeReport, checked
 from edgebench.vocabulary.probe import ProbeChunk, ProbeInfo
-from edgebench.vocabulary.values import Json
 
 NOT_ASKED = "no meter was asked for"
 BOARD = "board"
@@ -115,11 +113,11 @@ class SessionProbes:
             self._unread_bytes -= _size_bytes(chunk)
             yield chunk
 
-    def facts(self) -> tuple[list[dict[str, Json]], dict[str, str], dict[str, str]]:
+    def facts(self) -> tuple[tuple[ProbeInfo, ...], dict[str, str], dict[str, str]]:
         """The probes that were opened, by meter why it gave nothing or no more, and the same by monitor."""
         meters = {name: why for name, why in self._reasons.items() if name not in self._monitors}
         monitors = {name: why for name, why in self._reasons.items() if name in self._monitors}
-        return [asdict(info) for info in self._infos.values()], meters, monitors
+        return tuple(self._infos.values()), meters, monitors
 
     def _keep(self, chunk: ProbeChunk) -> None:
         if not len(chunk.stamps_ns):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Literal
 
 from edgebench.agent.frames import Frame
@@ -32,8 +32,9 @@ from edgebench.link.stamp_checks import (
 from edgebench.link.worker_calls import WorkerCalls
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.passes import Pass
-from edgebench.vocabulary.session import ColdFigures, MeasurePlan
-from edgebench.vocabulary.values import Json, Scores
+from edgebench.vocabulary.session import MeasurePlan
+from edgebench.vocabulary.session_facts import ColdFigures, MemoryFigures, WarmUp
+from edgebench.vocabulary.values import Scores
 
 
 class SessionReplies:
@@ -48,7 +49,7 @@ class SessionReplies:
         stages: of a batch, by name.
         own_time: whether the stamps are of a time that the runner brings.
         clock_steps: of the clock of the stamps.
-        cold, memory, warmup: what the replies so far say, as the contract has it.
+        cold, memory, warmup: what the replies so far say (see SessionFacts).
     """
 
     def __init__(self, artifact: Artifact, calls: WorkerCalls, clock: SessionClock) -> None:
@@ -58,9 +59,9 @@ class SessionReplies:
         self.stages: tuple[str, ...] = ()
         self.own_time = False
         self.clock_steps = ClockSteps()
-        self.cold: dict[str, float | None] = asdict(ColdFigures())
-        self.memory: dict[str, int | None] = {"after_load_bytes": None, "peak_bytes": None}
-        self.warmup: dict[str, Json] = {}
+        self.cold = ColdFigures()
+        self.memory = MemoryFigures()
+        self.warmup: WarmUp | None = None
         self._reached_ns = 0  # of the stamps so far
         self._batch_ns: list[int] = []  # of the first pass
 
@@ -70,8 +71,8 @@ class SessionReplies:
         cold_s = (loaded.import_s or 0.0) + (loaded.load_s or 0.0)
         require_fits("an import and a load", cold_s * 1e9, self._span())
         self.stages = loaded.stages
-        self.cold.update(import_s=loaded.import_s, load_s=loaded.load_s)
-        self.memory["after_load_bytes"] = loaded.after_load_bytes
+        self.cold = replace(self.cold, import_s=loaded.import_s, load_s=loaded.load_s)
+        self.memory = replace(self.memory, after_load_bytes=loaded.after_load_bytes)
 
     def golden_batch_ns(self, frame: Frame) -> int | None:
         """What a batch of golden patches took, where that is known."""
@@ -116,11 +117,11 @@ class SessionReplies:
         self._reached_ns = reply.end_ns
         if phase == "first":
             self._batch_ns = batch_ns(stamps)
-        self.memory["peak_bytes"] = reply.peak_bytes
+        self.memory = replace(self.memory, peak_bytes=reply.peak_bytes)
         stamped = (reply.start_ns, reply.end_ns, self.stages, stamps, scores, batch)
         taken = Pass(index, phase, *stamped, due_ns=due_ns, deadline_ns=deadline_ns)
         if phase == "first":
-            self.cold["first_pass_s"] = taken.image_ns / 1e9
+            self.cold = replace(self.cold, first_pass_s=taken.image_ns / 1e9)
         return taken
 
     def as_warm_up(self, frame: Frame, plan: MeasurePlan) -> Pass | None:
@@ -134,7 +135,7 @@ class SessionReplies:
                 self.clock_steps.take_in(stamps)
             require_warm_up(reply.batches, reply.steady, taken_ns, plan.warmup_floor, plan.warmup_cap)
         self._reached_ns = max(self._reached_ns, reply.end_ns)
-        self.warmup = {"batches": reply.batches, "steady": reply.steady}
+        self.warmup = WarmUp(reply.batches, reply.steady)
         if not len(stamps):
             return None
         batch = self._artifact.batch
@@ -149,10 +150,10 @@ class SessionReplies:
         return scores
 
     def _note_first_inference(self, reply: Scored) -> None:
-        if reply.first_inference_ns is None or self.cold["first_inference_s"] is not None:
+        if reply.first_inference_ns is None or self.cold.first_inference_s is not None:
             return
         require_fits("a first inference", reply.first_inference_ns, self._span())
-        self.cold["first_inference_s"] = reply.first_inference_ns / 1e9
+        self.cold = replace(self.cold, first_inference_s=reply.first_inference_ns / 1e9)
 
     def _span(self) -> Span:
         """When what has just been answered can have been done, on the clock of its stamps."""

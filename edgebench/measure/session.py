@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,8 +33,9 @@ from edgebench.store.records import Failure, GoldenCheck, SessionRecord, Session
 from edgebench.store.redaction import Apart
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.passes import Pass, Window
-from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
+from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.session_facts import SessionFacts
 from edgebench.vocabulary.values import Scores
 
 NO_METER = ""
@@ -67,7 +68,7 @@ class _Gathered:
     passes: list[Pass] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
     chunks: list[ProbeChunk] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: SessionFacts | None = None
     check: GoldenCheck | None = None
     image_scores: Scores | None = None
     stage: str = "start"  # which the session has reached, in the words of SessionError
@@ -118,7 +119,8 @@ def measure_session(
         finally:
             if session is not None:
                 # Which of its processes outlive it is known when it has ended.
-                got.facts["warnings"] = session.facts().get("warnings")
+                ended = session.facts()
+                got.facts = replace(got.facts or ended, warnings=ended.warnings)
                 _add_host_samples(got, job, host_probes)
             # Also for a session that ended early; it may itself find that the device sent nonsense.
             made = _tables(got, job)
@@ -149,9 +151,9 @@ def _record(
     started: datetime,
     duration_s: float,
 ) -> SessionRecord:
-    cold = got.facts.get("cold") or {}
-    device_s = got.device_s + sum(cold.get(name) or 0.0 for name in ("import_s", "load_s"))
-    device_s += job.settings.idle_s if (got.facts.get("windows_ns") or {}).get("idle") else 0.0
+    facts = got.facts or SessionFacts()
+    device_s = got.device_s + (facts.cold.import_s or 0.0) + (facts.cold.load_s or 0.0)
+    device_s += job.settings.idle_s if facts.windows_ns.idle else 0.0
     record = SessionRecord(
         trial=job.key,
         n=job.n,
@@ -159,31 +161,33 @@ def _record(
         status=status,
         started_utc=_utc(started),
         duration_s=duration_s,
-        harness_s=duration_s - device_s if status == "ok" and not _other_time(got) else None,
+        harness_s=duration_s - device_s if status == "ok" and not facts.other_time else None,
         failure=failure,
         golden=got.check,
-        cold=cold,
-        warmup=got.facts.get("warmup") or {},
-        memory=got.facts.get("memory") or {},
-        runtime=got.facts.get("runtime") or {},
         device={name: fact for name, fact in describe.items() if name != "private"},
-        clock=got.facts.get("clock") or {},
-        probes=tuple(got.facts.get("probes") or ()),
-        probe_reasons=got.facts.get("probe_reasons") or {},
-        monitor_reasons=got.facts.get("monitor_reasons") or {},
-        windows_ns=got.facts.get("windows_ns") or {},
         predicted=_predicted(got),
-        measured_patches=got.facts.get("measured_patches"),
-        emulated=bool(got.facts.get("emulated")),
-        warnings=(*(got.facts.get("warnings") or ()), *_little_memory(describe, got.chunks)),
+        warnings=(*facts.warnings, *_little_memory(describe, got.chunks)),
+        **({} if got.facts is None else _recorded(got.facts)),
     )
     # Private names come with the description, and serve to take them out of the record.
     return session_written(record, Apart.of(private=describe.get("private")))
 
 
-def _other_time(got: _Gathered) -> bool:
-    """Whether its stamps are of no time that the host's could be held against."""
-    return bool(got.facts.get("own_time") or got.facts.get("emulated"))
+def _recorded(facts: SessionFacts) -> dict[str, Any]:
+    """The fields of a record that its session fills in itself."""
+    return {
+        "cold": asdict(facts.cold),
+        "warmup": {} if facts.warmup is None else asdict(facts.warmup),
+        "memory": asdict(facts.memory),
+        "runtime": facts.runtime,
+        "clock": facts.clock,
+        "probes": tuple(asdict(info) for info in facts.probes),
+        "probe_reasons": facts.probe_reasons,
+        "monitor_reasons": facts.monitor_reasons,
+        "windows_ns": asdict(facts.windows_ns),
+        "measured_patches": facts.measured_patches,
+        "emulated": facts.emulated,
+    }
 
 
 def _bare_record(
@@ -238,17 +242,19 @@ def _add_host_samples(got: _Gathered, job: Job, host_probes: HostProbes) -> None
     asked = (*job.host_meters, *job.host_monitors)
     if not asked:
         return
-    fit = (got.facts.get("clock") or {}).get("fit")
+    facts = got.facts or SessionFacts()
+    fit = facts.clock.get("fit")
     samples = host_probes.end_session(None if fit is None else ClockFit(**fit))
     got.chunks += samples.chunks
-    got.facts["probes"] = [*(got.facts.get("probes") or ()), *samples.probes]
-    own = dict(got.facts.get("probe_reasons") or {})
-    if job.host_meters:
-        own.pop(NO_METER, None)
-    monitors = dict(got.facts.get("monitor_reasons") or {})
+    meters = {
+        name: why for name, why in facts.probe_reasons.items() if name != NO_METER or not job.host_meters
+    }
+    monitors = dict(facts.monitor_reasons)
     for name, reason in samples.reasons.items():
-        (monitors if name in job.host_monitors else own)[name] = reason
-    got.facts |= {"probe_reasons": own, "monitor_reasons": monitors}
+        (monitors if name in job.host_monitors else meters)[name] = reason
+    got.facts = replace(
+        facts, probes=(*facts.probes, *samples.probes), probe_reasons=meters, monitor_reasons=monitors
+    )
 
 
 def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch, host_probes: HostProbes) -> None:
@@ -386,7 +392,7 @@ def _tables(got: _Gathered, job: Job) -> SessionTables:
         made.passes, made.batches = tables.pass_rows(got.passes)
     if got.windows:
         made.windows = tables.window_rows(got.windows, job.plan.scene.patches)
-    infos = [_probe_info(info) for info in got.facts.get("probes") or ()]
+    infos = got.facts.probes if got.facts else ()
     if got.chunks:
         # Probe by probe: in which order two processes were heard says nothing.
         made.probes = tables.probe_rows(sorted(got.chunks, key=lambda chunk: chunk.probe), infos)
@@ -417,8 +423,3 @@ def _little_memory(describe: Mapping[str, Any], chunks: Sequence[ProbeChunk]) ->
         f"less than {SCARCE_MEMORY_BYTES >> 20} MiB of the device's memory were available: it may have "
         "swapped, or read the model and the runtime from its disk again"
     ]
-
-
-def _probe_info(info: dict[str, Any]) -> ProbeInfo:
-    channels = tuple(Channel(**channel) for channel in info["channels"])
-    return ProbeInfo(**{**info, "channels": channels})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from edgebench.errors import SessionError
@@ -19,18 +21,7 @@ from edgebench.testing.session_checks import (
     check_windows,
 )
 from edgebench.vocabulary.passes import Pass, Window
-
-FACTS = (
-    "cold",
-    "warmup",
-    "memory",
-    "runtime",
-    "clock",
-    "probes",
-    "probe_reasons",
-    "windows_ns",
-    "stderr_tail",
-)
+from edgebench.vocabulary.session_facts import SessionFacts
 
 
 class SessionContract(Asked):
@@ -51,7 +42,7 @@ class SessionContract(Asked):
                     f"describe() names no board, soc or cpu: {sorted(told)}",
                     "say what the device is",
                 )
-            runtime = facts.get("runtime")
+            runtime = facts.runtime
             if found.unless_json(runtime, "describe() of the runtime") and isinstance(runtime, dict):
                 for key in ("name", "version"):
                     found.unless(
@@ -111,11 +102,12 @@ class SessionContract(Asked):
                         f"window {window.index} scores patch {window.patch} otherwise than the same image",
                         "give the scores of the patch that is resident, whatever was inferred before",
                     )
-            found.unless_json(facts, "facts() of the session")
-            absent = [name for name in FACTS if name not in facts]
-            found.unless(
-                not absent, f"facts() lack {', '.join(absent)}", "see Session.facts in edgebench.contract"
-            )
+            if found.unless(
+                isinstance(facts, SessionFacts),
+                f"facts() of the session gave {type(facts).__name__}",
+                "give an edgebench.vocabulary.session_facts.SessionFacts",
+            ):
+                found.unless_json(asdict(facts), "facts() of the session")
 
     def test_batch_edges(self, edgebench_backend: BackendKit) -> None:
         """1, a batch and a batch + 1 patches: padding changes no score, and the order is kept."""

@@ -1,4 +1,4 @@
-"""A session: what it needs to know, and what it comes to know of itself."""
+"""What a session is asked to do: how it measures, and its settings beside the artifact."""
 
 from __future__ import annotations
 
@@ -46,21 +46,3 @@ class SessionSettings:
     report: Report = field(default=unreported, compare=False, repr=False)  # for stages that are not in sight
     # Called with the seconds that a golden patch took: all that is known before the first pass.
     patch_took: Callable[[float], None] = field(default=unheard, compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class ColdFigures:
-    """What happens once a session, in seconds; None where it was not reached."""
-
-    import_s: float | None = None
-    load_s: float | None = None
-    first_inference_s: float | None = None
-    first_pass_s: float | None = None
-
-
-@dataclass(frozen=True)
-class ClockMatch:
-    """Host clock against device clock: device = host + offset, known to within bound."""
-
-    offset_ns: int
-    bound_ns: int

@@ -13,6 +13,7 @@ from edgebench.link import clockmatch
 from edgebench.link.agent_session import AgentSession
 from edgebench.link.timeouts import Timeouts
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.session_facts import WarmUp
 from edgebench.vocabulary.target import Launch
 from tests.fakes import made_artifact, made_scene
 
@@ -178,7 +179,7 @@ def failure(device, fix="", **how):
 def test_a_device_whose_clock_is_slewed_is_believed(time, rate):
     passes, facts = measured(Device(time, rate))
     assert [one.phase for one in passes] == ["first", "warmup", "steady", "steady", "steady"]
-    assert (facts["warmup"], facts["warnings"]) == ({"batches": WARM_UP, "steady": False}, [])
+    assert (facts.warmup, facts.warnings) == (WarmUp(WARM_UP, steady=False), ())
 
 
 def test_a_link_that_stands_still_is_no_lie(time):
@@ -187,7 +188,7 @@ def test_a_link_that_stands_still_is_no_lie(time):
 
     passes, facts = measured(Device(time, before={"pass": cut, "clock": cut}))
     assert len(passes) == 5
-    [warning] = facts["warnings"]
+    [warning] = facts.warnings
     assert "stood still for 40 s" in warning
 
 
@@ -367,7 +368,7 @@ def test_the_last_round_trips_are_judged_too(time):
 def test_a_clock_of_ticks_is_good_for_passes_and_no_single_batch(time, tick_ms):
     passes, facts = measured(Device(time, tick_ns=tick_ms * 1_000_000))
     assert len(passes) == 5 and all(one.end_ns > one.start_ns for one in passes)
-    [warning] = facts["warnings"]
+    [warning] = facts.warnings
     assert f"of {tick_ms} ms or more" in warning
 
 
@@ -380,8 +381,8 @@ def test_a_pass_shorter_than_a_tick_has_no_figure(time):
 def test_a_clock_that_was_moved_for_a_test_is_recorded_and_said(time):
     injected = {"offset_ns": 3 * S, "drift_ppm": 40.0}
     _, facts = measured(Device(time, lies={"load": said(test_clock=injected)}))
-    assert facts["clock"]["test_clock"] == injected
-    [warning] = facts["warnings"]
+    assert facts.clock["test_clock"] == injected
+    [warning] = facts.warnings
     assert "EDGEBENCH_TEST_CLOCK" in warning and "no figure was measured here" in warning
 
 
@@ -390,14 +391,14 @@ def test_a_clock_that_is_slewed_by_more_than_ntp_does_comes_with_a_warning(time)
         device.time.now_ns += 60 * S
 
     _, facts = measured(Device(time, 1.004, before={"idle": minutes, "scene": minutes}))
-    assert any("differ by 0.4" in warning and "being set" in warning for warning in facts["warnings"])
+    assert any("differ by 0.4" in warning and "being set" in warning for warning in facts.warnings)
 
 
 def test_of_a_clock_of_the_runners_own_only_the_inside_is_judged(time):
     lies = {"load": said(own_time=True, load_s=90.0), "golden": said(first_inference_ns=9 * S)}
     passes, facts = measured(Device(time, lies=lies | {"pass": moved(S), "warmup": moved(S)}), own_clock=True)
-    assert len(passes) == 5 and facts["clock"] == {}
-    assert facts["cold"]["first_inference_s"] == 9.0
+    assert len(passes) == 5 and facts.clock == {}
+    assert facts.cold.first_inference_s == 9.0
     assert "a pass that took no time" in failure(Device(time, lies=lies | {"pass": instant}), own_clock=True)
     backwards = failure(Device(time, lies=lies | {"warmup": moved(-S)}), own_clock=True)
     assert "a warm-up from" in backwards

@@ -153,7 +153,7 @@ def test_a_probe_that_is_killed_leaves_its_reason(tmp_path):
     finally:
         device.close()
     reason = "telemetry:10: its process ended amid the session: SIGKILL"
-    assert facts["monitor_reasons"] == {"telemetry:10": reason}
+    assert facts.monitor_reasons == {"telemetry:10": reason}
 
 
 IN = {"name": "in", "quantity": "power", "unit": "W"}

@@ -100,7 +100,7 @@ def test_what_leaves_the_workers_group_ends_with_the_session(rig, tmp_path, esca
     try:
         with device.session(rig.artifact(), rig.settings()) as session:
             session.golden()
-        assert session.facts()["warnings"] == []
+        assert session.facts().warnings == ()
         assert gone(path)
     finally:
         device.close()
@@ -238,7 +238,7 @@ def test_what_cannot_be_ended_is_named(rig, tmp_path):
             pass
         left = {"pid": 4711, "name": "root\x1b[2J", "why": "it belongs to another user"}
         session._calls.note_stopped(checked(Ended, {"left_running": [left]}))
-        (warning,) = session.facts()["warnings"]
+        (warning,) = session.facts().warnings
     finally:
         device.close()
     assert (

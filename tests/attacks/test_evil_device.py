@@ -3,7 +3,7 @@
 import itertools
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,19 +12,13 @@ from edgebench.fit.judged_experiment import judge_folder
 from edgebench.report.export import export
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord, TrialRecord
-from edgebench.vocabulary.probe import ProbeChunk
+from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
+from edgebench.vocabulary.session_facts import ColdFigures, MemoryFigures, SessionWindows
 from tests.fakes import FakeDevice, FakeSession
 from tests.measure.test_lanes import experiment
 
-CHANNEL = {"name": "power", "quantity": "power", "unit": "W"}
-METER = {
-    "kind": "m",
-    "address": "",
-    "rate_hz": 1.0,
-    "resolution": "",
-    "scope": "board",
-    "channels": [CHANNEL],
-}
+CHANNEL = Channel("power", "power", "W")
+METER = ProbeInfo("m", "", 1.0, "", "board", (CHANNEL,))
 CHUNK = ProbeChunk("m", np.array([1], np.int64), {"power": np.array([2.5])})
 
 
@@ -109,7 +103,7 @@ def with_(name: str, change: Any) -> dict[str, Any]:
 
 
 def fact(**changes: Any) -> dict[str, Any]:
-    return {"facts": lambda facts: {**facts, **changes}}
+    return {"facts": lambda facts: replace(facts, **changes)}
 
 
 def one_pass(**changes: Any) -> dict[str, Any]:
@@ -206,14 +200,16 @@ ATTACKS = [
     attack("has a lone surrogate in its runtime's name", fact(runtime={"name": "\udce9"})),
     attack("nests its runtime's settings 250 deep", fact(runtime={"name": nested(250)})),
     attack("describes its runtime by a word", fact(runtime="fake")),
-    attack('loads a model in "fast" seconds', fact(cold={"load_s": "fast"})),
-    attack("needs a byte and a half of memory", fact(memory={"peak_bytes": 1.5})),
-    attack("has a steady window beyond 64 bits", fact(windows_ns={"steady": (0, 2**70)})),
+    attack('loads a model in "fast" seconds', fact(cold=ColdFigures(load_s=cast(Any, "fast")))),
+    attack("needs a byte and a half of memory", fact(memory=MemoryFigures(peak_bytes=cast(Any, 1.5)))),
+    attack("has a steady window beyond 64 bits", fact(windows_ns=SessionWindows(steady=(0, 2**70)))),
     attack("matches its clock by a word", fact(clock={"start": "now"})),
     attack("has a probe without channels", fact(probes=[{"kind": "m"}])),
-    attack("has a probe with a field that nobody knows", fact(probes=[{**METER, "smell": 1}])),
-    attack("has a lone surrogate in a probe's resolution", fact(probes=[{**METER, "resolution": "\udce9"}])),
-    attack("nests a probe's channels 250 deep", fact(probes=[{**METER, "channels": nested(250)}])),
+    attack("has a probe with a field that nobody knows", fact(probes=({**asdict(METER), "smell": 1},))),
+    attack(
+        "has a lone surrogate in a probe's resolution", fact(probes=(replace(METER, resolution="\udce9"),))
+    ),
+    attack("nests a probe's channels 250 deep", fact(probes=(replace(METER, channels=nested(250)),))),
     attack("gives a number as the reason for an absent meter", fact(probe_reasons={"m": 5})),
     attack("warns by an object", fact(warnings=[{"what": "heat"}])),
 ]

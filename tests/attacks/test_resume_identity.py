@@ -16,6 +16,7 @@ from edgebench.store.experiment import ExperimentStore
 from edgebench.store.record_reading import read_experiment
 from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord, TrialRecord
 from edgebench.store.result_folder import find_unfinished, is_finished
+from edgebench.vocabulary.session_facts import SessionFacts
 from tests.fakes import FakeDevice, FakeSession
 from tests.measure.test_lane_group import experiment
 from tests.survival.small import Small, environment
@@ -52,9 +53,9 @@ class Board(FakeDevice):
 
 
 class Session(FakeSession):
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> SessionFacts:
         assert isinstance(self.device, Board)
-        return super().facts() | {"runtime": RUNTIME | self.device.runtime}
+        return replace(super().facts(), runtime=RUNTIME | self.device.runtime)
 
 
 class Runs:

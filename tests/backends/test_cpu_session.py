@@ -71,7 +71,7 @@ def test_scores_are_to_the_bit_those_of_plain_calls(device, prepared_quarter, im
     with device.session(artifact, settings(kernels)) as session:
         golden = session.golden()
         predicted = session.predict(images)
-        told = session.facts()["runtime"]
+        told = session.facts().runtime
     np.testing.assert_array_equal(predicted, plainly(artifact, np.load(images.path), kernels))
     reference = np.array(artifact.golden.scores, np.float32)
     exact = f"kernels={kernels}" in artifact.golden.exact_with
@@ -104,8 +104,8 @@ def test_a_pass_over_a_scene(device, prepared_quarter, images, tmp_path):
     for one in (passes[0], passes[-1]):
         np.testing.assert_array_equal(one.scores, predicted[:6])
         assert one.image_ns > 0
-    assert facts["cold"]["load_s"] > 0
-    assert "XNNPACK" in facts["stderr_tail"]
+    assert facts.cold.load_s > 0
+    assert "XNNPACK" in facts.stderr_tail
 
 
 def test_an_artifact_of_another_batch_fails_to_load(device, prepared_quarter):

@@ -77,7 +77,7 @@ def test_scores_are_to_the_bit_those_of_plain_calls(device, onnx_quarter, images
     with device.session(artifact, settings()) as session:
         golden = session.golden()
         predicted = session.predict(images)
-        told = session.facts()["runtime"]
+        told = session.facts().runtime
     np.testing.assert_array_equal(predicted, plainly(artifact, np.load(images.path)))
     require(compare(golden, artifact.golden, options()))
     assert (told["name"], told["version"]) == ("onnxruntime", onnxruntime.__version__)
@@ -95,8 +95,8 @@ def test_a_pass_over_a_scene(device, onnx_quarter, images, tmp_path):
         facts = session.facts()
     assert [one.phase for one in passes] == ["first", "warmup", "steady", "steady"]
     np.testing.assert_array_equal(passes[-1].scores, predicted[:6])
-    assert facts["cold"]["load_s"] > 0
-    assert facts["runtime"]["threads"] == 2
+    assert facts.cold.load_s > 0
+    assert facts.runtime["threads"] == 2
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from edgebench.agent.timed import STAGES
 from edgebench.errors import SessionError
+from edgebench.vocabulary.session_facts import SessionWindows, WarmUp
 from edgebench.vocabulary.target import Launch
 
 PATCHES = 12
@@ -75,18 +76,18 @@ def test_scores_are_of_the_scenes_patches_row_by_row(measured):
 
 def test_facts(measured):
     _, passes, _, facts, after = measured
-    assert all(facts["cold"][name] > 0 for name in ("import_s", "load_s", "first_inference_s"))
-    assert facts["cold"]["first_pass_s"] == passes[0].image_ns / 1e9
+    assert all(getattr(facts.cold, name) > 0 for name in ("import_s", "load_s", "first_inference_s"))
+    assert facts.cold.first_pass_s == passes[0].image_ns / 1e9
     warm = next(one for one in passes if one.phase == "warmup")
-    assert facts["warmup"]["batches"] <= len(passes[0].stamps_ns) + len(warm.stamps_ns)
-    assert isinstance(facts["warmup"]["steady"], bool)
-    assert facts["memory"]["peak_bytes"] >= facts["memory"]["after_load_bytes"] > 1 << 20
-    assert facts["runtime"]["name"] == "toy"
-    assert facts["probes"] == []
-    assert facts["probe_reasons"] == {"": "no meter was asked for"}
+    assert facts.warmup.batches <= len(passes[0].stamps_ns) + len(warm.stamps_ns)
+    assert isinstance(facts.warmup.steady, bool)
+    assert facts.memory.peak_bytes >= facts.memory.after_load_bytes > 1 << 20
+    assert facts.runtime["name"] == "toy"
+    assert facts.probes == ()
+    assert facts.probe_reasons == {"": "no meter was asked for"}
     steady = [one for one in passes if one.phase == "steady"]
-    assert facts["windows_ns"] == {"idle": None, "steady": (steady[0].start_ns, steady[-1].end_ns)}
-    assert "toy: loading" in facts["stderr_tail"]
+    assert facts.windows_ns == SessionWindows(None, (steady[0].start_ns, steady[-1].end_ns))
+    assert "toy: loading" in facts.stderr_tail
     assert after == facts
 
 
@@ -146,7 +147,7 @@ def test_a_measurement_closed_early_leaves_the_session_whole(rig, device):
         passes = session.measure(rig.plan())
         next(passes)
         passes.close()
-        assert session.facts()["windows_ns"]["steady"] is None
+        assert session.facts().windows_ns.steady is None
         assert session.predict(rig.images).shape == (PATCHES, 5)
 
 
@@ -154,7 +155,7 @@ def test_no_cap_means_no_warmup_pass(rig, device):
     with device.session(rig.artifact(), rig.settings()) as session:
         passes = list(session.measure(rig.plan(warmup_cap=0)))
     assert [(one.index, one.phase) for one in passes] == [(0, "first"), (1, "steady"), (2, "steady")]
-    assert session.facts()["warmup"] == {"batches": 0, "steady": False}
+    assert session.facts().warmup == WarmUp(0, steady=False)
 
 
 def test_the_cap_ends_a_warmup_and_counts_from_the_first_batch(rig, device):
@@ -162,7 +163,7 @@ def test_the_cap_ends_a_warmup_and_counts_from_the_first_batch(rig, device):
         first, warm, *_ = session.measure(rig.plan(warmup_cap=13))
     assert warm.phase == "warmup"
     assert len(first.stamps_ns) + len(warm.stamps_ns) == 13
-    assert session.facts()["warmup"] == {"batches": 13, "steady": False}
+    assert session.facts().warmup == WarmUp(13, steady=False)
 
 
 # --- how a worker is launched ---
@@ -196,12 +197,12 @@ def test_a_worker_is_launched_as_specified(rig, tmp_path):
     opened = rig.device(telling(tmp_path))
     try:
         with opened.session(rig.artifact(), rig.settings(launch=launch)) as session:
-            told = session.facts()["runtime"]
+            told = session.facts().runtime
     finally:
         opened.close()
     assert (told["mark"], told["cores"], told["nice"]) == ("here", [core], os.nice(0) + 3)
     assert told["stdin"] == ""
-    assert "printed by the runner" in session.facts()["stderr_tail"]
+    assert "printed by the runner" in session.facts().stderr_tail
 
 
 @pytest.mark.parametrize(

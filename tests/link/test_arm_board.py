@@ -73,7 +73,7 @@ def test_int8_gives_the_classes_of_this_machine(arm_board, rig, pictures, reques
     )
     assert described["machine"] == "aarch64"
     package, _, version = runtime.packages[0].partition("==")
-    assert (facts["runtime"]["name"], facts["runtime"]["version"]) == (package, version)
+    assert (facts.runtime["name"], facts.runtime["version"]) == (package, version)
     _, _, near_pictures, _ = measured(rig.link(None), backend, artifact, rig, pictures)
     assert scores.shape == (rig.scene.patches, len(artifact.class_names))
     np.testing.assert_allclose(scores.sum(axis=1), 1, atol=0.05)

@@ -29,8 +29,8 @@ def run(device, artifact, settings, rig):
         predicted = session.predict(rig.images)
         facts = session.facts()
     np.testing.assert_array_equal(passes[-1].scores, predicted)
-    assert facts["clock"]["end"]["bound_ns"] > 0
-    assert facts["memory"]["peak_bytes"] > 1 << 20
+    assert facts.clock["end"]["bound_ns"] > 0
+    assert facts.memory.peak_bytes > 1 << 20
     return passes, facts
 
 
@@ -40,7 +40,7 @@ def test_python_3_6_and_the_toy(rig, ssh_board):
         assert device.describe()["python"].startswith("3.6.")
         for precision in ("fp32", "int8"):
             _, facts = run(device, rig.artifact(precision), rig.settings(), rig)
-            assert facts["runtime"]["numpy"] == "1.19.5"
+            assert facts.runtime["numpy"] == "1.19.5"
         with pytest.raises(SessionError) as caught:
             run(device, rig.artifact(), rig.settings(fault="segfault"), rig)
         assert (caught.value.status, caught.value.signal) == ("crash", "SIGSEGV")
@@ -61,9 +61,9 @@ def test_litert_on_each_python(rig, ssh_board, prepared_quarter, board):
         _, facts = run(device, prepared_quarter["int8"], settings, rig)
     finally:
         device.close()
-    assert facts["runtime"]["name"] == board.packages[0].partition("==")[0]
+    assert facts.runtime["name"] == board.packages[0].partition("==")[0]
     if "==" in board.packages[0]:
-        assert facts["runtime"]["version"] == board.packages[0].partition("==")[2]
+        assert facts.runtime["version"] == board.packages[0].partition("==")[2]
 
 
 def test_a_python_without_the_runtime_says_what_to_install(rig, ssh_board, prepared_quarter):

@@ -109,7 +109,7 @@ def test_a_session_that_outlived_a_cut_says_so(rig, device, monkeypatch):
         monkeypatch.setattr(clockmatch, "LINK_CUT_S", stall_s)
         with device.session(rig.artifact(), rig.settings()) as session:
             list(session.measure(rig.plan(passes=1, warmup_cap=0)))
-            warnings = session.facts()["warnings"]
+            warnings = session.facts().warnings
         assert len([one for one in warnings if "stood still" in one]) == warned
 
 
@@ -151,10 +151,10 @@ def test_a_moved_clock_is_found_and_all_stamps_are_on_it(rig, drifting, old):
         chunks = list(session.probe_chunks())
     after_ns = time.monotonic_ns()
 
-    fit = ClockFit(**facts["clock"]["fit"])
+    fit = ClockFit(**facts.clock["fit"])
     scans = [one for one in passes if one.phase != "warmup"]
     assert fit.n == len(trips) == 2 * ROUND_TRIPS + BETWEEN_TRIPS * len(scans)
-    assert asdict(fit) == facts["clock"]["fit"]
+    assert asdict(fit) == facts.clock["fit"]
     # The two clocks are one here, so what is true is known to the nanosecond.
     for host_ns in (fit.from_ns, fit.reference_ns, fit.to_ns):
         assert abs(fit.to_device(host_ns) - moved(host_ns)) <= fit.bound_ns
@@ -162,13 +162,13 @@ def test_a_moved_clock_is_found_and_all_stamps_are_on_it(rig, drifting, old):
         true = moved(fit.from_ns if edge == "start" else fit.to_ns) - (
             fit.from_ns if edge == "start" else fit.to_ns
         )
-        slack = facts["clock"][edge]["bound_ns"] + 400e-6 * (fit.to_ns - fit.from_ns)
-        assert abs(facts["clock"][edge]["offset_ns"] - true) <= slack
+        slack = facts.clock[edge]["bound_ns"] + 400e-6 * (fit.to_ns - fit.from_ns)
+        assert abs(facts.clock[edge]["offset_ns"] - true) <= slack
     assert fit.drift_ppm is not None and fit.drift_bound_ppm is not None
     assert abs(fit.drift_ppm - DRIFT_PPM) <= fit.drift_bound_ppm
 
-    assert facts["clock"]["test_clock"] == {"offset_ns": OFFSET_NS, "drift_ppm": DRIFT_PPM}
-    assert any("no figure was measured here" in warning for warning in facts["warnings"])
+    assert facts.clock["test_clock"] == {"offset_ns": OFFSET_NS, "drift_ppm": DRIFT_PPM}
+    assert any("no figure was measured here" in warning for warning in facts.warnings)
 
     start_ns, end_ns = moved(before_ns), moved(after_ns)
     for one in passes:

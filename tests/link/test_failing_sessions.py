@@ -10,6 +10,7 @@ import pytest
 
 from edgebench.errors import SessionError
 from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.session_facts import SessionWindows
 
 
 def go(device, rig, artifact=None, **chosen):
@@ -65,9 +66,9 @@ def test_what_was_measured_before_a_crash_is_kept(rig, device):
             facts = session.facts()
     assert caught.value.stage == "predict"
     assert len(passes) >= 2
-    assert facts["cold"]["first_pass_s"] > 0
-    assert facts["windows_ns"]["steady"]
-    assert "toy: loading" in facts["stderr_tail"]
+    assert facts.cold.first_pass_s > 0
+    assert facts.windows_ns.steady
+    assert "toy: loading" in facts.stderr_tail
 
 
 @pytest.mark.attack("a worker hangs while it loads or measures: it is ended at its limit")
@@ -89,14 +90,14 @@ def test_a_worker_that_hangs_is_ended(rig, stage):
 def test_what_a_runtime_prints_breaks_no_frame(rig, device):
     session, passes = go(device, rig, fault="garbage")
     assert len(passes) >= 2
-    assert "this is no frame" in session.facts()["stderr_tail"]
+    assert "this is no frame" in session.facts().stderr_tail
 
 
 @pytest.mark.attack("a worker writes 4 MB to stderr: the end of it is kept")
 def test_a_flood_on_stderr_is_bounded_and_its_end_kept(rig, device):
     session, passes = go(device, rig, fault="stderr_flood", fault_stage="golden")
     assert len(passes) >= 2
-    tail = session.facts()["stderr_tail"]
+    tail = session.facts().stderr_tail
     assert len(tail) <= 65536
     assert "the last line" in tail
 
@@ -207,8 +208,8 @@ def test_ctrl_c_lets_the_pass_in_hand_end_and_keeps_it(rig, device, monkeypatch)
             if passes.count("steady") == 1:
                 interrupting(patch, session, times=1)
     assert passes == ["first", "warmup", "steady", "steady"]
-    assert session.facts()["windows_ns"]["steady"]
-    assert session.facts()["stderr_tail"]
+    assert session.facts().windows_ns.steady
+    assert session.facts().stderr_tail
 
 
 @pytest.mark.attack("Ctrl-C is pressed twice: the session ends at once, what was measured is kept")
@@ -245,4 +246,4 @@ def test_ctrl_c_does_not_wait_for_a_pass_that_never_ends(rig):
                 next(passes)
         finally:
             opened.close()
-    assert session.facts()["windows_ns"] == {"idle": None, "steady": None}
+    assert session.facts().windows_ns == SessionWindows()

@@ -94,7 +94,7 @@ def test_a_worker_that_the_kernel_kills_is_a_crash(rig, board, far):
 def test_what_a_runtime_prints_ends_nothing(rig, far, fault, said):
     session, passes = go(far, rig, fault=fault)
     assert len(passes) >= 2
-    tail = session.facts()["stderr_tail"]
+    tail = session.facts().stderr_tail
     assert said in tail
     assert len(tail) <= 65536
 

@@ -67,9 +67,9 @@ def test_a_session_runs_and_agrees_with_this_python(rig, device, old, tmp_path, 
             told = session.facts()
     finally:
         board.close()
-    assert told["runtime"]["numpy"] == "1.19.5"
+    assert told.runtime["numpy"] == "1.19.5"
     assert np.abs(golden - np.array(artifact.golden.scores)).max() <= artifact.golden.tolerance
     np.testing.assert_allclose(passes[-1].scores, here, atol=1e-6 if precision == "fp32" else 1 / 256)
     np.testing.assert_array_equal(predicted, passes[-1].scores)
     assert chunks and chunks[0].probe == meter
-    assert told["probe_reasons"] == {}
+    assert told.probe_reasons == {}

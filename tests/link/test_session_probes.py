@@ -11,7 +11,6 @@ from edgebench.errors import SessionError, UsageError
 from edgebench.link.replies import Ended
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.worker_calls import WorkerEnded
-from edgebench.vocabulary.probe import Channel, ProbeInfo
 
 
 def tree(folder, energies):
@@ -40,16 +39,15 @@ def test_samples_reach_the_host_with_both_windows_covered(rig, device, tmp_path)
         assert set(chunk.values) == {"package-0", "package-0/core"}
         # The counters of the made tree stand still.
         assert all((values == 0.0).all() for values in chunk.values.values())
-    idle, steady = facts["windows_ns"]["idle"], facts["windows_ns"]["steady"]
+    idle, steady = facts.windows_ns.idle, facts.windows_ns.steady
     assert idle[1] - idle[0] >= 300_000_000
     assert idle[1] <= steady[0]
     assert stamps[0] < idle[1]
     assert stamps[-1] >= steady[1]
-    [info] = facts["probes"]
-    info = ProbeInfo(**{**info, "channels": tuple(Channel(**one) for one in info["channels"])})
+    [info] = facts.probes
     assert (info.kind, info.scope, info.is_meter) == ("rapl", "chip", True)
     assert f"{info.kind}:{info.address}" == meter
-    assert facts["probe_reasons"] == {}
+    assert facts.probe_reasons == {}
 
 
 def test_a_meter_that_is_not_there_leaves_its_reason_and_the_session_goes_on(rig, device, tmp_path):
@@ -59,10 +57,10 @@ def test_a_meter_that_is_not_there_leaves_its_reason_and_the_session_goes_on(rig
         facts = session.facts()
         assert list(session.probe_chunks()) == []
     assert len(passes) >= 2
-    assert facts["probes"] == []
-    assert set(facts["probe_reasons"]) == set(meters)
-    assert "has no intel-rapl" in facts["probe_reasons"][meters[0]]
-    assert facts["windows_ns"]["idle"] is None
+    assert facts.probes == ()
+    assert set(facts.probe_reasons) == set(meters)
+    assert "has no intel-rapl" in facts.probe_reasons[meters[0]]
+    assert facts.windows_ns.idle is None
 
 
 @pytest.mark.attack("a meter's counter vanishes amid a session: the reason stays, the session goes on")
@@ -72,7 +70,7 @@ def test_a_counter_that_vanishes_leaves_its_reason(rig, device, tmp_path):
     with device.session(rig.artifact(), rig.settings(meters=(meter,), delay_us=50_000)) as session:
         (folder / "intel-rapl:0" / "energy_uj").unlink()
         list(session.measure(rig.plan(passes=1, warmup_cap=0)))
-        reasons = session.facts()["probe_reasons"]
+        reasons = session.facts().probe_reasons
     assert "FileNotFoundError" in reasons[meter]
 
 
@@ -124,7 +122,7 @@ def test_a_meter_that_an_earlier_session_left_is_ended(rig, device, tmp_path, mo
         [(_, probe)] = _probes_of(device)
         facts = session.facts()
     assert probe != orphan
-    assert (len(facts["probes"]), facts["probe_reasons"]) == (1, {})
+    assert (len(facts.probes), facts.probe_reasons) == (1, {})
 
 
 def _probes_of(device):

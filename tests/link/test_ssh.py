@@ -62,7 +62,7 @@ def test_a_session_over_ssh_agrees_with_one_here(rig, device, far):
         facts = session.facts()
     assert (here == there).all()
     assert (passes[-1].scores == there).all()
-    assert facts["clock"]["end"]["bound_ns"] > 0
+    assert facts.clock["end"]["bound_ns"] > 0
     assert far.describe()["link"] == "ssh"
 
 

@@ -51,7 +51,7 @@ def test_they_travel_with_it(rig, files, tmp_path, shared):
     device = opened(rig, files, None if shared else tmp_path / "placed")
     try:
         with device.session(rig.artifact(), rig.settings()) as session:
-            told = session.facts()["runtime"]
+            told = session.facts().runtime
     finally:
         device.close()
     assert (told["above"], told["beside"]) == ("above", "beside, above")

@@ -206,7 +206,7 @@ def test_what_no_store_can_hold_fails_its_session_alone():
 
     class EvilSession(FakeSession):
         def facts(self):
-            return {**super().facts(), "runtime": {"name": "evil"}}
+            return replace(super().facts(), runtime={"name": "evil"})
 
     store = Choosy()
     run = experiment(

@@ -1,7 +1,7 @@
 """One session as it is recorded: whatever ends it, what was measured is kept."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,14 +10,14 @@ from edgebench.errors import DiskFullError, UnavailableError
 from edgebench.measure.session import Job, measure_session, unmeasured_session
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.plan.estimate import Cost, Shape
-from edgebench.vocabulary.probe import ProbeChunk
+from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 from edgebench.vocabulary.target import Launch
 from edgebench.vocabulary.values import Report
 from tests.fakes import FakeDevice, FakeSession, made_artifact, made_images, made_scene
 
-POWER = {"name": "power", "quantity": "power", "unit": "W"}
-METER = {"kind": "m", "address": "", "rate_hz": 1.0, "resolution": "", "scope": "board", "channels": [POWER]}
+POWER = Channel("power", "power", "W")
+METER = ProbeInfo("m", "", 1.0, "", "board", (POWER,))
 
 
 def made_job(passes=5, images=None):
@@ -48,7 +48,7 @@ class Metered(FakeSession):
 
     def facts(self):
         clock = {"start": {"n": 1}, "end": {"n": 1}} if self.ended else {"start": {"n": 1}}
-        return {**super().facts(), "clock": clock, "probes": [METER]}
+        return replace(super().facts(), clock=clock, probes=(METER,))
 
 
 @dataclass
@@ -153,10 +153,12 @@ def test_what_a_session_leaves_running_is_in_its_record(monkeypatch, fate, statu
                     ended.append(True)
 
     facts = FakeSession.facts
-    told = "process 4711 goes on"
-    monkeypatch.setattr(FakeSession, "facts", lambda self: {**facts(self), "warnings": [told] * len(ended)})
+    warning = "process 4711 goes on"
+    monkeypatch.setattr(
+        FakeSession, "facts", lambda self: replace(facts(self), warnings=(warning,) * len(ended))
+    )
     record = measure_session(Leaving([fate]), made_job(), {}).record
-    assert (record.status, record.warnings) == (status, (told,))
+    assert (record.status, record.warnings) == (status, (warning,))
 
 
 def test_passes_that_nothing_can_close_are_measured_like_any():
@@ -205,8 +207,8 @@ def test_little_memory_is_a_warning_with_its_threshold(before, samples, warned):
                 yield ProbeChunk("m", stamps, {"memory_available": np.array(samples)})
 
         def facts(self):
-            channel = {"name": "memory_available", "quantity": "memory", "unit": "B"}
-            return {**super().facts(), "probes": [{**METER, "channels": [channel]}]}
+            channel = Channel("memory_available", "memory", "B")
+            return replace(super().facts(), probes=(replace(METER, channels=(channel,)),))
 
     measured = measure_session(Device(kind=Sampled), made_job(), {"memory_available_bytes": before})
     assert any("less than 64 MiB" in text for text in measured.record.warnings) == warned

@@ -19,7 +19,7 @@ def test_the_template_meets_the_contract_there(edgebench_cache, test):
     try:
         getattr(BackendContract(), test)(kit)
         with kit.device.session(kit.artifact(Variant(0.25, "int8")), kit.settings()) as session:
-            assert session.facts()["runtime"]["version"] == "1.19.5"  # of numpy, which is its runtime
+            assert session.facts().runtime["version"] == "1.19.5"  # of numpy, which is its runtime
         assert kit.device.describe()["python"].startswith("3.6")
     finally:
         kit.close()

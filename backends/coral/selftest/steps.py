@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from edgebench import __version__
@@ -128,8 +128,7 @@ def _measured(
 ) -> None:
     settings = SessionSettings(1, target.options, target.launch)
     with device.session(artifact, settings) as session:
-        facts = session.facts()
-        result.runtime = facts["runtime"]
+        result.runtime = session.facts().runtime
         runs_on = result.runtime.get("runs_on")
         told = f"{result.runtime.get('name')} {result.runtime.get('version')}, on the {runs_on}"
         note("load", "ok" if runs_on == "edgetpu" else "warning", told)
@@ -138,11 +137,11 @@ def _measured(
         note("scores", "ok", f"largest difference {check.max_abs_diff:.4g} (allowed {check.tolerance:.4g})")
         scene = shipped_scene(cache)
         passes = list(session.measure(MeasurePlan(scene, PASSES)))
-        result.figures.update(session.facts()["cold"])
+        result.figures.update(asdict(session.facts().cold))
         steady_s = [one.image_ns / 1e9 for one in passes if one.phase == "steady"]
         result.figures["image_s"] = statistics.median(steady_s)
         result.figures["patch_ms"] = 1e3 * statistics.median(steady_s) / scene.patches
-        for warning in session.facts()["warnings"]:
+        for warning in session.facts().warnings:
             note("session", "warning", warning)
         note("measure", "ok", f"{result.figures['patch_ms']:.3f} ms a patch, one session of {PASSES} passes")
 

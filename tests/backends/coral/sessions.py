@@ -23,6 +23,7 @@ from edgebench.measure import golden
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.passes import Pass
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.session_facts import SessionFacts
 from edgebench.vocabulary.target import Launch
 from edgebench.vocabulary.values import Scores
 from tests.link.sshd import Board
@@ -34,15 +35,15 @@ class Taken:
 
     golden: Scores
     passes: list[Pass]
-    facts: dict[str, Any]
+    facts: SessionFacts
 
     @property
     def runtime(self) -> dict[str, Any]:
-        return dict(self.facts["runtime"])
+        return dict(self.facts.runtime)
 
     @property
     def said(self) -> str:
-        return str(self.facts["stderr_tail"])
+        return self.facts.stderr_tail
 
 
 def options(**chosen: Any) -> dict[str, Any]:

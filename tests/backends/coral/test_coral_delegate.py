@@ -64,7 +64,7 @@ def test_it_is_found_by_its_name_as_the_loader_finds_it(device, libraries, int8,
 def test_figures_without_an_edge_tpu_are_the_processors(device, int8, plan):
     taken = take(device, int8, plan, allow_cpu=True)
     assert taken.runtime["runs_on"] == "cpu"
-    assert any("processor" in one for one in taken.facts["warnings"])
+    assert any("processor" in one for one in taken.facts.warnings)
 
 
 def test_which_edge_tpu_is_passed_on(device, libraries, int8, plan):

@@ -30,7 +30,7 @@ def test_a_compiled_model_by_googles_names(device, libraries, compiled, int8, pl
     assert told["runs_on"] == "edgetpu"
     assert told["threads"] is None  # make_interpreter takes no number of them
     assert told["delegate_version"].endswith("RuntimeVersion(14)")
-    assert not [one for one in taken.facts["warnings"] if "processor" in one]
+    assert not [one for one in taken.facts.warnings if "processor" in one]
     plain = take(device, int8, plan, allow_cpu=True)
     np.testing.assert_array_equal(taken.golden, plain.golden)
 

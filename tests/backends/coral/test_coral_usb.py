@@ -126,7 +126,7 @@ def test_usb_2_is_a_warning_of_the_session(played, tree):
     [stick] = taken.runtime["usb"]
     assert (stick["speed_mbps"], stick["id"]) == (480.0, "1a6e:089a")
     assert taken.runtime["firmware_before"] is False
-    [warning] = [one for one in taken.facts["warnings"] if "USB 2" in one]
+    [warning] = [one for one in taken.facts.warnings if "USB 2" in one]
     assert "480" in warning
 
 
@@ -135,7 +135,7 @@ def test_usb_3_is_none(played, tree):
     taken = played()
     assert taken.runtime["usb"][0]["speed_mbps"] == 5000.0
     assert taken.runtime["firmware_before"] is True
-    assert not [one for one in taken.facts["warnings"] if "USB" in one]
+    assert not [one for one in taken.facts.warnings if "USB" in one]
 
 
 def test_a_card_is_in_the_record(played, tree):
