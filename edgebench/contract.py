@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -82,10 +81,6 @@ class Backend(ABC):
     @abstractmethod
     def check(self, target: Target) -> list[Finding]:
         """What `doctor` says about this device, each problem with its fix."""
-
-    @abstractmethod
-    def runner_files(self) -> tuple[Path, ...]:
-        """What travels to the board: the runner, then the files that it takes in (see runner_contract.py)."""
 
     def builds(self, options: Mapping[str, Json]) -> bool:
         """Whether its device makes, before a trial's first session, what it loads of what was prepared here.

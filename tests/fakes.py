@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from edgebench import registry
 from edgebench.cache.objects import Cache
 from edgebench.contract import Backend, BackendOptions
 from edgebench.errors import SessionError, UnsupportedError
+from edgebench.link.agent_backend import AgentBackend
 from edgebench.vocabulary.artifact import Artifact, Golden, InputSpec
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.passes import Pass
@@ -57,8 +59,12 @@ class FakeBackend(Backend):
     def check(self, target: Target) -> list[Finding]:
         return []
 
-    def runner_files(self) -> tuple[Path, ...]:
-        return ()
+
+def agent_backend(name: str) -> AgentBackend:
+    """The backend of that name, whose device runs Python."""
+    backend = registry.backend(name)
+    assert isinstance(backend, AgentBackend)
+    return backend
 
 
 def made_artifact(variant: str = "mobilenet_v1-0.25-int8", batch: int = 1) -> Artifact:

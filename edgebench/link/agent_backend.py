@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
 from edgebench.cache.objects import Cache
@@ -43,6 +45,13 @@ class AgentBackend(Backend):
                 device.close()
                 raise
         return device
+
+    @abstractmethod
+    def runner_files(self) -> tuple[Path, ...]:
+        """What travels to the board: the runner, then the files that it takes in.
+
+        See edgebench.agent.runner_contract.
+        """
 
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
         """What this device needs of a board beside the packages, by what the board says of itself."""

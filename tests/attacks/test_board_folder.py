@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from edgebench import registry
 from edgebench.agent import bootstrap
 from edgebench.agent.bootstrap import UnsafeFolder, make_private, require_private
 from edgebench.agent.content import WrongContent
@@ -24,6 +23,7 @@ from edgebench.agent.sent_modules import import_sent
 from edgebench.errors import NoPermissionError, SessionError, UnavailableError
 from edgebench.link.zipapp import agent_file, whole_agent
 from tests.attacks.other_user import NOBODY, require_root
+from tests.fakes import agent_backend
 from tests.link.rig import make_rig
 
 EVIL = b"raise SystemExit('the code of another user runs')\n"
@@ -279,7 +279,7 @@ def test_what_was_replaced_with_its_note_is_not_loaded(rig, placed, what):
     folder, device = placed
     artifact = rig.artifact()
     sha256 = {
-        "runner": hashlib.sha256(registry.backend("toy").runner_files()[0].read_bytes()).hexdigest(),
+        "runner": hashlib.sha256(agent_backend("toy").runner_files()[0].read_bytes()).hexdigest(),
         "artifact": artifact.sha256,
         "golden": artifact.golden.patches_sha256,
         "scene": rig.scene.sha256,

@@ -11,10 +11,10 @@ import textwrap
 import psutil
 import pytest
 
-from edgebench import registry
 from edgebench.agent import orphans
 from edgebench.errors import SessionError
 from edgebench.link.replies import Ended, checked
+from tests.fakes import agent_backend
 from tests.link.rig import make_rig
 
 # Each writes its own number into a file as soon as it cannot be reached by the worker's group any more.
@@ -63,7 +63,7 @@ def escaping(rig, tmp_path, escape, then=""):
     """A device whose runner leaves a process behind, and the file that holds its number."""
     runner, path = tmp_path / "runner.py", tmp_path / "pids"
     code = textwrap.indent(textwrap.dedent(ESCAPES[escape]), " " * 4)
-    plain = registry.backend("toy").runner_files()[0].read_text()
+    plain = agent_backend("toy").runner_files()[0].read_text()
     runner.write_text(plain + RUNNER.format(path=str(path), escape=code, then=then or "pass"))
     return rig.device(runner), path
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from edgebench import registry
 from edgebench.measure.session import Job, measure_session
 from edgebench.store.parquet import to_arrow
+from tests.fakes import agent_backend
 from tests.link.rig import make_rig
 
 RUNNER = """
@@ -37,7 +37,7 @@ def device(rig):
 
 def session_of(rig, device, folder, change):
     """One session of the toy with that line in its runner; then the plain toy computes on the same device."""
-    [plain] = registry.backend("toy").runner_files()
+    [plain] = agent_backend("toy").runner_files()
     runner = folder / "runner.py"
     runner.write_text(plain.read_text() + RUNNER.format(change=change))
     job = Job("k" * 16, 0, 0, rig.artifact(), rig.settings(), rig.plan(passes=1))

@@ -5,7 +5,6 @@ import io
 import numpy as np
 import pytest
 
-from edgebench import registry
 from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
@@ -15,6 +14,7 @@ from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.pictures import ImageSet, Scene
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 from edgebench.vocabulary.target import Launch
+from tests.fakes import agent_backend
 
 from ai_edge_litert.interpreter import Interpreter, OpResolverType  # isort: skip
 
@@ -22,7 +22,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType  # isort: ski
 @pytest.fixture(scope="module")
 def device(tmp_path_factory):
     agent, _ = agent_file(Cache(tmp_path_factory.mktemp("agent")))
-    opened = AgentDevice(LocalLink(agent), registry.backend("cpu").runner_files())
+    opened = AgentDevice(LocalLink(agent), agent_backend("cpu").runner_files())
     yield opened
     opened.close()
 

@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 from pydantic import ValidationError
 
-from edgebench import installed, registry
+from edgebench import installed
 from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError, UnsupportedError
 from edgebench.link.agent_device import AgentDevice
@@ -24,8 +24,9 @@ from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 from edgebench.vocabulary.target import Launch, Target
 from edgebench.vocabulary.variant import Variant
+from tests.fakes import agent_backend
 
-backend = registry.backend("onnxruntime")
+backend = agent_backend("onnxruntime")
 checks: Any = importlib.import_module(backend.__module__.rpartition(".")[0] + ".checks")
 TARGET = Target(name="ort", device="onnxruntime")
 

@@ -14,6 +14,7 @@ from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.variant import Variant
 from tests.backends.replaying import QUICK, scenario
+from tests.fakes import agent_backend
 
 VARIANT = "mobilenet_v1-0.25-int8"
 SHIPPED = (
@@ -32,7 +33,7 @@ def test_a_shipped_scenario_is_usable_by_its_bare_name(name):
 
 
 def test_every_flags_scenario_has_one_that_must_not_raise_it():
-    folder = registry.backend("replay").runner_files()[0].parent / "scenarios"
+    folder = agent_backend("replay").runner_files()[0].parent / "scenarios"
     names = {path.stem for path in folder.glob("*.toml")}
     flags = set(SHIPPED) - {"demo", "steady", "heat"}
     assert {f"{name}-none" for name in flags} <= names

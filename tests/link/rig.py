@@ -23,6 +23,7 @@ from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 from edgebench.vocabulary.target import Launch
 from edgebench.vocabulary.variant import Variant
+from tests.fakes import agent_backend
 from tests.link.sshd import Board
 
 ROWS, COLUMNS = 3, 4
@@ -48,7 +49,7 @@ class Rig:
         return made
 
     def device(self, runner: Path | None = None, python=None, folder=None, **timeouts) -> AgentDevice:
-        files = (runner,) if runner else registry.backend("toy").runner_files()
+        files = (runner,) if runner else agent_backend("toy").runner_files()
         agent, _ = agent_file(self.cache)
         return AgentDevice(LocalLink(agent, python, folder), files, Timeouts(**timeouts))
 
@@ -62,7 +63,7 @@ class Rig:
 
     def far(self, board: Board | None, python=None, locks=True, **timeouts) -> AgentDevice:
         """The toy on such a board."""
-        files = registry.backend("toy").runner_files()
+        files = agent_backend("toy").runner_files()
         return AgentDevice(self.link(board, python), files, Timeouts(**timeouts), locks=locks)
 
     def settings(self, batch=1, meters=(), idle_s=0.0, launch=None, **chosen) -> SessionSettings:

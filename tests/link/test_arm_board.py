@@ -6,13 +6,13 @@ Opt-in (EDGEBENCH_TEST_ARM=1; `make test-all`): the board takes minutes to make 
 import numpy as np
 import pytest
 
-from edgebench import registry
 from edgebench.data.shipped import shipped_images
 from edgebench.link.agent_device import AgentDevice
 from edgebench.measure import golden
 from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.session import SessionSettings
 from edgebench.vocabulary.target import Launch
+from tests.fakes import agent_backend
 from tests.link import arm_root, sshd
 from tests.link.arm_board import emulation, make_arm_board
 from tests.link.rig import stored
@@ -65,7 +65,7 @@ def measured(link, backend, artifact, rig, pictures):
 @pytest.mark.parametrize("name", arm_root.RUNTIMES)
 def test_int8_gives_the_classes_of_this_machine(arm_board, rig, pictures, request, name):
     runtime = arm_root.RUNTIMES[name]
-    backend = registry.backend(runtime.device)
+    backend = agent_backend(runtime.device)
     quarter = "onnx_quarter" if runtime.device == "onnxruntime" else "prepared_quarter"
     artifact = request.getfixturevalue(quarter)["int8"]
     described, scores, far_pictures, facts = measured(

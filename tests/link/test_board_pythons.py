@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from edgebench import registry
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.measure import golden
 from edgebench.vocabulary.session import SessionSettings
+from tests.fakes import agent_backend
 from tests.link.old_python import LITERT, TOY, python_of
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ def test_python_3_6_and_the_toy(rig, ssh_board):
 
 @pytest.mark.parametrize("board", LITERT, ids=lambda board: board.name)
 def test_litert_on_each_python(rig, ssh_board, prepared_quarter, board):
-    backend = registry.backend("cpu")
+    backend = agent_backend("cpu")
     link = rig.link(ssh_board, python_for(board))
     device = AgentDevice(link, backend.runner_files())
     try:
@@ -68,7 +68,7 @@ def test_litert_on_each_python(rig, ssh_board, prepared_quarter, board):
 
 def test_a_python_without_the_runtime_says_what_to_install(rig, ssh_board, prepared_quarter):
     """The same board with the packages of another one: numpy and no runtime."""
-    backend = registry.backend("cpu")
+    backend = agent_backend("cpu")
     device = AgentDevice(rig.link(ssh_board, python_for(TOY)), backend.runner_files())
     settings = SessionSettings(1, backend.options_model().model_dump(), rig.settings().launch)
     try:

@@ -4,13 +4,13 @@ import sys
 
 import pytest
 
-from edgebench import registry
 from edgebench.agent.worker import RUNNER
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink
 from edgebench.link.timeouts import Timeouts
 from edgebench.link.zipapp import agent_file
+from tests.fakes import agent_backend
 
 TAKES_IN = """
 from ..shared import ABOVE
@@ -34,7 +34,7 @@ def files(tmp_path):
     folder = tmp_path / "device"
     folder.mkdir()
     runner = folder / "runner.py"
-    runner.write_text(registry.backend("toy").runner_files()[0].read_text() + TAKES_IN)
+    runner.write_text(agent_backend("toy").runner_files()[0].read_text() + TAKES_IN)
     (folder / "beside.py").write_text("from ..shared import ABOVE\nBESIDE = 'beside, ' + ABOVE\n")
     (tmp_path / "shared.py").write_text("ABOVE = 'above'\n")
     return runner, tmp_path / "shared.py", folder / "beside.py"

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from edgebench import registry
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
 from edgebench.agent.lock import ENVIRONMENT as BOARD_LOCK
 from edgebench.cache.objects import Cache
@@ -27,6 +26,7 @@ from edgebench.plan.planner import Built, build
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.values import Progress
 from edgebench.vocabulary.variant import Variant
+from tests.fakes import agent_backend
 
 CLASSES = ("water", "ice")
 SCENARIO = """
@@ -171,7 +171,7 @@ def _noting(small: Small) -> Backend:
 
     Its artifacts are made once for all the processes that are forked from this one.
     """
-    plain, folder = registry.backend(small.device), small.folder
+    plain, folder = agent_backend(small.device), small.folder
     own, *companions = plain.runner_files()
     source = own.read_text() + NOTES + small.extra
     runner = folder / "runner.py"
