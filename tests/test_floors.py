@@ -36,7 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("plan", "store"),
     # The package's own face: its version, and how results are loaded.
     ("",),
-    ("backends.litert", "fit"),
+    ("backends.device", "fit"),
     # Report reads what is on disk, and nothing of what measured it.
     ("backends", "backends.*", "measure", "report"),
     ("testing",),

@@ -93,7 +93,7 @@ def test_facts(measured):
 
 def test_clocks_of_one_machine_agree_within_the_bound(measured):
     for edge in ("start", "end"):
-        match = measured[3]["clock"][edge]
+        match = measured[3].clock[edge]
         assert abs(match["offset_ns"]) <= match["bound_ns"]
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from edgebench import registry
+from edgebench.link.agent_backend import AgentBackend
 from edgebench.vocabulary.target import Launch
-from tests.fakes import agent_backend
 from tests.link.old_python import python36
 
 
@@ -31,17 +31,12 @@ def device_side_files():
 
 
 def test_everything_that_travels_lies_in_a_device_folder():
-    names = registry.names("edgebench.backends")
-<<<<<<< HEAD
-    travelling = {file for name in names for file in registry.backend(name).runner_files()}
+    backends = [registry.backend(name) for name in registry.names("edgebench.backends")]
+    with_agent = [backend for backend in backends if isinstance(backend, AgentBackend)]
+    travelling = {file for backend in with_agent for file in backend.runner_files()}
     for name in registry.names("edgebench.probes"):
         travelling |= set(registry.probe_files(registry.probe_module(name)))
     assert {file.resolve() for file in travelling} <= set(device_side_files())
-=======
-    runners = sorted({file for name in names for file in agent_backend(name).runner_files()})
-    probes = [Path(str(registry.probe_module(name).__file__)) for name in registry.names("edgebench.probes")]
-    return agent + runners + probes
->>>>>>> ae664ac (What travels to a board is asked of the backends with an agent alone)
 
 
 def test_every_device_side_file_compiles(old):
