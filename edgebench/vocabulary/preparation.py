@@ -23,5 +23,4 @@ class PrepareRequest:
     variant: Variant
     batch: int
     options: Mapping[str, Json]
-    board: Mapping[str, Json] | None = None  # what is known of the board, or nothing
     source: ModelSource = SHIPPED  # whose variant it is
