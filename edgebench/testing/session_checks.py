@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -82,14 +81,8 @@ def _check_window(found: Problems, window: Window, patches: int, classes: int) -
     )
 
 
-def check_pass(
-    found: Problems, one: Pass, patches: int, classes: int, facts: Mapping[str, Any] | None = None
-) -> None:
-    """Stamps within the pass and in order; scores of every patch, but in the warm-up.
-
-    A session whose facts say `measured_patches` gives passes over so many.
-    """
-    patches = (facts or {}).get("measured_patches") or patches
+def check_pass(found: Problems, one: Pass, patches: int, classes: int) -> None:
+    """Stamps within the pass and in order; scores of every patch, but in the warm-up."""
     what = f"pass {one.index} ({one.phase})"
     stamps = one.stamps_ns
     batches = -(-patches // one.batch)

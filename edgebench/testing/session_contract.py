@@ -69,6 +69,10 @@ class SessionContract(Asked):
                 facts = session.facts()
         except SessionError as error:
             fail(*ended("a session of golden, measure and predict", error))
+        if not isinstance(facts, SessionFacts):
+            fail(f"facts() of the session gave {type(facts).__name__}", "give a SessionFacts")
+        classes = len(artifact.class_names)
+        patches = facts.measured_patches or plan.scene.patches
         with problems() as found:
             passes = [one for one in measurements if isinstance(one, Pass)]
             windows = [one for one in measurements if isinstance(one, Window)]
@@ -78,11 +82,11 @@ class SessionContract(Asked):
                 "give one kind in a session: passes where the device takes a scene, else windows",
             )
             if windows:
-                check_windows(found, windows, plan, len(artifact.class_names))
+                check_windows(found, windows, plan, classes)
             else:
                 check_phases(found, [one.phase for one in passes], plan.passes)
             for one in passes:
-                check_pass(found, one, plan.scene.patches, len(artifact.class_names), facts)
+                check_pass(found, one, patches, classes)
                 if not kit.plays and one.scores is not None and predicted is not None:
                     check_near(
                         found,
@@ -102,12 +106,7 @@ class SessionContract(Asked):
                         f"window {window.index} scores patch {window.patch} otherwise than the same image",
                         "give the scores of the patch that is resident, whatever was inferred before",
                     )
-            if found.unless(
-                isinstance(facts, SessionFacts),
-                f"facts() of the session gave {type(facts).__name__}",
-                "give an edgebench.vocabulary.session_facts.SessionFacts",
-            ):
-                found.unless_json(asdict(facts), "facts() of the session")
+            found.unless_json(asdict(facts), "facts() of the session")
 
     def test_batch_edges(self, edgebench_backend: BackendKit) -> None:
         """1, a batch and a batch + 1 patches: padding changes no score, and the order is kept."""
