@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, settings
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
 from edgebench.agent.lock import ENVIRONMENT as BOARD_LOCK
 from edgebench.cache.objects import Cache
-from edgebench.models.prepare.onnx import Order, prepare_onnx
+from edgebench.installed import version_of
+from edgebench.models.prepare.onnx import OnnxChain
 from edgebench.models.prepare.onnx_form import OnnxForm
-from edgebench.models.prepare.tflite import prepare_tflite, tool_versions
+from edgebench.models.prepare.tflite import TfliteChain
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.variant import PRECISIONS, Variant
@@ -65,7 +66,7 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 def prepared_quarter(session_cache: Cache) -> dict[str, Artifact]:
     """Depth multiplier 0.25 as fp32, fp16 and int8, batch 1, by precision; as they come with the package."""
     requests = [PrepareRequest(Variant(0.25, precision), 1, {}) for precision in PRECISIONS]
-    outcomes = prepare_tflite(requests, session_cache, lambda _: None)
+    outcomes = TfliteChain().prepare(requests, session_cache, lambda _: None)
     artifacts = [outcome for outcome in outcomes if isinstance(outcome, Artifact)]
     assert len(artifacts) == len(PRECISIONS), outcomes
     return dict(zip(PRECISIONS, artifacts, strict=True))
@@ -74,10 +75,10 @@ def prepared_quarter(session_cache: Cache) -> dict[str, Artifact]:
 @pytest.fixture(scope="session")
 def onnx_quarter(session_cache: Cache) -> dict[str, Artifact]:
     """Depth multiplier 0.25 as ONNX, batch 1, by precision; really converted."""
-    if tool_versions()["tensorflow"] is None:
+    if version_of("tensorflow") is None:
         pytest.skip("conversion takes tensorflow")
     requests = [PrepareRequest(Variant(0.25, precision), 1, {}) for precision in PRECISIONS]
-    outcomes = prepare_onnx([Order(one, OnnxForm()) for one in requests], session_cache, lambda _: None)
+    outcomes = OnnxChain(lambda _: OnnxForm()).prepare(requests, session_cache, lambda _: None)
     artifacts = [outcome for outcome in outcomes if isinstance(outcome, Artifact)]
     assert len(artifacts) == len(PRECISIONS), outcomes
     return dict(zip(PRECISIONS, artifacts, strict=True))
@@ -86,6 +87,6 @@ def onnx_quarter(session_cache: Cache) -> dict[str, Artifact]:
 @pytest.fixture(scope="session")
 def own_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with small models of a user's (see tests/own_models.py)."""
-    if tool_versions()["tensorflow"] is None:
+    if version_of("tensorflow") is None:
         pytest.skip("the models are made with tensorflow")
     return make_models(tmp_path_factory.mktemp("own-models"))

@@ -20,6 +20,8 @@ from . import prepare, trap
 from .bodies import BODIES
 from .checks import board_check, findings, runtime_check
 
+_CHAIN = prepare.EdgeTpuChain()
+
 
 class CoralOptions(BackendOptions):
     """`--set` of the Edge TPU."""
@@ -66,15 +68,15 @@ class CoralBackend(AgentBackend):
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the compiled .tflite: the int8 one's inputs, and its compiler or the file given."""
-        return prepare.prepare_inputs(request)
+        return _CHAIN.prepare_inputs(request)
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
         """What its .tflite takes."""
-        return prepare.missing(request)
+        return _CHAIN.missing(request)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Convert to int8, then compile with edgetpu_compiler, or take the files that were given."""
-        return prepare.prepare(requests, cache, progress)
+        return _CHAIN.prepare(requests, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
         """Runtime, libedgetpu, the Edge TPU with its bus and permissions, and the compiler."""

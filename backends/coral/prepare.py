@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from edgebench.atomic import write_atomically
-from edgebench.cache.objects import Cache, canonical_hash, sha256_file
-from edgebench.cache.recipes import find, keep, making
+from edgebench.cache.objects import Cache, sha256_file
+from edgebench.cache.recipes import Kept
 from edgebench.errors import InputError, UnavailableError, UnsupportedError, UsageError
-from edgebench.models.prepare import tflite
+from edgebench.models.prepare.chain import Chain, Recipe, Refusals
+from edgebench.models.prepare.tflite import TfliteChain
 from edgebench.regular_files import reason, require_regular
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
@@ -32,59 +31,85 @@ PRECISION_REASONS: Mapping[str, str] = {
 }
 
 
-def prepare_inputs(request: PrepareRequest) -> dict[str, Json]:
-    """Everything that decides the artifact; makes nothing.
+class EdgeTpuChain(Chain):
+    """To what the Edge TPU takes, from the int8 .tflite."""
 
-    UnsupportedError for another precision than int8 and for batches; UsageError for a file that is not there.
-    """
-    _require_int8_alone(request)
-    inputs: dict[str, Json] = {
-        "format": "edgetpu",
-        "recipe": RECIPE_VERSION,
-        "batch": request.batch,
-        "model": tflite.prepare_inputs(request),
-    }
-    if given := _given(request):
-        return {**inputs, "artifact_sha256": _digest(given)}
-    found = compiler.find()
-    if found is None and request.options.get("allow_cpu"):
-        return {**inputs, "compiler": None, "allow_cpu": True}
-    return {**inputs, "compiler": None if found is None else found.version}
+    name = KIND
+    title = "the Edge TPU"
+    extras = TfliteChain.extras
 
+    def __init__(self) -> None:
+        self._tflite = TfliteChain()
 
-def missing(request: PrepareRequest) -> UnavailableError | None:
-    """What has to be installed for the .tflite; None where nothing is missing, or it is not taken at all."""
-    return tflite.missing(request) if request.variant.precision == "int8" else None
+    def recipe(self, request: PrepareRequest) -> Recipe:
+        """UnsupportedError for another precision than int8 and for batches; UsageError for a missing file."""
+        _require_int8_alone(request)
+        inputs: dict[str, Json] = {
+            "format": "edgetpu",
+            "recipe": RECIPE_VERSION,
+            "batch": request.batch,
+            "model": self._tflite.prepare_inputs(request),
+        }
+        if given := _given(request):
+            return Recipe(KIND, {**inputs, "artifact_sha256": _digest(given)}, ".tflite")
+        program = compiler.find()
+        inputs["compiler"] = None if program is None else program.version
+        if program is None and request.options.get("allow_cpu"):
+            inputs["allow_cpu"] = True
+        return Recipe(KIND, inputs, ".tflite")
 
+    def packages(self, request: PrepareRequest, cache: Cache | None) -> tuple[str, ...]:
+        """What the .tflite takes; nothing where it is not taken at all, or is there."""
+        is_needed = request.variant.precision == "int8" and cache is None
+        return self._tflite.packages(request, None) if is_needed else ()
 
-def prepare(requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-    """One outcome a request, in order.
+    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
+        """One outcome a request, in order: that of its .tflite where there is none.
 
-    Raises:
-        UnavailableError: there is no compiler here, and no compiled file was given; with what to do.
-        InputError: a file that was given is not compiled, or is compiled of something else.
-    """
-    outcomes: dict[int, Prepared] = {}
-    taken: list[int] = []
-    for at, request in enumerate(requests):
-        try:
-            _require_uncompiled(request)
-            _require_int8_alone(request)
-            taken.append(at)
-        except UnsupportedError as error:
-            outcomes[at] = error
-    _require_one_model_a_file([requests[at] for at in taken])
-    bases = tflite.prepare_tflite([requests[at] for at in taken], cache, progress) if taken else []
-    for at, base in zip(taken, bases, strict=True):
-        outcomes[at] = _stored(requests[at], base, cache) or base if isinstance(base, Artifact) else base
-    pairs = zip(taken, bases, strict=True)
-    missing = {at: base for at, base in pairs if outcomes[at] is base and isinstance(base, Artifact)}
-    if missing:
-        with making(cache, "prepare-coral") as scratch:
-            _require_a_way({at: requests[at] for at in missing}, missing, cache)
-            for at, base in missing.items():
-                outcomes[at] = _made(requests[at], base, cache, scratch, progress)
-    return [outcomes[at] for at in range(len(requests))]
+        Raises:
+            UnavailableError: there is no compiler here, and no compiled file was given; with what to do.
+            InputError: a file that was given is not compiled, or is compiled of something else.
+        """
+        outcomes: dict[int, Prepared] = {}
+        for at, request in enumerate(requests):
+            try:
+                _require_uncompiled(request)
+                _require_int8_alone(request)
+            except UnsupportedError as error:
+                outcomes[at] = error
+        taken = [at for at in range(len(requests)) if at not in outcomes]
+        _require_one_model_a_file([requests[at] for at in taken])
+        bases = self._tflite.prepare([requests[at] for at in taken], cache, progress)
+        outcomes |= dict(zip(taken, bases, strict=True))
+        based = [at for at in taken if isinstance(outcomes[at], Artifact)]
+        compiled_ones = super().prepare([requests[at] for at in based], cache, progress)
+        outcomes |= dict(zip(based, compiled_ones, strict=True))
+        return [outcomes[at] for at in range(len(requests))]
+
+    def make(
+        self, requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progress: Progress
+    ) -> Refusals:
+        """Compile one after the other: the compiler has no other work to wait for."""
+        bases: list[Artifact] = []
+        for request in requests:
+            base = self._tflite.stored_artifact(request, cache)
+            assert base is not None  # `prepare` made it
+            bases.append(base)
+        _require_a_way(requests, bases, cache)
+        refusals: Refusals = {}
+        for request, base in zip(requests, bases, strict=True):
+            recipe = self.recipe(request)
+            file = scratch / f"{request.variant.name}.tflite"
+            try:
+                recipe.keep(cache, file, _compile(request, base, file, progress))
+            except UnsupportedError as error:
+                refusals[recipe.key] = error
+        return refusals
+
+    def artifact(self, request: PrepareRequest, recipe: Recipe, file: Kept, cache: Cache) -> Artifact | None:
+        """The int8 .tflite's, with what is known of the compiled file."""
+        base = self._tflite.stored_artifact(request, cache)
+        return None if base is None else _artifact(base, file)
 
 
 def _require_int8_alone(request: PrepareRequest) -> None:
@@ -166,32 +191,19 @@ def _require_one_model_a_file(requests: Sequence[PrepareRequest]) -> None:
 # --- making ---
 
 
-def _stored(request: PrepareRequest, base: Artifact, cache: Cache) -> Artifact | None:
-    kept = find(cache, KIND, canonical_hash(prepare_inputs(request)))
-    if kept is None:
-        return None
-    try:
-        return _artifact(base, kept.path, kept.sha256, kept.size_bytes, kept.note)
-    except (KeyError, TypeError, ValidationError):  # a note that was damaged: it is made again
-        return None
-
-
-def _require_a_way(
-    requests: Mapping[int, PrepareRequest], bases: Mapping[int, Artifact], cache: Cache
-) -> None:
+def _require_a_way(requests: Sequence[PrepareRequest], bases: Sequence[Artifact], cache: Cache) -> None:
     """UnavailableError, with the command and the files, where nothing can compile what has to be."""
-    without = {at: one for at, one in requests.items() if _given(one) is None}
-    if (
-        not without
-        or compiler.find() is not None
-        or all(one.options.get("allow_cpu") for one in without.values())
+    pairs = zip(requests, bases, strict=True)
+    uncompiled = {request.variant.name: (request, base) for request, base in pairs if _given(request) is None}
+    if compiler.find() is not None or all(
+        request.options.get("allow_cpu") for request, _ in uncompiled.values()
     ):
         return
     folder = cache.root / "edgetpu"
     files: dict[str, Path] = {}
-    for at, request in without.items():
-        files[request.variant.name] = folder / f"{request.variant.name}.tflite"
-        write_atomically(files[request.variant.name], bases[at].path.read_bytes())
+    for name, (_, base) in uncompiled.items():
+        files[name] = folder / f"{name}.tflite"
+        write_atomically(files[name], base.path.read_bytes())
     results = ", ".join(f"{name}{SUFFIX}" for name in files)
     raise UnavailableError(
         f"{', '.join(files)} {'is' if len(files) == 1 else 'are'} not compiled for the Edge TPU",
@@ -202,41 +214,37 @@ def _require_a_way(
     )
 
 
-def _made(
-    request: PrepareRequest, base: Artifact, cache: Cache, scratch: Path, progress: Progress
-) -> Prepared:
-    name = request.variant.name
-    file = scratch / f"{name}.tflite"
+def _compile(request: PrepareRequest, base: Artifact, file: Path, progress: Progress) -> dict[str, Json]:
+    """Write the file, by the compiler or as it was given; the note of it.
+
+    UnsupportedError for what the compiler does not take, InputError for a given file that is another's.
+    """
+    name, given, program = request.variant.name, _given(request), compiler.find()
     note: dict[str, Json] = {}
-    if given := _given(request):
-        shutil.copyfile(given, file)
-        note["given"] = given.name
-    elif found := compiler.find():
-        progress(f"compiling {name} for the Edge TPU")
-        shutil.copyfile(base.path, file)
-        try:
-            made, log = compiler.compile_model(found, file, scratch)
-        except compiler.CompilerError as error:
-            return UnsupportedError(error.what, why=error.why, fix=error.fix)
-        made.replace(file)
-        note["compiler"] = log.as_record()
-    else:
-        shutil.copyfile(base.path, file)
-    said = compiled.read(given or file)
-    if not said.edgetpu and not request.options.get("allow_cpu"):
-        if given is None:
-            return _not_compiled(request, said)
-        reason = _not_compiled(request, said)
-        raise InputError(f"{given} is not compiled for the Edge TPU", why=reason.why, fix=reason.fix)
+    shutil.copyfile(given or base.path, file)
     if given is not None:
-        compiled.require_fit(said, compiled.read(base.path), given, name)
-    note["operations"] = said.as_record()
-    kept = keep(cache, KIND, canonical_hash(prepare_inputs(request)), file, ".tflite", note)
-    return _artifact(base, kept.path, kept.sha256, kept.size_bytes, kept.note)
+        note["given"] = given.name
+    elif program is not None:
+        progress(f"compiling {name} for the Edge TPU")
+        try:
+            output, log = compiler.compile_model(program, file, file.parent)
+        except compiler.CompilerError as error:
+            raise UnsupportedError(error.what, why=error.why, fix=error.fix) from error
+        output.replace(file)
+        note["compiler"] = log.as_record()
+    content = compiled.read(given or file)
+    if not content.edgetpu and not request.options.get("allow_cpu"):
+        refusal = _not_compiled(request, content)
+        if given is None:
+            raise refusal
+        raise InputError(f"{given} is not compiled for the Edge TPU", why=refusal.why, fix=refusal.fix)
+    if given is not None:
+        compiled.require_fit(content, compiled.read(base.path), given, name)
+    return {**note, "operations": content.as_record()}
 
 
-def _not_compiled(request: PrepareRequest, said: compiled.Compiled) -> UnsupportedError:
-    kinds = ", ".join(f"{count} {name}" for name, count in list(said.cpu.items())[:6])
+def _not_compiled(request: PrepareRequest, content: compiled.Compiled) -> UnsupportedError:
+    kinds = ", ".join(f"{count} {name}" for name, count in list(content.cpu.items())[:6])
     return UnsupportedError(
         f"nothing of {request.variant.name} is compiled for the Edge TPU",
         why=f"the file has no operation {compiled.CUSTOM_OP.partition(':')[2]}: all of it would run on the "
@@ -246,21 +254,21 @@ def _not_compiled(request: PrepareRequest, said: compiled.Compiled) -> Unsupport
     )
 
 
-def _artifact(base: Artifact, path: Path, sha256: str, size_bytes: int, note: Mapping[str, Json]) -> Artifact:
-    operations = dict(note["operations"])
+def _artifact(base: Artifact, file: Kept) -> Artifact:
+    operations = dict(file.note["operations"])
     return base.model_copy(
         update={
             "format": "edgetpu" if operations["edgetpu"] else base.format,
-            "path": path,
-            "sha256": sha256,
-            "size_bytes": size_bytes,
+            "path": file.path,
+            "sha256": file.sha256,
+            "size_bytes": file.size_bytes,
             # Nothing here is exact: the Edge TPU rounds in its own way.
             "golden": base.golden.model_copy(update={"exact_with": ()}),
             "mark": "" if operations["edgetpu"] else ON_CPU,
             "provenance": {
                 **base.provenance,
                 "operations": operations,
-                **{name: note[name] for name in ("compiler", "given") if name in note},
+                **{name: file.note[name] for name in ("compiler", "given") if name in file.note},
             },
         }
     )

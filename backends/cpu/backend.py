@@ -14,13 +14,15 @@ from edgebench.contract import BackendOptions
 from edgebench.errors import UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
-from edgebench.models.prepare import tflite
+from edgebench.models.prepare.tflite import TfliteChain
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json, Progress
 
 from .checks import runtime_findings
+
+_CHAIN = TfliteChain()
 
 
 class CpuOptions(BackendOptions):
@@ -45,15 +47,15 @@ class CpuBackend(AgentBackend):
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the .tflite: weights, conversion recipe, calibration, batch."""
-        return tflite.prepare_inputs(request)
+        return _CHAIN.prepare_inputs(request)
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
         """TensorFlow, for what does not come ready."""
-        return tflite.missing(request)
+        return _CHAIN.missing(request)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Convert with TensorFlow, in processes of its own, what the cache does not hold."""
-        return tflite.prepare_tflite(requests, cache, progress)
+        return _CHAIN.prepare(requests, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
         """Packages, and the state of the machine."""

@@ -15,7 +15,7 @@ from edgebench.contract import BackendOptions
 from edgebench.errors import UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
-from edgebench.models.prepare import onnx
+from edgebench.models.prepare.onnx import OnnxChain
 from edgebench.models.prepare.onnx_form import OnnxForm
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
@@ -71,16 +71,15 @@ class OnnxRuntimeBackend(AgentBackend):
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the .onnx: weights or file, the steps, calibration, batch."""
-        return onnx.prepare_inputs(request, _form(request))
+        return _CHAIN.prepare_inputs(request)
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
         """TensorFlow, for all but .onnx files, and what works on ONNX."""
-        return onnx.missing(request)
+        return _CHAIN.missing(request)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Carry out the steps, in processes of their own, for what the cache does not hold."""
-        orders = [onnx.Order(request, _form(request)) for request in requests]
-        return onnx.prepare_onnx(orders, cache, progress)
+        return _CHAIN.prepare(requests, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
         """Packages and the provider, and the state of the machine."""
@@ -97,3 +96,6 @@ def _form(request: PrepareRequest) -> OnnxForm:
     if options.activations == "auto":
         return OnnxForm(int8=options.int8, activations="int8" if options.int8 == "qdq" else "uint8")
     return OnnxForm(int8=options.int8, activations=options.activations)
+
+
+_CHAIN = OnnxChain(_form)

@@ -15,7 +15,7 @@ from edgebench.data.draws import SHIPPED_COUNTS, shipped_draws
 from edgebench.data.shipped import images_identity, shipped_images
 from edgebench.errors import UnavailableError
 from edgebench.installed import version_of
-from edgebench.models.workers.processes import run_jobs
+from edgebench.models.workers.processes import HelperError, results_of, run_jobs
 from edgebench.stats.proportion import wilson
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.pictures import ImageSet
@@ -65,9 +65,11 @@ def evaluate(artifacts: Sequence[Artifact], cache: Cache, progress: Progress) ->
                 _require_runtime(artifact)
             missing.sort(key=lambda artifact: -artifact.size_bytes)  # the longest first
             jobs = [_job(artifact, images) for artifact in missing]
-            done = run_jobs("edgebench.models.workers.scoring", jobs, scratch, progress)
-            for artifact, result in zip(missing, done, strict=True):
-                cache.note_recipe(KIND, _key(artifact), result)
+            outcomes = run_jobs("edgebench.models.workers.scoring", jobs, scratch, progress)
+            for artifact, outcome in zip(missing, outcomes, strict=True):
+                if not isinstance(outcome, HelperError):
+                    cache.note_recipe(KIND, _key(artifact), outcome)
+            results_of(outcomes)
     siblings = {artifact.variant: artifact for artifact in artifacts}
     found = [stored_evaluation(one, cache, siblings.get(fp32_sibling(one))) for one in artifacts]
     return [evaluation for evaluation in found if evaluation is not None]

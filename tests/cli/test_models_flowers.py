@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from edgebench.cache.objects import Cache
-from edgebench.models.prepare.tflite import tool_versions
+from edgebench.installed import version_of
 from tests.cli.conftest import Field, make_field
 
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ class Garden(Field):
 
 @pytest.fixture
 def garden(tmp_path: Path, session_cache: Cache) -> Garden:
-    if tool_versions()["tensorflow"] is None:
+    if version_of("tensorflow") is None:
         pytest.skip("training takes tensorflow")
     made = Garden(make_field(tmp_path).folder)
     made.cache = session_cache.root

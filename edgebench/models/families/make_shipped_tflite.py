@@ -15,10 +15,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from edgebench.cache.objects import Cache, canonical_hash
-from edgebench.cache.recipes import find
+from edgebench.cache.objects import Cache
 from edgebench.models.families.shipped_tflite import FOLDER, Manifest, ShippedArtifact, write_manifest
-from edgebench.models.prepare.tflite import KIND, prepare_inputs, prepare_tflite
+from edgebench.models.prepare.tflite import TfliteChain
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.variant import PRECISIONS, Variant
@@ -32,13 +31,14 @@ def make(folder: Path, cache: Cache) -> Manifest:
     requests = [
         PrepareRequest(Variant(depth, precision), 1, {}) for depth in DEPTHS for precision in PRECISIONS
     ]
-    outcomes = prepare_tflite(requests, cache, lambda text: print(text, file=sys.stderr), shipped=False)
+    chain = TfliteChain(use_shipped=False)
+    outcomes = chain.prepare(requests, cache, lambda text: print(text, file=sys.stderr))
     artifacts: list[ShippedArtifact] = []
     for request, outcome in zip(requests, outcomes, strict=True):
         if not isinstance(outcome, Artifact):
             raise outcome
-        inputs = prepare_inputs(request, shipped=False)
-        kept = find(cache, KIND, canonical_hash(inputs))
+        recipe = chain.recipe(request)
+        kept = recipe.find(cache)
         assert kept is not None
         file = folder / f"{request.variant.name}.tflite"
         shutil.copyfile(kept.path, file)
@@ -48,7 +48,7 @@ def make(folder: Path, cache: Cache) -> Manifest:
                 file=file.name,
                 sha256=kept.sha256,
                 size_bytes=kept.size_bytes,
-                inputs=inputs,
+                inputs=recipe.inputs,
                 note=dict(kept.note),
             )
         )

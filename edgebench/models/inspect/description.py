@@ -11,7 +11,7 @@ from edgebench.errors import InputError, UsageError
 from edgebench.models.families import catalogue
 from edgebench.models.families.weights import has_shipped, shapes_of, shipped_weights
 from edgebench.models.inspect.model_file import SUFFIXES, as_record, inspect_model
-from edgebench.models.prepare.tflite import stored_artifact
+from edgebench.models.prepare.tflite import TfliteChain
 from edgebench.models.train.trained_weights import RECORD_SUFFIX, read_record
 from edgebench.vocabulary.model_source import SHIPPED, ModelSource
 from edgebench.vocabulary.preparation import PrepareRequest
@@ -120,7 +120,7 @@ def _variant(name: str, cache: Cache) -> dict[str, Any]:
             f"({', '.join(catalogue.known())})",
         ) from error
     source = SHIPPED if variant.family == SHIPPED.name else ModelSource(name=variant.family)
-    artifact = stored_artifact(PrepareRequest(variant, 1, {}, source=source), cache)
+    artifact = TfliteChain().stored_artifact(PrepareRequest(variant, 1, {}, source=source), cache)
     if artifact is not None:
         path = artifact.path
         return {"name": name, "path": str(path), **as_record(inspect_model(path))}

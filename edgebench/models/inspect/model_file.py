@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from edgebench.cache.objects import sha256_file
 from edgebench.errors import InputError, UnavailableError
 from edgebench.models.inspect.saved_model_folder import folder_files, folder_sha256, is_saved_model
-from edgebench.models.workers.processes import HelperEndedError, HelperError, run_jobs
+from edgebench.models.workers.processes import HelperEndedError, HelperError, results_of, run_jobs
 from edgebench.regular_files import reason, require_regular
 from edgebench.this_machine import available_bytes
 from edgebench.vocabulary.model_facts import ModelFacts
@@ -70,7 +70,8 @@ def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
     }
     try:
         with tempfile.TemporaryDirectory(prefix="edgebench-") as scratch:
-            (told,) = run_jobs("edgebench.models.workers.inspecting", [job], Path(scratch), lambda _: None)
+            outcomes = run_jobs("edgebench.models.workers.inspecting", [job], Path(scratch), lambda _: None)
+            (facts,) = results_of(outcomes)
     except HelperError as error:
         ended = isinstance(error, HelperEndedError)
         raise InputError(
@@ -81,7 +82,7 @@ def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
     digest = folder_sha256(path) if path.is_dir() else sha256_file(path)
     try:
         return TypeAdapter(ModelFacts).validate_python(
-            {**told, "format": format_, "size_bytes": size_bytes, "sha256": digest}
+            {**facts, "format": format_, "size_bytes": size_bytes, "sha256": digest}
         )
     except ValidationError as error:
         raise InputError(

@@ -30,7 +30,7 @@ def read(path: Path) -> dict[str, Any]:
     network = build_keras({"kind": "saved_model", "path": str(path)})
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-    function = network.keeps.signatures[SIGNATURE]
+    function = network.model.signatures[SIGNATURE]
     tally = Tally()
     for operation in convert_variables_to_constants_v2(function).graph.get_operations():
         _tally(operation, tally)

@@ -14,13 +14,14 @@ from edgebench.models.evaluate import RUNTIMES, Evaluation, evaluate, fp32_sibli
 from edgebench.models.families import catalogue
 from edgebench.models.families.weights import count_parameters, has_shipped, shipped_weights
 from edgebench.models.inspect.model_file import inspect_model
-from edgebench.models.prepare.tflite import KIND, stored_artifact
+from edgebench.models.prepare.tflite import TfliteChain
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.values import Progress
 from edgebench.vocabulary.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 
 VARIANTS = tuple(Variant(depth, precision) for depth in DEPTH_MULTIPLIERS for precision in PRECISIONS)
+_TFLITE = TfliteChain()
 
 
 def list_variants(cache: Cache, batch: int = 1) -> list[dict[str, Any]]:
@@ -35,7 +36,7 @@ def list_variants(cache: Cache, batch: int = 1) -> list[dict[str, Any]]:
     for variant in VARIANTS:
         request = PrepareRequest(variant, batch, {})
         try:
-            artifact = stored_artifact(request, cache)
+            artifact = _TFLITE.stored_artifact(request, cache)
         except InputError as error:  # its shipped file is damaged; the others are not
             rows.append(_row(request, None, None, "; ".join(str(error).splitlines())))
             continue
@@ -83,10 +84,10 @@ def _evaluation(
     artifact: Artifact, cache: Cache, others: Mapping[str, Artifact] | None = None
 ) -> Evaluation | None:
     fp32 = (others or {}).get(fp32_sibling(artifact))
-    if fp32 is None and artifact.format == KIND:
+    if fp32 is None and artifact.format == _TFLITE.name:
         request = PrepareRequest(Variant.parse(fp32_sibling(artifact)), artifact.batch, {})
         with suppress(InputError):  # damaged: the accuracy stands without the agreement with it
-            fp32 = stored_artifact(request, cache)
+            fp32 = _TFLITE.stored_artifact(request, cache)
     return stored_evaluation(artifact, cache, fp32)
 
 

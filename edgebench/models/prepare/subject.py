@@ -1,4 +1,4 @@
-"""What the chain has to know of a model, whosever it is: input, scores, golden patches, calibration."""
+"""What a chain has to know of a model, whosever it is: input, scores, golden patches, calibration."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from edgebench.models.families.golden import CHOSEN, golden_patches
 from edgebench.models.families.weights import has_shipped, random_identity, shipped_weights
 from edgebench.models.user.model import fixed_batch, input_spec
 from edgebench.vocabulary.artifact import InputSpec, TensorInput
-from edgebench.vocabulary.model_source import ModelSource
+from edgebench.vocabulary.model_source import ModelSource, SourceKind
 from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.user_model import OwnModel
+
+_TAKEN_AS_IT_IS = ("tflite", "onnx")
 
 
 @dataclass(frozen=True)
@@ -50,26 +52,31 @@ SHIPPED_GOLDEN = GoldenPatches(
 
 @dataclass(frozen=True)
 class Subject:
-    """A model on its way to ONNX.
+    """A model on its way to an artifact, whatever the format.
 
     Attributes:
+        kind: of its source.
         identity: what decides its fp32 file, for a key.
-        job: what `edgebench.models.workers.onnx.steps` begins from.
-        spec: the input of the fp32 file, in the model's own layout; None where it takes no picture.
+        job: what a worker begins from (see `edgebench.models.workers.keras_source.build_keras`).
+        spec: the input of the file that the steps begin with, in the model's own layout; None where it takes
+            no picture.
         shapes: of the inputs, the batch included, in the model's own layout.
-        precision: of the file that the chain begins with, fp32 where that is made by it.
-        ours: whether the chain begins with TensorFlow, and not with a user's .onnx.
+        precision: of a file that is taken as it is; fp32 where TensorFlow makes it.
+        macs: multiply-accumulates of one call at a batch of 1; None where they are not known.
+        weights_sha256: of the file, or what stands for random weights.
         tensors: the inputs of a model that takes no picture.
         assumed: of the inputs, because neither the file nor the user says it.
         calibration: None where there is nothing to calibrate int8 with, for the reason in `uncalibrated`.
+        is_shipped: whether it is the shipped family with its trained weights.
     """
 
+    kind: SourceKind
     identity: dict[str, Any]
     job: dict[str, Any]
     spec: InputSpec | None
     shapes: tuple[tuple[int, ...], ...]
     precision: str
-    ours: bool
+    macs: int | None
     weights_sha256: str | None
     class_names: tuple[str, ...]
     accuracy_reason: str
@@ -78,101 +85,142 @@ class Subject:
     uncalibrated: str = ""
     assumed: tuple[str, ...] = ()
     tensors: tuple[TensorInput, ...] = ()
+    is_shipped: bool = False
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it is a family's network, and not a user's file."""
+        return self.kind in ("family", "weights")
+
+    @property
+    def by_tensorflow(self) -> bool:
+        """Whether the steps begin with TensorFlow, and not with a file that is taken as it is."""
+        return self.kind not in _TAKEN_AS_IT_IS
 
 
 def subject_of(request: PrepareRequest) -> Subject:
-    """What is known of the request's model; UnsupportedError where the chain cannot begin with it."""
-    kind = request.source.kind
-    if kind == "tflite":
+    """What is known of the request's model.
+
+    UsageError for a batch below 1, UnsupportedError for a family or width that there is not.
+    """
+    if request.batch < 1:
+        raise UsageError(f"a batch of {request.batch} patches is not possible", fix="use 1 or more")
+    return _network(request) if request.source.kind in ("family", "weights") else _file(request)
+
+
+def require_batch(request: PrepareRequest) -> None:
+    """UnsupportedError where a user's model cannot be measured at the batch."""
+    source, model = request.source, request.source.model
+    if model is None:
+        return
+    fixed = fixed_batch(model)
+    if model.picture is None and request.batch != 1:
         raise UnsupportedError(
-            f"{request.variant.name} cannot be made as ONNX",
-            why="a .tflite file is taken as it is, by TFLite's runtimes only",
-            fix="give the .keras, SavedModel or .onnx that it was made from, or take the device cpu",
+            f"{request.variant.name} is not measured at a batch of {request.batch}",
+            why=model.accuracy_reason,
+            fix="leave --batch out: a sample is what the model takes at once",
         )
-    return _network(request) if kind in ("family", "weights") else _file(request)
+    if model.picture is not None and source.kind in _TAKEN_AS_IT_IS and fixed not in (None, request.batch):
+        raise UnsupportedError(
+            f"{request.variant.name} is not measured at a batch of {request.batch}",
+            why=f"the file fixes a batch of {fixed}",
+            fix=f"use --batch {fixed}, or export it with an open batch",
+        )
+
+
+def require_calibration(request: PrepareRequest, subject: Subject, method: str, file: str) -> Images:
+    """What int8 is calibrated with; UnsupportedError where there is nothing.
+
+    Args:
+        request: of int8.
+        subject: of that request.
+        method: what is calibrated.
+        file: what there could be instead that is quantised already.
+    """
+    if subject.calibration is not None:
+        return subject.calibration
+    if subject.uncalibrated:
+        raise UnsupportedError(
+            f"{request.variant.name} cannot be made",
+            why=f"{method} is calibrated with pictures, and {subject.uncalibrated}",
+            fix=f"give a {file} that is quantised already",
+        )
+    raise UnsupportedError(
+        f"{request.variant.name} cannot be made without calibration images",
+        why="int8 takes its ranges from pictures like those that the model will see",
+        fix="give a folder of them: --calibration DIR",
+    )
 
 
 def _network(request: PrepareRequest) -> Subject:
     """A family's network: with the shipped weights, with random ones, or with those of a training."""
     source, variant = request.source, request.variant
-    family, width, classes = variant.family, variant.depth_multiplier, catalogue.CLASSES
+    name, width, classes = variant.family, variant.depth_multiplier, catalogue.CLASSES
     if source.kind == "weights":
-        family, width = source.family or family, source.width
+        name, width = source.family or name, source.width
         classes = len(source.class_names or ()) or classes
     try:
-        known = catalogue.spec(family)
-        width = known.width(width)
+        family = catalogue.spec(name)
+        width = family.width(width)
     except UsageError as error:
         raise UnsupportedError(error.what, why=error.why, fix=error.fix) from error
-    path, names = source.path, source.class_names or ()
-    digest = source.sha256
-    if source.kind == "family":
-        published = has_shipped(family, width)
-        shipped = shipped_weights(width, family) if published else None
-        path = shipped.path if shipped else None
-        digest = shipped.sha256 if shipped else random_identity(family, width, classes)
-        names = CLASS_NAMES if published else names
-    spec = InputSpec(
-        dtype="float32",
-        height=catalogue.SIZE,
-        width=catalogue.SIZE,
-        divisor=known.divisor,
-        offset=known.offset,
-    )
+    path, digest, names = source.path, source.sha256, source.class_names or ()
+    is_shipped = source.kind == "family" and has_shipped(name, width)
+    if is_shipped:
+        weights = shipped_weights(width, name)
+        path, digest, names = weights.path, weights.sha256, CLASS_NAMES
+    elif source.kind == "family":
+        path, digest = None, random_identity(name, width, classes)
     return Subject(
-        identity={"family": family, "width": width, "classes": classes, "weights_sha256": digest},
+        kind=source.kind,
+        identity={"family": name, "width": width, "classes": classes, "weights_sha256": digest},
         job={
             "kind": "family",
-            "family": family,
+            "family": name,
             "depth_multiplier": width,
             "classes": classes,
             "size": catalogue.SIZE,
             "weights": None if path is None else str(path),
         },
-        spec=spec,
+        spec=InputSpec(
+            dtype="float32",
+            height=catalogue.SIZE,
+            width=catalogue.SIZE,
+            divisor=family.divisor,
+            offset=family.offset,
+        ),
         shapes=((request.batch, catalogue.SIZE, catalogue.SIZE, 3),),
         precision="fp32",
-        ours=True,
+        macs=catalogue.macs_of(name, width),
         weights_sha256=digest,
         class_names=names,
         accuracy_reason="" if path else catalogue.RANDOM_REASON,
         golden=_golden(source),
         calibration=_calibration(source) or (_shipped_calibration() if source.kind == "family" else None),
+        is_shipped=is_shipped,
     )
 
 
 def _file(request: PrepareRequest) -> Subject:
-    """A user's .onnx, .keras or SavedModel."""
-    source, variant, model = request.source, request.variant, request.source.model
-    if model is None or source.path is None:
+    """A user's .tflite, .onnx, .keras or SavedModel."""
+    source, model = request.source, request.source.model
+    if model is None or source.path is None or source.golden is None:
         raise ValueError(f"{source.name} has not been read")
-    as_is = source.kind == "onnx"
-    fixed = fixed_batch(model)
-    if model.picture is None and request.batch != 1:
-        raise UnsupportedError(
-            f"{variant.name} is not measured at a batch of {request.batch}",
-            why=model.accuracy_reason,
-            fix="leave --batch out: a sample is what the model takes at once",
-        )
-    if as_is and model.picture is not None and fixed not in (None, request.batch):
-        raise UnsupportedError(
-            f"{variant.name} is not measured at a batch of {request.batch}",
-            why=f"the file fixes a batch of {fixed}",
-            fix=f"use --batch {fixed}, or export it with an open batch",
-        )
     spec = None if model.picture is None else _file_spec(source, model)
+    shapes = model.shapes(request.batch)
     return Subject(
+        kind=source.kind,
         identity={
             "sha256": source.sha256,
             "kind": source.kind,
             "input": spec and spec.model_dump(mode="json"),
-            "shapes": [list(shape) for shape in model.shapes(request.batch)],
+            "shapes": [list(shape) for shape in shapes],
         },
         job={"kind": source.kind, "path": str(source.path), "precision": model.precision},
         spec=spec,
-        shapes=model.shapes(request.batch),
-        precision=model.precision if as_is else "fp32",
-        ours=not as_is,
+        shapes=shapes,
+        precision=model.precision if source.kind in _TAKEN_AS_IT_IS else "fp32",
+        macs=model.macs,
         weights_sha256=source.sha256,
         class_names=source.class_names or (),
         accuracy_reason=model.accuracy_reason,
@@ -183,34 +231,38 @@ def _file(request: PrepareRequest) -> Subject:
         tensors=()
         if spec
         else tuple(
-            TensorInput(name=one.name, dtype=one.dtype, shape=tuple(shape))
-            for one, shape in zip(model.inputs, model.shapes(1), strict=True)
+            TensorInput(name=tensor.name, dtype=tensor.dtype, shape=tuple(shape))
+            for tensor, shape in zip(model.inputs, model.shapes(1), strict=True)
         ),
     )
 
 
 def _file_spec(source: ModelSource, model: OwnModel) -> InputSpec:
-    taken = model.inputs[0]
-    if source.kind != "onnx":
+    """The input of the file as it is; float32 where TensorFlow makes the file."""
+    if source.kind not in _TAKEN_AS_IT_IS:
         return input_spec(source, "float32")
-    scale, zero_point = taken.scale, taken.zero_point
-    if taken.dtype in ("int8", "uint8") and scale is None:
+    picture = model.inputs[0]
+    scale, zero_point = picture.scale, picture.zero_point
+    if picture.dtype in ("int8", "uint8") and scale is None:
         scale, zero_point = 1.0, 0  # an integer input that is not quantised holds the pixels themselves
-    return input_spec(source, taken.dtype, scale=scale, zero_point=zero_point)
+    return input_spec(source, picture.dtype, scale=scale, zero_point=zero_point)
 
 
 def _golden(source: ModelSource) -> GoldenPatches:
-    own = source.golden
-    if own is None:
+    samples = source.golden
+    if samples is None:
         return SHIPPED_GOLDEN
     return GoldenPatches(
-        own.n, own.sha256, own.origin, lambda _: Kept(own.path, own.sha256, own.path.stat().st_size, {})
+        samples.n,
+        samples.sha256,
+        samples.origin,
+        lambda _: Kept(samples.path, samples.sha256, samples.path.stat().st_size, {}),
     )
 
 
 def _calibration(source: ModelSource) -> Images | None:
-    own = source.calibration
-    return None if own is None else Images(own.name, own.n, own.sha256, lambda _: own)
+    images = source.calibration
+    return None if images is None else Images(images.name, images.n, images.sha256, lambda _: images)
 
 
 def _shipped_calibration() -> Images:

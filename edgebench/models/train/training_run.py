@@ -13,11 +13,12 @@ from edgebench.atomic import require_folder, write_atomically
 from edgebench.cache.objects import Cache, canonical_hash, sha256_file
 from edgebench.cache.recipes import making
 from edgebench.errors import InputError, UnavailableError, UsageError
+from edgebench.installed import version_of, versions_of
 from edgebench.models.families import catalogue
-from edgebench.models.prepare.tflite import tool_versions
+from edgebench.models.prepare.tflite import TOOLS
 from edgebench.models.train.splits import Parts, folder_parts, shipped_parts
 from edgebench.models.train.trained_weights import CALIBRATION_SUFFIX, RECORD_SUFFIX, VALIDATION_SUFFIX
-from edgebench.models.workers.processes import run_jobs
+from edgebench.models.workers.processes import results_of, run_jobs
 from edgebench.regular_files import reason, require_regular
 from edgebench.vocabulary.values import Progress
 from edgebench.vocabulary.variant import FAMILY
@@ -95,9 +96,10 @@ def train(
     }
     with making(cache, f"train-{canonical_hash({'output': str(output.resolve())})[:16]}") as scratch:
         made = scratch / "weights.npz"
-        (result,) = run_jobs(
+        outcomes = run_jobs(
             "edgebench.models.workers.training", [{**job, "output": str(made)}], scratch, progress
         )
+        (result,) = results_of(outcomes)
         digest = sha256_file(made)
         content = made.read_bytes()
     written = {output: content}
@@ -148,7 +150,7 @@ def _check(output: Path, beside: list[Path], init: Path | None, epochs: int, ful
             why=f"its name ends in {init.suffix or 'nothing'!r}",
             fix="name weights: .npz of a training, or Keras's .weights.h5",
         )
-    if tool_versions()["tensorflow"] is None:
+    if version_of("tensorflow") is None:
         raise UnavailableError(
             "training needs TensorFlow", why="it is not installed", fix="pip install 'edgebench[prepare]'"
         )
@@ -184,7 +186,7 @@ def _record(
             "seed": job["seed"],
         },
         "validation": dict(result["validation"]),
-        "tools": {**tool_versions(), "python": platform.python_version()},
+        "tools": {**versions_of(TOOLS), "python": platform.python_version()},
     }
 
 

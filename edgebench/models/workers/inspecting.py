@@ -6,7 +6,6 @@ A job is `{"what": text, "path": path, "format": "tflite", "limit_bytes": n}`; t
 
 from __future__ import annotations
 
-import os
 import resource
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -53,6 +52,4 @@ def _limit(kind: int, most: int) -> None:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     serve(bounded)

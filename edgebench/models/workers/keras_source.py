@@ -5,26 +5,50 @@ Only for processes of their own: calling a function here imports TensorFlow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench.agent.outputs import Rows
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.models.families import networks
 from edgebench.models.inspect.keras_file import require_archive
+from edgebench.models.workers.feeds import Feed
 
 SIGNATURE = "serving_default"
 
 
 @dataclass(frozen=True)
 class Network:
-    """`call` takes one tensor an input and gives a list of outputs; `keeps` is what it needs alive."""
+    """A network in TensorFlow.
+
+    Attributes:
+        call: takes one tensor an input and gives a list of outputs.
+        inputs: TensorSpecs, in the file's order.
+        outputs: tensors by name, in the file's order.
+        model: what `call` needs alive.
+    """
 
     call: Callable[..., list[Any]]
-    inputs: Sequence[Any]  # TensorSpecs, in the file's order
+    inputs: Sequence[Any]
     outputs: Sequence[tuple[str, Any]]
-    keeps: Any
+    model: Any
+
+    def scores(self, feeds: Iterable[Feed], batch: int) -> NDArray[np.float32]:
+        """Rows of scores float32 [feeds * batch, scores], by TensorFlow."""
+        import tensorflow as tf
+
+        rows = Rows(batch)
+        return np.concatenate(
+            [
+                rows.of([np.asarray(output) for output in self.call(*(tf.constant(array) for array in feed))])
+                for feed in feeds
+            ]
+        )
 
 
 def build_keras(job: Mapping[str, Any]) -> Network:
@@ -58,10 +82,11 @@ def build_keras(job: Mapping[str, Any]) -> Network:
 
 def _of(tf: Any, model: Any) -> Network:
     def call(*tensors: Any) -> list[Any]:
-        given = tensors[0] if len(tensors) == 1 else list(tensors)
-        return list(tf.nest.flatten(model(given, training=False)))
+        return list(
+            tf.nest.flatten(model(tensors[0] if len(tensors) == 1 else list(tensors), training=False))
+        )
 
-    return Network(call, model.inputs, [(one.name, one) for one in model.outputs], model)
+    return Network(call, model.inputs, [(tensor.name, tensor) for tensor in model.outputs], model)
 
 
 def _keras_file(tf: Any, path: str) -> Any:
@@ -106,4 +131,25 @@ def _unreadable(path: str, error: Exception) -> InputError:
         f"{path} cannot be read as a model",
         why=" ".join((str(error) or type(error).__name__).split())[:500],
         fix="save it with Keras 3: model.save('NAME.keras'), or model.export(FOLDER) for a SavedModel",
+    )
+
+
+def require_shapes(network: Network, shapes: Sequence[Sequence[int]]) -> None:
+    """UnsupportedError where the network's inputs cannot have these shapes."""
+    have = [tuple(tensor.shape) for tensor in network.inputs]
+    fits = len(have) == len(shapes) and all(
+        len(one) == len(shape) and all(side in (None, want) for side, want in zip(one, shape, strict=True))
+        for one, shape in zip(have, shapes, strict=False)
+    )
+    if not fits:
+        raise UnsupportedError(
+            f"the model takes {_shown(have)}, not {_shown(shapes)}",
+            why="it fixes its batch or its size",
+            fix="ask for its own batch and size, or save it with an open batch",
+        )
+
+
+def _shown(shapes: Sequence[Sequence[int | None]]) -> str:
+    return ", ".join(
+        f"[{', '.join('?' if side is None else str(side) for side in shape)}]" for shape in shapes
     )

@@ -20,16 +20,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any
 
-from edgebench.errors import EdgeBenchError
+from edgebench.errors import EdgeBenchError, UnsupportedError
 
 Job = Mapping[str, Any]
 Report = Callable[[str], None]
-Notes = dict[str, "dict[str, Any] | HelperError"]
+Notes = dict[str, "dict[str, Any] | EdgeBenchError"]
 """What is known of each output of a job, by its name, or why there is none."""
-
-_Result = TypeVar("_Result")
 
 _LONGEST_LINE = 300
 _NOISE = re.compile(
@@ -48,11 +46,19 @@ class HelperEndedError(HelperError):
     """The process ended; `why` says how, with its last line that says something."""
 
 
-def serve(handle: Callable[[Job, Report], Mapping[str, Any]]) -> None:
+Outcome = dict[str, Any] | HelperError
+"""The result of a job, or why there is none."""
+
+
+def serve(handle: Callable[[Job, Report], Mapping[str, Any]], *, accelerators: bool = False) -> None:
     """Answer jobs from stdin until it ends; called by the process itself.
 
-    Descriptor 1 is kept for the answers and then pointed at stderr, because libraries print.
+    Descriptor 1 is kept for the answers and then pointed at stderr, because libraries print. TensorFlow sees
+    no GPU without `accelerators`: what is converted has the same numbers on every machine.
     """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+    if not accelerators:
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
@@ -163,76 +169,16 @@ def run_jobs(
     *,
     processes: int = 2,
     env: Mapping[str, str] | None = None,
-) -> list[dict[str, Any]]:
-    """The results of jobs in their order, from up to `processes` processes that take the next free one.
+) -> list[Outcome]:
+    """The outcomes of jobs in their order, from up to `processes` processes that take the next free one.
 
-    The processes' stderr and temporary files lie in `scratch`. The first failure ends all of them.
+    A job that fails has its error as the outcome, and the others go on. The processes' stderr and temporary
+    files lie in `scratch`.
     """
-
-    def answer(helper: Helper, job: Job) -> dict[str, Any]:
-        return helper.ask(job, progress)
-
-    return _shared_out(answer, module, jobs, scratch, processes, env)
-
-
-def try_jobs(
-    module: str,
-    jobs: Sequence[Job],
-    scratch: Path,
-    progress: Report,
-    *,
-    processes: int = 2,
-    env: Mapping[str, str] | None = None,
-) -> list[dict[str, Any] | HelperError]:
-    """As `run_jobs`, with the error in the place of a result that there is none of: the others go on."""
-
-    def answer(helper: Helper, job: Job) -> dict[str, Any] | HelperError:
-        try:
-            return helper.ask(job, progress)
-        except HelperError as error:
-            return error
-
-    return _shared_out(answer, module, jobs, scratch, processes, env)
-
-
-def try_outputs(module: str, jobs: Sequence[Job], scratch: Path, progress: Report) -> list[Notes]:
-    """As `try_jobs`, for jobs whose `outputs` are files by name and whose result is a note a name.
-
-    A job of several outputs that fails is done again output by output: what fails for one of them takes no
-    other with it.
-    """
-    results = try_jobs(module, jobs, scratch, progress)
-    singles = [
-        {**job, "outputs": {name: file}}
-        for job, result in zip(jobs, results, strict=True)
-        if isinstance(result, HelperError) and len(job["outputs"]) > 1
-        for name, file in job["outputs"].items()
-    ]
-    again = iter(try_jobs(module, singles, scratch, progress))
-    found: list[Notes] = []
-    for job, result in zip(jobs, results, strict=True):
-        notes: Notes = {}
-        for name in job["outputs"]:
-            is_repeated = isinstance(result, HelperError) and len(job["outputs"]) > 1
-            outcome = next(again) if is_repeated else result
-            notes[name] = outcome if isinstance(outcome, HelperError) else dict(outcome[name])
-        found.append(notes)
-    return found
-
-
-def _shared_out(
-    answer: Callable[[Helper, Job], _Result],
-    module: str,
-    jobs: Sequence[Job],
-    scratch: Path,
-    processes: int,
-    env: Mapping[str, str] | None,
-) -> list[_Result]:
-    """The answers in the order of the jobs; the first error that one raises ends the others."""
     waiting: SimpleQueue[int] = SimpleQueue()
     for index in range(len(jobs)):
         waiting.put(index)
-    results: dict[int, _Result] = {}
+    outcomes: dict[int, Outcome] = {}
 
     def work(helper: Helper) -> None:
         while True:
@@ -240,7 +186,10 @@ def _shared_out(
                 index = waiting.get_nowait()
             except Empty:
                 return
-            results[index] = answer(helper, jobs[index])
+            try:
+                outcomes[index] = helper.ask(jobs[index], progress)
+            except HelperError as error:
+                outcomes[index] = error
 
     # Closing runs backwards: the processes end first, so no thread of the pool can still wait for one.
     with ThreadPoolExecutor(processes) as pool, ExitStack() as open_helpers:
@@ -250,7 +199,47 @@ def _shared_out(
         ]
         for done in [pool.submit(work, helper) for helper in helpers]:
             done.result()
-    return [results[index] for index in range(len(jobs))]
+    return [outcomes[index] for index in range(len(jobs))]
+
+
+def results_of(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """The results where every job has one; else the first error is raised."""
+    results: list[dict[str, Any]] = []
+    for outcome in outcomes:
+        if isinstance(outcome, HelperError):
+            raise outcome
+        results.append(outcome)
+    return results
+
+
+def run_outputs(module: str, jobs: Sequence[Job], scratch: Path, progress: Report) -> list[Notes]:
+    """As `run_jobs`, for jobs whose `outputs` are files by name and whose result is a note a name.
+
+    A job of several outputs that fails is done again output by output: what fails for one of them takes no
+    other with it. A note that says `unsupported` (`notes.note_or_refusal`) is an UnsupportedError.
+    """
+    outcomes = run_jobs(module, jobs, scratch, progress)
+    singles = [
+        {**job, "outputs": {name: file}}
+        for job, outcome in zip(jobs, outcomes, strict=True)
+        if isinstance(outcome, HelperError) and len(job["outputs"]) > 1
+        for name, file in job["outputs"].items()
+    ]
+    repeated = iter(run_jobs(module, singles, scratch, progress))
+    notes: list[Notes] = []
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        is_repeated = isinstance(outcome, HelperError) and len(job["outputs"]) > 1
+        notes.append(
+            {name: _note(next(repeated) if is_repeated else outcome, name) for name in job["outputs"]}
+        )
+    return notes
+
+
+def _note(outcome: Outcome, name: str) -> dict[str, Any] | EdgeBenchError:
+    if isinstance(outcome, HelperError):
+        return outcome
+    note = dict(outcome[name])
+    return UnsupportedError(**note["unsupported"]) if "unsupported" in note else note
 
 
 def _named(job: Job) -> str:

@@ -16,10 +16,8 @@ def predict(job: Job, report: Report) -> dict[str, Any]:
     """The class with the highest score for every patch of `images`, a .npy, by the file at `path`."""
     report(f"evaluating {job['what']}")
     images, path = np.load(job["images"], mmap_mode="r"), Path(job["path"])
-    if job["format"] == "onnx":
-        scores = running.score(path, images, job["input"])
-    else:
-        scores = litert.score(path, images)
+    runtime = running if job["format"] == "onnx" else litert
+    scores = runtime.score(path, images, job["input"])
     return {"predicted": scores.argmax(1).tolist()}
 
 

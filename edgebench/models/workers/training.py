@@ -13,7 +13,6 @@ gives the same weights, to the last bit, on the same machine with the same versi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -141,5 +140,4 @@ def _batches(tf: Any, job: Job, name: str, size: int, *, augmented: bool) -> Any
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
-    serve(train)
+    serve(train, accelerators=True)

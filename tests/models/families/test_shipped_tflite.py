@@ -21,7 +21,7 @@ from edgebench.models.families import shipped_tflite
 from edgebench.models.families.make_shipped_tflite import DEPTHS
 from edgebench.models.families.shipped_tflite import FOLDER, MANIFEST, read_manifest
 from edgebench.models.prepare.inventory import list_variants
-from edgebench.models.prepare.tflite import prepare_inputs, prepare_tflite
+from edgebench.models.prepare.tflite import TfliteChain
 from edgebench.models.workers import litert
 from edgebench.plan.config import resolve
 from edgebench.plan.planner import build
@@ -30,7 +30,7 @@ from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.variant import PRECISIONS, Variant
 from tests.walk.conftest import make_place
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WITHOUT_TENSORFLOW = """
 import importlib.metadata, sys
 GONE = ("tensorflow", "keras", "tf2onnx")
@@ -65,16 +65,18 @@ def test_they_stand_under_todays_recipe_and_the_pinned_tools():
         re.findall(r"^([A-Za-z0-9._-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
     )
     for request, artifact in zip(requests(), read_manifest().artifacts, strict=True):
-        assert artifact.inputs == prepare_inputs(request)
+        assert artifact.inputs == TfliteChain().prepare_inputs(request)
         assert artifact.inputs["tools"] == {tool: pinned[tool] for tool in artifact.inputs["tools"]}
 
 
 def test_int8_computes_its_golden_scores_exactly(session_cache: Cache):
     request = PrepareRequest(Variant(0.5, "int8"), 1, {})
-    (artifact,) = prepare_tflite([request], session_cache, lambda _: None)
+    (artifact,) = TfliteChain().prepare([request], session_cache, lambda _: None)
     assert isinstance(artifact, Artifact)
     assert artifact.path.parent == FOLDER
-    scores = litert.score(artifact.path, np.load(artifact.golden.patches), reference=True)
+    scores = litert.score(
+        artifact.path, np.load(artifact.golden.patches), artifact.input.model_dump(), kernels=litert.REFERENCE
+    )
     np.testing.assert_array_equal(scores, np.array(artifact.golden.scores, np.float32))
 
 
@@ -87,7 +89,7 @@ def test_a_damaged_file_is_said_and_the_others_serve(
     broken, sound = requests()[:2]
     with (folder / f"{broken.variant.name}.tflite").open("r+b") as file:
         file.write(b"damage")
-    first, second = prepare_tflite([broken, sound], session_cache, lambda _: pytest.fail("converted"))
+    first, second = TfliteChain().prepare([broken, sound], session_cache, lambda _: pytest.fail("converted"))
     assert isinstance(first, InputError) and "install EdgeBench again" in first.fix
     assert isinstance(second, Artifact)
 
@@ -102,7 +104,7 @@ def test_a_damaged_manifest_is_said_with_the_way_out(
         (tmp_path / MANIFEST).write_text(damage)
     monkeypatch.setattr(shipped_tflite, "FOLDER", tmp_path)
     with pytest.raises(InputError, match=f"{MANIFEST} is not the file that came") as caught:
-        prepare_inputs(requests()[0])
+        TfliteChain().prepare_inputs(requests()[0])
     assert "install EdgeBench again" in caught.value.fix
 
 

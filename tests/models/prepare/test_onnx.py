@@ -2,10 +2,11 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -20,21 +21,40 @@ from edgebench.models.evaluate import evaluate
 from edgebench.models.families.catalogue import RANDOM_REASON
 from edgebench.models.families.golden import golden_patches
 from edgebench.models.families.weights import shipped_weights
-from edgebench.models.prepare import onnx as prepare
-from edgebench.models.prepare.onnx import Order, prepare_inputs, prepare_onnx
+from edgebench.models.prepare import chain
+from edgebench.models.prepare.onnx import QOPERATOR_VERSION, RECIPE_VERSION, OnnxChain
 from edgebench.models.prepare.onnx_form import OnnxForm
 from edgebench.models.prepare.subject import subject_of
+from edgebench.models.workers import processes
 from edgebench.models.workers.onnx import running, steps
-from edgebench.models.workers.processes import try_jobs
+from edgebench.models.workers.processes import run_jobs, run_outputs
 from edgebench.plan.model_choice import resolve_sources, with_golden
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.model_source import InputChoice, ModelSource
-from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.preparation import Prepared, PrepareRequest
+from edgebench.vocabulary.values import Progress
 from edgebench.vocabulary.variant import PRECISIONS, Variant
 from tests.models.crafted import onnx_file
 from tests.own_models import CLASSES, SIDE, make_pictures
 
 pytestmark = pytest.mark.slow
+
+
+class Order(NamedTuple):
+    """A request, and the form of its ONNX."""
+
+    request: PrepareRequest
+    form: OnnxForm
+
+
+def prepare_inputs(request: PrepareRequest, form: OnnxForm) -> dict[str, Any]:
+    return OnnxChain(lambda _: form).prepare_inputs(request)
+
+
+def prepare_onnx(orders: Sequence[Order], cache: Cache, progress: Progress) -> list[Prepared]:
+    forms = {id(order.request): order.form for order in orders}
+    chain = OnnxChain(lambda request: forms[id(request)])
+    return chain.prepare([order.request for order in orders], cache, progress)
 
 
 def order_for(precision: str, depth: float = 0.25, batch: int = 1, **form: Any) -> Order:
@@ -138,7 +158,7 @@ def test_int8_agrees_with_fp32_on_the_test_patches(onnx_quarter: dict[str, Artif
 def test_from_the_cache_nothing_is_made_and_nothing_heavy_is_imported(
     onnx_quarter: dict[str, Artifact], session_cache: Cache, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(prepare, "try_jobs", never)
+    monkeypatch.setattr(chain, "run_outputs", never)
     again = prepare_onnx([order_for(one) for one in PRECISIONS], session_cache, never)
     assert again == list(onnx_quarter.values())
     assert not {"tensorflow", "keras", "tf2onnx"} & sys.modules.keys()
@@ -149,14 +169,14 @@ def test_a_smaller_precision_of_what_is_there_takes_no_tensorflow(
 ):
     jobs: list[Any] = []
     monkeypatch.setattr(
-        prepare, "try_jobs", lambda *given: jobs.extend(given[1]) or try_jobs(*given)  # type: ignore[func-returns-value]
+        chain, "run_outputs", lambda *given: jobs.extend(given[1]) or run_outputs(*given)  # type: ignore[func-returns-value]
     )  # fmt: skip
     exclude = ("GlobalAveragePool", "Gemm", "Softmax")
     order = order_for("int8", int8="qoperator", activations="uint8", exclude=exclude)
     said: list[str] = []
     (artifact,) = prepare_onnx([order], session_cache, said.append)
     assert isinstance(artifact, Artifact)
-    assert [job["have"] is not None for job in jobs] == [True]
+    assert [job["step"] for job in jobs] == ["int8"]
     assert said[1:] == ["converting mobilenet_v1-0.25-int8 to ONNX"]
     kinds = {node.op_type for node in onnx.load(artifact.path).graph.node}
     assert {"QLinearConv", "GlobalAveragePool", "Gemm", "Softmax"} <= kinds
@@ -172,7 +192,7 @@ def test_a_file_is_the_same_whatever_was_made_before_it_and_users_files_are_conv
 ):  # fmt: skip
     """One process makes all of these, one after the other: a .keras, a SavedModel, two inputs, the family."""
     monkeypatch.setattr(
-        prepare, "try_jobs", lambda module, jobs, *rest: try_jobs(module, jobs, *rest, processes=1)
+        processes, "run_jobs", lambda module, jobs, *rest: run_jobs(module, jobs, *rest, processes=1)
     )
     tower = source_of(own_models / "tower.keras", session_cache, calibration=pictures)
     saved = source_of(own_models / "tower_saved", session_cache)
@@ -284,7 +304,7 @@ def test_a_step_that_computes_something_else_makes_no_artifact(
     assert "largest difference" in outcome.why
     assert "same class on" in outcome.why
     assert isinstance(fp32, Artifact)
-    assert prepare.stored_artifact(order, session_cache) is None
+    assert OnnxChain(lambda _: order.form).stored_artifact(order.request, session_cache) is None
 
 
 def test_what_cannot_be_made_says_why(colours: ModelSource, session_cache: Cache):
@@ -325,7 +345,7 @@ def test_inputs_are_plain_and_tell_artifacts_apart(colours: ModelSource, monkeyp
     assert prepare_inputs(*order_for("fp32", int8="qoperator")) == prepare_inputs(*order_for("fp32"))
     # Golden scores of integer operations that were computed with overflow are found no more.
     versions = [prepare_inputs(*order_for("int8", int8=form))["recipe"] for form in ("qdq", "qoperator")]
-    assert versions == [prepare.RECIPE_VERSION, prepare.QOPERATOR_VERSION] == [1, 2]
+    assert versions == [RECIPE_VERSION, QOPERATOR_VERSION] == [1, 2]
     assert prepare_inputs(*order_for("int8", int8="qoperator"))["from"]["recipe"] == 1
     before = canonical_hash(prepare_inputs(*order_for("int8")))
     monkeypatch.setattr(installed, "version", lambda _: "0.0.1")
@@ -350,8 +370,6 @@ def test_what_is_not_installed_is_named(
         return "1"
 
     monkeypatch.setattr(installed, "version", missing)
-    with pytest.raises(UnavailableError) as caught:
-        prepare_onnx([order_for("fp32")], Cache(tmp_path), lambda _: None)
-    assert "tensorflow, tf2onnx are not installed (pip install 'edgebench[prepare,onnx]')" in str(
-        caught.value
-    )
+    (outcome,) = prepare_onnx([order_for("fp32")], Cache(tmp_path), lambda _: None)
+    assert isinstance(outcome, UnavailableError)
+    assert "tensorflow, tf2onnx are not installed (pip install 'edgebench[prepare,onnx]')" in str(outcome)

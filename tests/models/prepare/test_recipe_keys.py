@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from edgebench.backends.coral import compiler
-from edgebench.backends.coral import prepare as coral
 
-from edgebench import installed
+from edgebench import installed, registry
 from edgebench.cache.objects import canonical_hash
 from edgebench.errors import UnsupportedError
-from edgebench.models.prepare import onnx, tflite
+from edgebench.models.prepare.onnx import OnnxChain
 from edgebench.models.prepare.onnx_form import OnnxForm
+from edgebench.models.prepare.tflite import TfliteChain
 from edgebench.vocabulary.model_facts import TensorFacts
-from edgebench.vocabulary.model_source import InputChoice, ModelSource, Samples
+from edgebench.vocabulary.model_source import InputChoice, ModelSource, Samples, SourceKind
 from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.user_model import OwnModel, Picture, Tensor
@@ -55,7 +54,7 @@ def tensor_model() -> OwnModel:
     return OwnModel("fp32", inputs, False, False, None, outputs, accuracy_reason=why)
 
 
-def file_source(kind: str, model: OwnModel, **more: Any) -> ModelSource:
+def file_source(kind: SourceKind, model: OwnModel, **more: Any) -> ModelSource:
     source = ModelSource(f"{kind}-aaaaaaaa", "keras", NOWHERE / kind, "a" * 64, model=model, golden=GOLDEN)
     return replace(source, kind=kind, **more)
 
@@ -72,14 +71,15 @@ def sources() -> Iterator[tuple[str, ModelSource, tuple[float | None, ...]]]:
     )  # fmt: skip
     yield "weights", weights, (0.5,)
     yield "weights calibrated", replace(weights, calibration=CALIBRATION), (0.5,)
-    for kind in ("tflite", "onnx", "keras", "saved_model"):
+    kinds: tuple[SourceKind, ...] = ("tflite", "onnx", "keras", "saved_model")
+    for kind in kinds:
         plain = file_source(kind, picture_model("fp32"))
         yield kind, plain, (None,)
         told = replace(plain, input=InputChoice(scale=(255.0,)), class_names=("a", "b", "c"))
         yield f"{kind} calibrated", replace(told, calibration=CALIBRATION), (None,)
         yield f"{kind} at 4", file_source(kind, picture_model("fp32", 4), calibration=CALIBRATION), (None,)
         yield f"{kind} tensors", file_source(kind, tensor_model(), inputs=GOLDEN), (None,)
-    for kind in ("tflite", "onnx"):
+    for kind in kinds[:2]:
         for precision, dtype in (
             ("int8", "int8"),
             ("int8", "uint8"),
@@ -94,11 +94,11 @@ def outcomes() -> dict[str, dict[str, str]]:
     """By format and model, then by variant and batch: the hash, or the refusal."""
     nchw = OnnxForm(layout="NCHW", int8="qoperator", activations="uint8", exclude=("Softmax",))
     formats = {
-        "tflite": lambda request: tflite.prepare_inputs(request),
-        "onnx": lambda request: onnx.prepare_inputs(request, OnnxForm()),
-        "onnx qoperator": lambda request: onnx.prepare_inputs(request, nchw),
-        "coral": lambda request: coral.prepare_inputs(request),
-        "coral allow_cpu": lambda request: coral.prepare_inputs(
+        "tflite": TfliteChain().prepare_inputs,
+        "onnx": OnnxChain(lambda _: OnnxForm()).prepare_inputs,
+        "onnx qoperator": OnnxChain(lambda _: nchw).prepare_inputs,
+        "coral": registry.backend("coral").prepare_inputs,
+        "coral allow_cpu": lambda request: registry.backend("coral").prepare_inputs(
             replace(request, options={"allow_cpu": True})
         ),
     }
@@ -121,5 +121,5 @@ def outcomes() -> dict[str, dict[str, str]]:
 
 def test_every_recipe_and_refusal_is_the_one_that_was_held(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(installed, "version", lambda name: f"1.2.{len(name)}")
-    monkeypatch.setattr(compiler, "find", lambda: None)
+    monkeypatch.setenv("PATH", "")  # there is no compiler for the Edge TPU
     assert outcomes() == json.loads(KEYS.read_text())

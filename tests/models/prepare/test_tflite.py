@@ -2,30 +2,42 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from edgebench import installed
 from edgebench.cache.objects import Cache, canonical_hash, sha256_file
 from edgebench.data.landcover import CLASS_NAMES
 from edgebench.data.shipped import shipped_images
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
+from edgebench.installed import version_of
 from edgebench.models.families.weights import shipped_weights
-from edgebench.models.prepare import tflite
-from edgebench.models.prepare.tflite import prepare_inputs, prepare_tflite, tool_versions
+from edgebench.models.prepare import chain, subject
+from edgebench.models.prepare.tflite import TfliteChain
 from edgebench.models.workers import litert
-from edgebench.models.workers.processes import run_jobs
+from edgebench.models.workers.processes import results_of, run_jobs
 from edgebench.vocabulary.artifact import Artifact, InputSpec
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.variant import PRECISIONS, Variant
 
 pytestmark = pytest.mark.slow
 
+TFLITE = TfliteChain()
+ALL_CONVERTED = TfliteChain(use_shipped=False)
+
 
 def request_for(precision: str, depth: float = 0.25, batch: int = 1) -> PrepareRequest:
     return PrepareRequest(Variant(depth, precision), batch, {})
+
+
+def scores_of(
+    artifact: Artifact, patches: NDArray[np.uint8], kernels: litert.Kernels = litert.DEFAULT
+) -> NDArray[np.float32]:
+    return litert.score(artifact.path, patches, artifact.input.model_dump(), kernels=kernels)
 
 
 def never(*_: object) -> None:
@@ -35,11 +47,11 @@ def never(*_: object) -> None:
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Cache, dict[str, Artifact]]:
     """Depth multiplier 0.25 as fp16 and int8, converted here, and the cache that holds them."""
-    if tool_versions()["tensorflow"] is None:
+    if version_of("tensorflow") is None:
         pytest.skip("conversion takes tensorflow")
     cache = Cache(tmp_path_factory.mktemp("converted"))
     requests = [request_for(precision) for precision in ("fp16", "int8")]
-    fp16, int8 = prepare_tflite(requests, cache, lambda _: None, shipped=False)
+    fp16, int8 = ALL_CONVERTED.prepare(requests, cache, lambda _: None)
     assert isinstance(fp16, Artifact) and isinstance(int8, Artifact)
     return cache, {"fp16": fp16, "int8": int8}
 
@@ -52,8 +64,10 @@ def test_what_is_shipped_is_what_a_conversion_gives(
         if made.provenance["tools"] != shipped.provenance["tools"]:
             pytest.skip("other versions of the tools are installed")
         request = request_for(precision)
-        assert prepare_inputs(request, shipped=False) == prepare_inputs(request)
-        assert made.provenance == shipped.provenance
+        assert ALL_CONVERTED.prepare_inputs(request) == TFLITE.prepare_inputs(request)
+        (check,) = made.provenance["checks"]
+        assert check["max_abs_diff"] <= check["tolerance"] and check["top1_equal"] == check["n"]
+        assert {**made.provenance, "checks": []} == shipped.provenance
         assert made.input == shipped.input
         # The ranges of int8 are sums of floats, in which processors differ.
         differ = np.abs(np.array(made.golden.scores) - np.array(shipped.golden.scores)).max()
@@ -88,16 +102,16 @@ def test_the_golden_patches_show_a_class_each_and_come_out_within_tolerance(
     assert expected.shape == (5, 5)
     assert expected.argmax(1).tolist() == [0, 1, 2, 3, 4]
     assert expected.max(1).min() > 0.9
-    found = litert.score(artifact.path, patches)
+    found = scores_of(artifact, patches)
     assert np.abs(found - expected).max() <= artifact.golden.tolerance
-    wrong = litert.score(artifact.path, patches[::-1].copy())
+    wrong = scores_of(artifact, patches[::-1].copy())
     assert np.abs(wrong - expected).max() > artifact.golden.tolerance
 
 
 def test_int8_is_exact_on_reference_kernels(prepared_quarter: dict[str, Artifact]):
     artifact = prepared_quarter["int8"]
     assert artifact.golden.exact_with == ("kernels=reference",)
-    found = litert.score(artifact.path, np.load(artifact.golden.patches), reference=True)
+    found = scores_of(artifact, np.load(artifact.golden.patches), litert.REFERENCE)
     np.testing.assert_array_equal(found, np.array(artifact.golden.scores, np.float32))
 
 
@@ -108,7 +122,7 @@ def test_the_shipped_weights_are_right_on_test_patches_and_the_precisions_agree(
     assert images.labels is not None
     chosen = slice(0, 200)
     patches, labels = np.load(images.path, mmap_mode="r")[chosen], np.array(images.labels[chosen])
-    predicted = {one: litert.score(made.path, patches).argmax(1) for one, made in prepared_quarter.items()}
+    predicted = {one: scores_of(made, patches).argmax(1) for one, made in prepared_quarter.items()}
     for found in predicted.values():
         assert (found == labels).mean() > 0.9  # 95 % on all 1,000
     assert (predicted["fp16"] == predicted["fp32"]).mean() > 0.99
@@ -118,9 +132,9 @@ def test_the_shipped_weights_are_right_on_test_patches_and_the_precisions_agree(
 def test_from_the_cache_nothing_is_made_and_nothing_heavy_is_imported(
     prepared_quarter: dict[str, Artifact], session_cache: Cache, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(tflite, "try_outputs", never)
-    monkeypatch.setattr(tflite, "shipped_images", never)
-    again = prepare_tflite([request_for(one) for one in PRECISIONS], session_cache, never)
+    monkeypatch.setattr(chain, "run_outputs", never)
+    monkeypatch.setattr(subject, "shipped_images", never)
+    again = TFLITE.prepare([request_for(one) for one in PRECISIONS], session_cache, never)
     assert again == list(prepared_quarter.values())
     assert not {"tensorflow", "keras"} & sys.modules.keys()
 
@@ -132,7 +146,7 @@ def test_a_truncated_artifact_is_converted_again_to_the_same_file(
     whole = artifacts["fp16"]
     os.truncate(whole.path, 1000)
     said: list[str] = []
-    assert prepare_tflite([request_for("fp16")], cache, said.append, shipped=False) == [whole]
+    assert ALL_CONVERTED.prepare([request_for("fp16")], cache, said.append) == [whole]
     assert any("mobilenet_v1-0.25-fp16" in text for text in said)
     assert sha256_file(whole.path) == whole.sha256
 
@@ -143,7 +157,12 @@ def test_an_artifact_is_the_same_whatever_was_converted_before_it(
     def job(depth: float, name: str) -> dict[str, object]:
         return {
             "what": name,
+            "kind": "family",
             "family": "mobilenet_v1",
+            "size": 224,
+            "shapes": [[1, 224, 224, 3]],
+            "n": 5,
+            "golden_batch": 1,
             "depth_multiplier": depth,
             "classes": 5,
             "published": True,
@@ -156,7 +175,7 @@ def test_an_artifact_is_the_same_whatever_was_converted_before_it(
         }
 
     jobs = [job(0.5, "first"), job(0.25, "second")]
-    run_jobs("edgebench.models.workers.convert", jobs, tmp_path, lambda _: None, processes=1)
+    results_of(run_jobs("edgebench.models.workers.tflite_steps", jobs, tmp_path, lambda _: None, processes=1))
     assert sha256_file(tmp_path / "second") == prepared_quarter["fp16"].sha256
 
 
@@ -168,7 +187,7 @@ def test_a_batch_is_static_and_a_second_maker_waits_for_the_first(
     outcomes: list[Sequence[Prepared]] = []
 
     def work() -> None:
-        outcomes.append(prepare_tflite([request_for("int8", batch=3)], session_cache, said.append))
+        outcomes.append(TFLITE.prepare([request_for("int8", batch=3)], session_cache, said.append))
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
@@ -184,22 +203,22 @@ def test_a_batch_is_static_and_a_second_maker_waits_for_the_first(
     # Calibrated on the same patches, it computes the same.
     assert one.golden.scores == single.golden.scores
     patches = np.load(one.golden.patches)
-    found = litert.score(one.path, patches, reference=True)  # five patches: the second batch is padded
+    found = scores_of(one, patches, litert.REFERENCE)  # five patches: the second batch is padded
     np.testing.assert_array_equal(found, np.array(one.golden.scores, np.float32))
 
 
 def test_inputs_are_quick_plain_and_tell_artifacts_apart(monkeypatch: pytest.MonkeyPatch):
     keys = {
-        canonical_hash(prepare_inputs(request_for(precision, depth, batch)))
+        canonical_hash(TFLITE.prepare_inputs(request_for(precision, depth, batch)))
         for precision in PRECISIONS
         for depth in (0.25, 0.5, 1.0)
         for batch in (1, 4)
     }
     assert len(keys) == 18
     shipped, made = request_for("int8"), request_for("int8", batch=4)
-    before = [canonical_hash(prepare_inputs(request)) for request in (shipped, made)]
+    before = [canonical_hash(TFLITE.prepare_inputs(request)) for request in (shipped, made)]
     monkeypatch.setattr(installed, "version", lambda _: "0.0.1")
-    after = [canonical_hash(prepare_inputs(request)) for request in (shipped, made)]
+    after = [canonical_hash(TFLITE.prepare_inputs(request)) for request in (shipped, made)]
     assert after[0] == before[0]  # what is shipped stands under the tools that made it
     assert after[1] != before[1]
 
@@ -208,7 +227,7 @@ def test_what_cannot_be_made_is_an_outcome_among_the_others(
     prepared_quarter: dict[str, Artifact], session_cache: Cache
 ):
     requests = [request_for("int4"), request_for("fp32"), request_for("fp32", depth=0.75)]
-    first, second, third = prepare_tflite(requests, session_cache, never)
+    first, second, third = TFLITE.prepare(requests, session_cache, never)
     assert isinstance(first, UnsupportedError)
     assert "int4" in first.what
     assert second == prepared_quarter["fp32"]
@@ -217,24 +236,27 @@ def test_what_cannot_be_made_is_an_outcome_among_the_others(
 
 def test_a_batch_of_nothing_is_a_usage_error(session_cache: Cache):
     with pytest.raises(UsageError, match="batch of 0"):
-        prepare_tflite([request_for("fp32", batch=0)], session_cache, never)
+        TFLITE.prepare([request_for("fp32", batch=0)], session_cache, never)
 
 
 def test_without_tensorflow_the_error_says_how_to_get_it(
     session_cache: Cache, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(
-        tflite, "tool_versions", lambda: {"tensorflow": None, "keras": None, "ai-edge-litert": "2.3.0"}
-    )
+    def version(package: str) -> str:
+        if package in ("tensorflow", "keras"):
+            raise PackageNotFoundError(package)
+        return "2.3.0"
+
+    monkeypatch.setattr(installed, "version", version)
     asked = [request_for("fp32", depth=1.0), request_for("fp32")]
-    missing, shipped = prepare_tflite(asked, session_cache, never)
+    missing, shipped = TFLITE.prepare(asked, session_cache, never)
     assert isinstance(shipped, Artifact)
     assert isinstance(missing, UnavailableError)
     assert str(missing) == (
         "mobilenet_v1-1.0-fp32 cannot be prepared: tensorflow, keras are not installed "
         "(pip install 'edgebench[prepare,cpu]')"
     )
-    assert str(tflite.missing(asked[0])) == str(missing)
-    assert tflite.missing(asked[1]) is None
-    assert tflite.missing(request_for("fp32", batch=4)) is not None
-    assert tflite.missing(request_for("int4")) is None
+    assert str(TFLITE.missing(asked[0])) == str(missing)
+    assert TFLITE.missing(asked[1]) is None
+    assert TFLITE.missing(request_for("fp32", batch=4)) is not None
+    assert TFLITE.missing(request_for("int4")) is None

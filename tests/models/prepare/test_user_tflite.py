@@ -9,8 +9,8 @@ import pytest
 
 from edgebench.cache.objects import Cache, sha256_file
 from edgebench.errors import UnsupportedError
-from edgebench.models.prepare import user_tflite
-from edgebench.models.prepare.tflite import prepare_inputs, prepare_tflite
+from edgebench.models.prepare import chain
+from edgebench.models.prepare.tflite import TfliteChain
 from edgebench.plan.model_choice import Chosen, resolve_sources, with_golden
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.model_source import InputChoice, ModelSource
@@ -31,7 +31,7 @@ def request(source: ModelSource, precision: str = "fp32", batch: int = 1) -> Pre
 
 
 def made(cache: Cache, *requests: PrepareRequest) -> list[Artifact]:
-    outcomes = prepare_tflite(requests, cache, lambda _: None)
+    outcomes = TfliteChain().prepare(requests, cache, lambda _: None)
     assert all(isinstance(one, Artifact) for one in outcomes), outcomes
     return [one for one in outcomes if isinstance(one, Artifact)]
 
@@ -62,7 +62,7 @@ def test_a_tflite_is_taken_as_it_is(own_models: Path, pictures: Path, session_ca
     # Five of nine, evenly over cats, dogs and eels: the mean colour decides.
     assert np.array(artifact.golden.scores).argmax(1).tolist() == [0, 0, 1, 1, 2]
     with pytest.raises(UnsupportedError, match="cannot be made") as caught:
-        prepare_inputs(request(source, "int8"))
+        TfliteChain().prepare_inputs(request(source, "int8"))
     assert "taken as it is, and this one is fp32" in caught.value.why
 
 
@@ -83,13 +83,13 @@ def test_keras_is_converted_at_every_precision_and_checked(tower: Chosen, sessio
 
 def test_from_the_cache_nothing_is_made(tower: Chosen, session_cache: Cache, monkeypatch: pytest.MonkeyPatch):
     first = made(session_cache, request(tower.source))
-    monkeypatch.setattr(user_tflite, "try_outputs", lambda *_: pytest.fail("made again"))
+    monkeypatch.setattr(chain, "run_outputs", lambda *_: pytest.fail("made again"))
     assert made(session_cache, request(tower.source)) == first
 
 
 def test_int8_without_calibration_says_what_to_give(tower: Chosen):
     with pytest.raises(UnsupportedError, match="without calibration images") as caught:
-        prepare_inputs(request(replace(tower.source, calibration=None), "int8"))
+        TfliteChain().prepare_inputs(request(replace(tower.source, calibration=None), "int8"))
     assert "--calibration" in caught.value.fix
 
 
@@ -102,15 +102,15 @@ def test_several_inputs_and_outputs_are_made_with_samples(own_models: Path, sess
         assert (artifact.outputs, artifact.class_names, len(artifact.golden.scores)) == (6, (), 4)
         assert "2 inputs" in artifact.accuracy_reason
     with pytest.raises(UnsupportedError, match="batch of 4"):
-        prepare_inputs(request(from_keras, batch=4))
+        TfliteChain().prepare_inputs(request(from_keras, batch=4))
     with pytest.raises(UnsupportedError, match="int8 cannot be made"):
-        prepare_inputs(request(from_keras, "int8"))
+        TfliteChain().prepare_inputs(request(from_keras, "int8"))
 
 
 def test_an_operation_that_litert_does_not_have_is_refused(own_models: Path, session_cache: Cache):
     source = chosen(own_models / "flex.tflite", session_cache).source
     precision = source.model.precision if source.model else ""
-    (refused,) = prepare_tflite([request(source, precision)], session_cache, lambda _: None)
+    (refused,) = TfliteChain().prepare([request(source, precision)], session_cache, lambda _: None)
     assert isinstance(refused, UnsupportedError)
     assert "an operation that LiteRT does not have" in refused.what
     assert "built-in operations" in refused.fix
@@ -123,7 +123,7 @@ def test_a_batch_that_the_file_fixes_is_refused_and_an_open_one_is_told(
     assert source.model is not None
     fixed = replace(source, model=replace(source.model, open_batch=False))
     with pytest.raises(UnsupportedError, match="batch of 2") as caught:
-        prepare_inputs(request(fixed, batch=2))
+        TfliteChain().prepare_inputs(request(fixed, batch=2))
     assert "fixes a batch of 1" in caught.value.why
     (artifact,) = made(session_cache, request(source, batch=2))
     assert artifact.input_shapes == ((2, SIDE, SIDE, 3),)
@@ -133,5 +133,5 @@ def test_a_batch_that_the_file_fixes_is_refused_and_an_open_one_is_told(
 def test_an_onnx_file_is_for_another_device(tower: Chosen):
     source = replace(tower.source, kind="onnx")
     with pytest.raises(UnsupportedError, match="not taken by TFLite") as caught:
-        prepare_inputs(request(source))
+        TfliteChain().prepare_inputs(request(source))
     assert "onnxruntime" in caught.value.fix

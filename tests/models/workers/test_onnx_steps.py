@@ -11,7 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.models.prepare.onnx_form import OnnxForm
-from edgebench.models.workers.onnx import agreement, graph, running
+from edgebench.models.workers import agreement
+from edgebench.models.workers.onnx import graph, running
 from edgebench.models.workers.onnx.quantise import quantise
 from edgebench.models.workers.onnx.user_file import make_ready, read
 from tests.models.crafted import onnx_file

@@ -11,17 +11,19 @@ from edgebench.models.workers.processes import (
     HelperEndedError,
     HelperError,
     last_line,
+    results_of,
     run_jobs,
-    try_jobs,
-    try_outputs,
+    run_outputs,
 )
 
 # The helpers are started with -P, which leaves the working folder out of the path.
-ENV = {"PYTHONPATH": str(Path(__file__).parents[2])}
+ENV = {"PYTHONPATH": str(Path(__file__).parents[3])}
 
 
 def run(jobs: Sequence[dict[str, object]], scratch: Path, said: list[str], processes: int = 2):
-    return run_jobs("tests.models.helping", jobs, scratch, said.append, processes=processes, env=ENV)
+    return results_of(
+        run_jobs("tests.models.helping", jobs, scratch, said.append, processes=processes, env=ENV)
+    )
 
 
 def job(n: int, do: str = "answer") -> dict[str, object]:
@@ -65,7 +67,7 @@ def test_a_process_that_dies_is_said_with_how_and_its_last_words(
     assert "\n" not in caught.value.why
 
 
-def test_a_failure_ends_the_others(tmp_path: Path):
+def test_after_a_failure_no_process_and_no_thread_is_left(tmp_path: Path):
     before = set(psutil.Process().children())
     with pytest.raises(HelperError):
         run([job(0, "abort"), *(job(n) for n in range(1, 50))], tmp_path, [])
@@ -85,7 +87,7 @@ def test_an_interrupt_ends_them_at_once(tmp_path: Path):
 
 def test_a_module_that_is_not_there_is_said(tmp_path: Path):
     with pytest.raises(HelperError) as caught:
-        run_jobs("edgebench.models.no_such_module", [job(0)], tmp_path, lambda _: None)
+        results_of(run_jobs("edgebench.models.no_such_module", [job(0)], tmp_path, lambda _: None))
     assert "no_such_module" in caught.value.why
 
 
@@ -104,7 +106,7 @@ def test_a_job_that_fails_takes_no_other_with_it(tmp_path: Path):
     doing = ["answer", "abort", "answer", "refuse", "answer"]
     jobs = [job(n, do) for n, do in enumerate(doing)]
     before = set(psutil.Process().children())
-    results = try_jobs("tests.models.helping", jobs, tmp_path, lambda _: None, processes=1, env=ENV)
+    results = run_jobs("tests.models.helping", jobs, tmp_path, lambda _: None, processes=1, env=ENV)
     assert [isinstance(result, HelperError) for result in results] == [False, True, False, True, False]
     processes = [result["process"] for result in results if not isinstance(result, HelperError)]
     assert len(set(processes)) == 2  # a process is started for what is left, and a refusal ends none
@@ -118,14 +120,14 @@ def test_an_output_that_fails_takes_no_other_of_its_job_with_it(
     files = {precision: str(tmp_path / precision) for precision in ("fp32", "int8", "fp16")}
     jobs = [{**job(n, "abort at int8"), "outputs": files} for n in range(2)]
     jobs.append({**job(2), "outputs": files})
-    first, second, third = try_outputs("tests.models.helping", jobs, tmp_path, lambda _: None)
+    first, second, third = run_outputs("tests.models.helping", jobs, tmp_path, lambda _: None)
     for notes in (first, second):
         error = notes["int8"]
         assert isinstance(error, HelperEndedError)
         assert "-int8 failed" in error.what
         assert "SIGABRT: about to abort" in error.why
         assert not isinstance(notes["fp32"], HelperError) and not isinstance(notes["fp16"], HelperError)
-    assert [note["n"] for note in third.values() if not isinstance(note, HelperError)] == [2, 2, 2]
+    assert [note["n"] for note in third.values() if isinstance(note, dict)] == [2, 2, 2]
 
 
 def test_temporary_files_lie_in_the_scratch_folder(tmp_path: Path):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.agent.outputs import Rows
-from edgebench.errors import UnavailableError, UnsupportedError
+from edgebench.errors import UnavailableError
 from edgebench.models.workers.feeds import golden_feeds
-from edgebench.models.workers.keras_source import Network, build_keras
+from edgebench.models.workers.keras_source import build_keras, require_shapes
 from edgebench.models.workers.onnx import graph, running
 
 OPSET = 13
@@ -41,19 +40,15 @@ def export(job: Mapping[str, Any], output: Path) -> NDArray[np.float32]:
         ) from error
 
     network = build_keras(job)
+    require_shapes(network, job["shapes"])
     spec = job["input"]
-    _require_shapes(network, job["shapes"])
-    own = None if spec is None else {**spec, "layout": "NHWC"}
-    rows = Rows(job["batch"])
-    wanted = [
-        rows.of([np.asarray(one) for one in network.call(*(tf.constant(array) for array in feed))])
-        for feed in golden_feeds(Path(job["golden"]), job["shapes"], own)
-    ]
+    channels_last = None if spec is None else {**spec, "layout": "NHWC"}
+    scores = network.scores(golden_feeds(Path(job["golden"]), job["shapes"], channels_last), job["batch"])
 
     names = [INPUT_NAME] if len(job["shapes"]) == 1 else [f"input_{at}" for at in range(len(job["shapes"]))]
     signature = [
-        tf.TensorSpec(shape, one.dtype, name=name)
-        for name, shape, one in zip(names, job["shapes"], network.inputs, strict=True)
+        tf.TensorSpec(shape, tensor.dtype, name=name)
+        for name, shape, tensor in zip(names, job["shapes"], network.inputs, strict=True)
     ]
     function = tf.function(network.call, input_signature=signature)
     proto, _ = tf2onnx.convert.from_function(
@@ -78,24 +73,4 @@ def export(job: Mapping[str, Any], output: Path) -> NDArray[np.float32]:
     graph.keep_used_domains(folded)
     graph.name_by_order(folded)
     onnx.save(folded, output)
-    return np.concatenate(wanted)
-
-
-def _require_shapes(network: Network, shapes: Sequence[Sequence[int]]) -> None:
-    have = [tuple(one.shape) for one in network.inputs]
-    fits = len(have) == len(shapes) and all(
-        len(one) == len(shape) and all(side in (None, want) for side, want in zip(one, shape, strict=True))
-        for one, shape in zip(have, shapes, strict=False)
-    )
-    if not fits:
-        raise UnsupportedError(
-            f"the model takes {_shown(have)}, not {_shown(shapes)}",
-            why="it fixes its batch or its size",
-            fix="ask for its own batch and size, or save it with an open batch",
-        )
-
-
-def _shown(shapes: Sequence[Sequence[int | None]]) -> str:
-    return ", ".join(
-        f"[{', '.join('?' if side is None else str(side) for side in shape)}]" for shape in shapes
-    )
+    return scores
