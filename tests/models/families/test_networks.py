@@ -18,20 +18,21 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 from edgebench.errors import InputError
-from edgebench.models import families, inspect_keras, macs, networks
+from edgebench.models.families import catalogue, networks
+from edgebench.models.inspect import keras_file, macs
 from edgebench.models.families.weights import write_weights
 
 folder, shipped = Path(sys.argv[1]), Path(sys.argv[2])
 found = {"sizes": {}, "spread": {}, "same": {}}
 pixels = np.random.default_rng(0).integers(0, 256, (2, 224, 224, 3)).astype(np.float32)
-for name in families.known():
-    family = families.spec(name)
+for name in catalogue.known():
+    family = catalogue.spec(name)
     for width in (family.widths or (None,))[:1]:
         tf.keras.backend.clear_session()
         model = networks.ready(name, width, None)
         tally = macs.Tally()
-        for layer in inspect_keras._layers(model):
-            inspect_keras._tally(layer, tally)
+        for layer in keras_file._layers(model):
+            keras_file._tally(layer, tally)
         found["sizes"][name] = [model.count_params(), tally.macs, tally.unknown]
         features = model.layers[0](pixels / family.divisor + family.offset, training=False).numpy()
         scores = model(pixels / family.divisor + family.offset, training=False).numpy()
@@ -39,7 +40,7 @@ for name in families.known():
         found["spread"][name] = [float(features.std()), float(scores.max()), error]
         if name == "mobilenet_v1":
             model.save(folder / "m.keras")
-            found["keras"] = inspect_keras.read(folder / "m.keras")
+            found["keras"] = keras_file.read(folder / "m.keras")
         if name == "mobilenet_v3_small":
             before = networks.weights_of(model)
             networks.randomise(model)
@@ -50,7 +51,7 @@ for name in families.known():
             found["same"]["other seed"] = np.array_equal(before["conv/kernel"], after["conv/kernel"])
             model.layers[0].save_weights(folder / "top_less.weights.h5")
             write_weights(folder / "five.npz", before)
-            two = families.build(name, width, classes=2)
+            two = catalogue.build(name, width, classes=2)
             for file in ("top_less.weights.h5", "five.npz"):
                 found["same"][file] = networks.load(two, folder / file, new_head=True)
             try:

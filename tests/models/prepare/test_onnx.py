@@ -243,6 +243,13 @@ def test_a_users_onnx_is_taken_as_it_is_and_converted(colours: ModelSource, sess
     np.testing.assert_allclose(at_four.golden.scores, fp32.golden.scores, atol=1e-6)
 
 
+def test_two_batches_asked_for_in_turn_have_a_file_each(colours: ModelSource, session_cache: Cache):
+    orders = [own(colours, precision, batch) for precision in ("fp16", "int8") for batch in (2, 3)]
+    for order, artifact in zip(orders, made(session_cache, *orders), strict=True):
+        (tensor,) = running.open_session(artifact.path).get_inputs()
+        assert tensor.shape[0] == artifact.batch == order.request.batch
+
+
 def test_a_static_file_keeps_its_bytes_and_its_batch(pictures: Path, tmp_path: Path, session_cache: Cache):
     path = mean_colour(tmp_path / "static.onnx", 1)
     source = source_of(path, session_cache, calibration=pictures, choice=InputChoice(scale=(255.0,)))
