@@ -50,6 +50,9 @@ class Backend(ABC):
     description: ClassVar[str]  # one line
     precisions: ClassVar[tuple[str, ...]]
     precision_reasons: ClassVar[Mapping[str, str]] = {}  # why it takes others not, where that is worth a word
+    default_precisions: ClassVar[tuple[str, ...]] = ()  # of a run that names none; empty: all that it takes
+    default_batch: ClassVar[int] = 1  # of a run that names none
+    most_batch: ClassVar[int] = 1024  # patches in one inference; a larger batch is a usage error
     options_model: ClassVar[type[BackendOptions]]
     for_tests: ClassVar[bool] = False  # usable by name, not listed by `edgebench devices`
     takes_host: ClassVar[bool] = False  # whether its device can be reached by SSH
@@ -92,6 +95,10 @@ class Backend(ABC):
     def offers(self, options: Mapping[str, Json]) -> tuple[Variant, ...] | None:
         """The only variants that there are under these options; None: every depth at each precision."""
         return None
+
+    def concurrency(self, options: Mapping[str, Json]) -> int:
+        """How many inferences the device has in flight under these options; part of a trial's key."""
+        return 1
 
     def bodies(self) -> Mapping[str, Body]:
         """The boards of this family by name, for `--board`; hosts that they are plugged into are known."""

@@ -62,6 +62,7 @@ class CoralBackend(AgentBackend):
     description = "Google's Edge TPU (USB, M.2, PCIe, Dev Boards), by TFLite and libedgetpu"
     precisions = ("int8",)
     precision_reasons = prepare.PRECISION_REASONS
+    most_batch = 1  # its compiler takes no batches
     options_model = CoralOptions
     # Google's pycoral brings tflite-runtime with it, and another program has its name on the package index.
     board_packages = ("tflite-runtime", "ai-edge-litert")

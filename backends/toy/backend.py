@@ -61,6 +61,10 @@ class ToyBackend(AgentBackend):
     options_model = ToyOptions
     for_tests = True
 
+    def concurrency(self, options: Mapping[str, Json]) -> int:
+        """As many as its queue is deep; one where it has none."""
+        return max(1, int(options.get("queue", 0)))
+
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """The recipe, the variant, the batch and the centroids."""
         return {

@@ -115,11 +115,12 @@ PythonOption = Annotated[
     typer.Option("--python", metavar="PATH", help="Python 3.6 or newer there. Default on a board: python3"),
 ]
 PowerModeOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--power-mode",
         metavar="MODE",
-        help="The board has to be in this nvpmodel mode (number or name); recorded, and never set.",
+        help="The board has to be in this nvpmodel mode (number or name); recorded, and never set. "
+        "Repeatable: the trials of other modes fail until the board is in theirs and the run is resumed",
     ),
 ]
 BoardOption = Annotated[

@@ -65,7 +65,7 @@ def doctor(
                 "host": host,
                 "port": port,
                 "python": python,
-                "power_mode": power_mode,
+                "power_mode": power_mode or (),
             }
         )
     )

@@ -198,7 +198,10 @@ def run(
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="An option of the device, such as threads=2. Repeatable."
+            "--set",
+            metavar="KEY=VALUE",
+            help="An option of the device, such as threads=2. Repeatable; an option that is named "
+            "several times is swept: a target for each combination",
         ),
     ] = None,
     dry_run: Annotated[

@@ -114,7 +114,7 @@ def _chosen(
     host: str | None,
     port: str | None,
     python: str | None,
-    power_mode: str | None,
+    power_mode: list[str] | None,
     targets_file: Path | None,
     *,
     every: bool,
@@ -122,6 +122,7 @@ def _chosen(
     """The targets by name, or of the flags; with `every` all of the file where none was named."""
     from edgebench.plan.config import RunConfig
     from edgebench.plan.planner import choose
+    from edgebench.plan.sweeps import connections
     from edgebench.plan.targets_file import FILE_NAME, read_targets, user_file
 
     targets_file = targets_file_setting(targets_file)
@@ -134,7 +135,7 @@ def _chosen(
                 why="" if host is None else "--host says where, and not what is measured there",
                 fix=f"name one of {FILE_NAME} (here or {user_file()}), or use --host with --device",
             )
-    return choose(
+    backends, targets = choose(
         RunConfig.model_validate(
             {
                 "target": names or (),
@@ -143,7 +144,8 @@ def _chosen(
                 "host": host,
                 "port": port,
                 "python": python,
-                "power_mode": power_mode,
+                "power_mode": power_mode or (),
             }
         )
     )
+    return backends, connections(targets)

@@ -194,6 +194,8 @@ class _Part:
             assumed=trial.assumed,
             built=built,
             scene_covered=scene.covered,
+            settings=dict(target.settings) if target else {},
+            concurrency=trial.concurrency,
             failures=tuple(
                 apart.text(_failure(record))
                 for record in self.records

@@ -170,6 +170,8 @@ class TrialSummary:
     assumed: tuple[str, ...] = ()  # of the model's input, because neither the file nor the user says it
     built: BuiltArtifact | None = None  # on the board, as its first session has it
     scene_covered: float | None = None  # share of the picture that its patches cover; None for samples
+    settings: dict[str, Any] = field(default_factory=dict)  # in which its target differs within a sweep
+    concurrency: int = 1  # inferences that the device has in flight
 
     @property
     def whole_scene(self) -> bool:

@@ -157,7 +157,8 @@ class Campaign:
         plan, config = self.built.plan, self.resolved.config
         in_vain = requested_in_vain(plan, prepared, config)
         record = ExperimentRecord(
-            name=config.name or "-".join(target.name for target in self.built.targets),
+            name=config.name
+            or "-".join(dict.fromkeys(target.declared_name for target in self.built.targets)),
             created_utc=_now_utc(),
             edgebench_version=edgebench.__version__,
             command=self.command,

@@ -33,6 +33,7 @@ from edgebench.store.records import Failure, SessionRecord, SessionTables
 from edgebench.store.redaction import Apart
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Target
 
 IDLE_WINDOW_S = 2.0
 """How long a meter watches the idle device beside each session."""
@@ -78,7 +79,8 @@ class Standing:
 class Lane:
     """The trials of one host, measured in the order that the seed gives them.
 
-    One device is open at a time: a board's agent keeps others away, and an idle one costs the next.
+    One device is open at a time: a board's agent keeps others away, and an idle one costs the next. Targets
+    that differ in options alone share it.
 
     Args:
         host: whose trials these are; "" for this machine.
@@ -117,7 +119,7 @@ class Lane:
     interrupted: bool = field(default=False, init=False)
     out_of_time: bool = field(default=False, init=False)
     fault: Exception | None = field(default=None, init=False)
-    _open: tuple[str, Device] | None = field(default=None, init=False)
+    _open: tuple[Target, Device] | None = field(default=None, init=False)  # by what it was opened for
     _host_probes: HostProbes = field(default_factory=HostProbes, init=False)
     _placement: dict[str, str] = field(default_factory=dict, init=False)  # by target, what placing costs
     _tries: Counter[Turn] = field(default_factory=Counter, init=False)
@@ -189,8 +191,7 @@ class Lane:
             except Exception as error:
                 if not self.contained:
                     raise
-                self._placement[name] = "cheap"
-                self._fail_target(name, error)
+                self._fail_connection(trial.target.connection, error)
 
     def _with_turns_of(self, name: str, queue: Collection[Turn]) -> deque[Turn]:
         """The turns to come, now that the trials of a target are others: nothing else is due that was not."""
@@ -212,30 +213,35 @@ class Lane:
         )
         return [turn for turn in order if self.standing[turn.key].due(self.plan.sessions)]
 
-    def _fail_target(self, name: str, error: Exception) -> None:
-        """Each of the target's trials gets a failed session that says why; the others go on."""
+    def _fail_connection(self, connection: Target, error: Exception) -> None:
+        """Each trial of the targets that share a device gets a failed session that says why; others go on."""
         for key, trial in self.trials.items():
-            if trial.target.name == name and self.standing[key].due(self.plan.sessions):
+            if trial.target.connection != connection:
+                continue
+            self._placement.setdefault(trial.target.name, "cheap")
+            if self.standing[key].due(self.plan.sessions):
                 turn = Turn(self.standing[key].ok, key)
                 self.standing[key].given_up = True
                 self.progress.add(self.standing[key].ok - self.plan.sessions)
                 self._keep(turn, unmeasured_session(self._job(turn), error, self._explain_of(key)))
 
     def _device(self, trial: PlannedTrial) -> Device:
-        name = trial.target.name
-        if self._open is not None and self._open[0] != name:
+        connection = trial.target.connection
+        if self._open is not None and self._open[0] != connection:
             self._close()
         if self._open is None:
-            self._open = name, self.open_device(trial)
+            self._open = connection, self.open_device(trial)
         return self._open[1]
 
     def _close(self) -> None:
         if self._open is None:
             return
-        (name, device), self._open = self._open, None
+        (connection, device), self._open = self._open, None
         try:
             device.close()
         except Exception as error:
+            sharing = (trial.target for trial in self.trials.values())
+            name = ", ".join({one.name: None for one in sharing if one.connection == connection})
             self.progress.observer.note(f"{name} was not closed: {type(error).__name__}: {error}")
 
     # --- what a device is ---
@@ -262,8 +268,6 @@ class Lane:
             self.progress.add(self._owed(revised) - owed)
         new = revised[0].target.name
         self._placement[new] = self._placement.get(name, "cheap")
-        if self._open is not None and self._open[0] == name:
-            self._open = new, self._open[1]
         return new
 
     def _owed(self, trials: Collection[PlannedTrial]) -> int:

@@ -126,7 +126,10 @@ class Experiment:
                     by_host[host], {key: self.costs[key] for key in by_host[host] if key in self.costs}
                 ),
                 note_cost=self.note_cost,
-                contained=len({trial.target.name for trial in self.plan.trials}) > 1,
+                contained=any(
+                    trial.target.connection != self.plan.trials[0].target.connection
+                    for trial in self.plan.trials
+                ),
                 lock=lock,
                 settled=self.settled,
                 explain=self.explain,

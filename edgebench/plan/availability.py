@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from edgebench.contract import Backend
 from edgebench.errors import UnavailableError
+from edgebench.plan.batches import batches_of
 from edgebench.plan.config import RunConfig
 from edgebench.plan.model_choice import Chosen, variants_of
 from edgebench.vocabulary.preparation import PrepareRequest
@@ -20,16 +21,17 @@ def available_variants(
 
     UnavailableError, on one line, where a depth or batch that was named lacks a package, or all of a model.
     """
+    batches = batches_of(backend, config.batch)
     variants: list[Variant] = []
     left_out: dict[Variant, UnavailableError] = {}
     for model in chosen:
         asked = variants_of(model, backend, config.precision)
         lacking: dict[Variant, UnavailableError] = {}
         for variant in asked:
-            for batch in config.batch:
+            for batch in batches:
                 request = PrepareRequest(variant, batch, target.options, source=model.source)
                 if (error := backend.missing(request)) is not None:
-                    if config.depth or config.width or batch != 1:
+                    if config.depth or config.width or batch != backend.default_batch:
                         raise error
                     lacking[variant] = error
         if lacking and len(lacking) == len(asked):

@@ -49,12 +49,18 @@ _LISTS = (
     "width",
     "input_shape",
     "board",
+    "power_mode",
 )
 
 _HOW_MANY_PASSES = frozenset({"passes", "sustained"})
 _ONE_SOURCE = (frozenset({"device", "target"}), _HOW_MANY_PASSES)
 """Settings that say one thing together, so that the first source with any of them says it alone:
 `--target nano` does not add to the project's devices, `--passes 5` ends a project's `sustained`."""
+
+
+def _listed(value: Any) -> Any:
+    """A single text as a list of one."""
+    return [value] if isinstance(value, str) else value
 
 
 class RunConfig(BaseModel):
@@ -68,7 +74,7 @@ class RunConfig(BaseModel):
     host: str | None = None
     port: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
     python: str | None = None
-    power_mode: str | None = None
+    power_mode: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
     board: tuple[str, ...] = ()  # what the devices are made of, by their backend's names
     artifact: Path | None = None  # a file that is compiled already, or a folder of them
     model: tuple[str, ...] = ()
@@ -82,7 +88,7 @@ class RunConfig(BaseModel):
     calibration: Path | None = None
     depth: tuple[float, ...] = ()
     precision: tuple[str, ...] = ()
-    batch: tuple[int, ...] = (1,)
+    batch: tuple[int, ...] = ()  # empty: each device's own
     profile: tuple[str, ...] = ()
     meter: tuple[str, ...] = ()
     telemetry: bool = True
@@ -143,17 +149,14 @@ class RunConfig(BaseModel):
     @field_validator("batch")
     @classmethod
     def _batch_in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        if not all(1 <= batch <= 1024 for batch in value):
-            raise problem(
-                f"a batch of {next(batch for batch in value if not 1 <= batch <= 1024)} patches is none",
-                "write 1 to 1024",
-            )
-        return value or (1,)
+        if not all(1 <= batch for batch in value):
+            raise problem(f"a batch of {min(value)} patches is none", "write 1 or more")
+        return value
 
     @property
     def names_variants(self) -> bool:
         """Whether models, widths, precisions or batches were named: one that cannot be made is an error."""
-        return bool(self.model or self.depth or self.width or self.precision) or self.batch != (1,)
+        return bool(self.model or self.depth or self.width or self.precision) or self.batch not in ((), (1,))
 
     @property
     def adaptive(self) -> bool:

@@ -20,6 +20,7 @@ from edgebench.models.train.trained_weights import source_from_weights
 from edgebench.models.user.files import read_source
 from edgebench.models.user.golden import golden_of_images, golden_of_scene
 from edgebench.models.user.model import place_of, require_labels_fit
+from edgebench.plan.trials import default_precisions
 from edgebench.vocabulary.model_source import SHIPPED, InputChoice, ModelSource
 from edgebench.vocabulary.pictures import ImageSet, Scene
 from edgebench.vocabulary.preparation import PrepareRequest
@@ -134,7 +135,7 @@ def variants_of(chosen: Chosen, backend: Backend, precisions: Sequence[str] = ()
     taken = tuple(dict.fromkeys(precisions))
     if not taken:
         as_it_is = source.kind == "tflite" or (source.kind == "onnx" and own != "fp32")
-        taken = (own,) if as_it_is and own else backend.precisions
+        taken = (own,) if as_it_is and own else default_precisions(backend)
     return tuple(Variant(width, precision, source.name) for width in chosen.widths for precision in taken)
 
 

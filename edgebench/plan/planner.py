@@ -13,6 +13,7 @@ from edgebench.data.shipped import shipped_images, shipped_scene
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.models.user.input_choice import input_choice
 from edgebench.plan.availability import available_variants
+from edgebench.plan.batches import batches_of
 from edgebench.plan.config import MIN_SESSIONS, RunConfig
 from edgebench.plan.model_choice import Chosen, resolve_sources
 from edgebench.plan.scenes_and_images import Material, gather
@@ -49,7 +50,10 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
         name: registry.backend(name)
         for name in dict.fromkeys((*config.device, *(one.device for one in declared)))
     }
-    settings = config.set if config.artifact is None else (*config.set, f"artifact={config.artifact}")
+    settings = config.set
+    if config.artifact is not None:
+        others = [setting for setting in settings if setting.partition("=")[0].strip() != "artifact"]
+        settings = (*others, f"artifact={config.artifact}")
     targets = make_targets(
         backends,
         settings,
@@ -59,7 +63,7 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
         host=config.host,
         port=config.port,
         python=config.python,
-        power_mode=config.power_mode,
+        power_modes=config.power_mode,
         boards=config.board,
     )
     for meter in dict.fromkeys(meter for target in targets for meter in target.meters):
@@ -76,6 +80,8 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
             fix="add --profile NAME (`edgebench profiles list`), or leave --decide out",
         )
     backends, targets = choose(config)
+    for target in targets:
+        batches_of(backends[target.device], config.batch)  # before anything is read
     variants = _offered(config, backends, targets)
     measured = [target for target in targets if target.name not in variants]
     chosen = _chosen(config, {target.device: backends[target.device] for target in measured}, cache, progress)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from edgebench import registry
 from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.plan.bodies import assemble
+from edgebench.plan.sweeps import alternatives, combinations, swept
 from edgebench.plan.targets_file import DeclaredTarget
 from edgebench.refusals import refusal
 from edgebench.suggest import choose
@@ -31,21 +32,22 @@ def make_targets(
     host: str | None = None,
     port: str | None = None,
     python: str | None = None,
-    power_mode: str | None = None,
+    power_modes: Sequence[str] = (),
     boards: Sequence[str] = (),
 ) -> tuple[Target, ...]:
-    """One target a device, then the declared ones.
+    """One target a device, then the declared ones; one a combination where settings have several values.
 
     Args:
         backends: by name, those of the devices and of the declared targets.
-        settings: `key=value`; each target takes those that its backend's options model knows.
+        settings: `key=value`; each target takes those that its backend's options model knows, and a key with
+            several values sweeps it.
         meters: of every target; a declared target keeps its own where this is empty.
         devices: names of backends; None for all of `backends`.
         declared: targets of the targets file.
         host: where the targets of `devices` are; None for this machine.
         port: at which the targets of `devices` are; None where their backends find them.
         python: of the targets of `devices`.
-        power_mode: of every target; a declared target keeps its own where this is None.
+        power_modes: of every target; a declared target keeps its own where there are none.
         boards: what the targets of `devices` are made of, by their backend's names.
 
     Raises:
@@ -53,8 +55,8 @@ def make_targets(
             that two targets share, a host for a device that is not reached by SSH, a
             port for one that is at none.
     """
-    pairs = dict(_split_setting(setting) for setting in settings)
-    _refuse_unknown_settings(pairs, backends)
+    typed = _typed_values(settings)
+    _refuse_unknown_settings(typed, backends)
     names = tuple(backends if devices is None else dict.fromkeys(devices))
     _refuse_flags_without_device(names, declared, host=host, port=port, python=python)
     if boards and not names:
@@ -64,21 +66,27 @@ def make_targets(
         )
     if host is not None:
         check_address(host)
-    targets = [
-        Target(
+    targets: list[Target] = []
+    for name in names:
+        plain = Target(
             name=name,
             device=name,
-            options=_options(backends[name], {}, pairs, ""),
             launch=Launch(python=python),
-            power_mode=power_mode,
             meters=_each_once(meters),
             host=host,
             port=port,
             **body_of(boards, backends[name], None, None),
         )
-        for name in names
-    ]
-    targets += [_from_file(one, backends[one.device], pairs, meters, power_mode) for one in declared]
+        targets += _swept(plain, backends[name], {}, typed, power_modes)
+    for entry in declared:
+        backend = backends[entry.device]
+        targets += _swept(
+            _from_file(entry, backend, meters),
+            backend,
+            entry.options,
+            typed,
+            power_modes or entry.power_modes,
+        )
     seen: set[str] = set()
     for target in targets:
         if target.name in seen:
@@ -96,24 +104,35 @@ def make_targets(
     return tuple(targets)
 
 
-def _from_file(
-    one: DeclaredTarget,
-    backend: Backend,
-    pairs: Mapping[str, str],
-    meters: Sequence[str],
-    power_mode: str | None,
-) -> Target:
+def _from_file(entry: DeclaredTarget, backend: Backend, meters: Sequence[str]) -> Target:
+    """A declared target, without the settings that may be swept."""
     return Target(
-        name=one.name,
-        device=one.device,
-        options=_options(backend, one.options, pairs, one.name),
-        launch=Launch(one.python, dict(one.launch.env), one.launch.prefix, one.launch.affinity),
-        power_mode=power_mode or one.power_mode,
-        meters=_each_once(meters or one.meters),
-        host=one.host,
-        port=one.port,
-        **body_of(one.board, backend, one.mass_g, one.size_mm),
+        name=entry.name,
+        device=entry.device,
+        launch=Launch(entry.python, dict(entry.launch.env), entry.launch.prefix, entry.launch.affinity),
+        meters=_each_once(meters or entry.meters),
+        host=entry.host,
+        port=entry.port,
+        **body_of(entry.board, backend, entry.mass_g, entry.size_mm),
     )
+
+
+def _swept(
+    target: Target,
+    backend: Backend,
+    declared: Mapping[str, Any],
+    typed: Mapping[str, Sequence[str]],
+    power_modes: Sequence[str],
+) -> tuple[Target, ...]:
+    """The target for each combination of its options and power modes; what was typed beats the file."""
+    mine = {name: values for name, values in typed.items() if name in backend.options_model.model_fields}
+    file_values = alternatives(declared, backend.options_model)
+    options = [
+        _options(backend, chosen, {name: chosen[name] for name in mine}, target.name)
+        for chosen in combinations({**file_values, **mine}, target.name)
+    ]
+    modes = power_modes or (None,)
+    return swept(target, [(chosen, mode) for mode in modes for chosen in options])
 
 
 def _each_once(meters: Sequence[str]) -> tuple[str, ...]:
@@ -197,6 +216,15 @@ def _refuse_flags_without_device(
         )
 
 
+def _typed_values(settings: Sequence[str]) -> dict[str, list[str]]:
+    """The values of each key, each once, in the order in which they were typed."""
+    values: dict[str, list[str]] = {}
+    for name, value in map(_split_setting, settings):
+        if value not in values.setdefault(name, []):
+            values[name].append(value)
+    return values
+
+
 def _split_setting(setting: str) -> tuple[str, str]:
     name, equals, value = setting.partition("=")
     if not equals or not name.strip():
@@ -204,9 +232,9 @@ def _split_setting(setting: str) -> tuple[str, str]:
     return name.strip().replace("-", "_"), value.strip()
 
 
-def _refuse_unknown_settings(pairs: Mapping[str, str], backends: Mapping[str, Backend]) -> None:
+def _refuse_unknown_settings(typed: Collection[str], backends: Mapping[str, Backend]) -> None:
     known = {name for backend in backends.values() for name in backend.options_model.model_fields}
-    if unknown := set(pairs) - known:
+    if unknown := set(typed) - known:
         raise UsageError(
             f"--set: no device here has the option {sorted(unknown)[0]!r}",
             fix=choose(sorted(unknown)[0], sorted(known)),
@@ -214,17 +242,17 @@ def _refuse_unknown_settings(pairs: Mapping[str, str], backends: Mapping[str, Ba
 
 
 def _options(
-    backend: Backend, declared: Mapping[str, Any], pairs: Mapping[str, str], target: str
+    backend: Backend, options: Mapping[str, Any], typed: Mapping[str, str], target: str
 ) -> dict[str, Any]:
-    mine = {name: value for name, value in pairs.items() if name in backend.options_model.model_fields}
+    """The options of one combination, validated; those of `typed` came from the command line."""
     try:
-        return backend.options_model.model_validate({**declared, **mine}).model_dump(mode="json")
+        return backend.options_model.model_validate(dict(options)).model_dump(mode="json")
     except ValidationError as error:
-        refused = refusal(error, {**declared, **mine}, backend.options_model)
+        refused = refusal(error, dict(options), backend.options_model)
         name = str(refused.place[0]) if refused.place else ""
         known = ", ".join(backend.options_model.model_fields) or "none"
-        if name in mine:
-            what = f"--set {name}={mine[name]}: {refused.sentence(skip=1)}"
+        if name in typed:
+            what = f"--set {name}={typed[name]}: {refused.sentence(skip=1)}"
         elif name:
             at = replace(refused, place=("options", *refused.place))
             what = f"the targets file: target {target!r}: {at.sentence()}"

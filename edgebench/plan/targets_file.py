@@ -9,8 +9,8 @@ One table a board::
     port = "/dev/ttyACM0"           # of a device at a port of this machine
     python = "/usr/bin/python3"     # of the board
     launch = { env = { OMP_NUM_THREADS = "2" }, prefix = ["nice", "-n", "-5"], affinity = [2, 3] }
-    options = { threads = 2 }       # what --set takes
-    power_mode = "MAXN"
+    options = { threads = 2 }       # what --set takes; a list is a target for each: { threads = [1, 2] }
+    power_mode = "MAXN"             # or a list
     meters = ["rapl"]
     board = ["raspberry-pi-4b"]     # mass and size from their makers, where they are known
     mass_g = 138.0                  # in place of the boards'
@@ -57,6 +57,9 @@ TargetName = Annotated[
 ]
 
 
+Mode = Annotated[Word, BeforeValidator(lambda mode: str(mode) if type(mode) is int else mode)]
+
+
 class DeclaredLaunch(BaseModel):
     """How a worker is started there; the contract's Launch without its python."""
 
@@ -89,7 +92,8 @@ class DeclaredTarget(BaseModel):
     ] = DeclaredLaunch()
     options: dict[str, Any] = {}
     power_mode: Annotated[
-        Word | None, BeforeValidator(lambda mode: str(mode) if type(mode) is int else mode)
+        Mode | Annotated[tuple[Mode, ...], Field(min_length=1)] | None,
+        Field(json_schema_extra=form("write a mode's name or number, or a list of them to measure in each")),
     ] = None
     meters: Annotated[
         tuple[Word, ...], Field(json_schema_extra=form("write them like meters = ['rapl']"))
@@ -129,6 +133,13 @@ class DeclaredTarget(BaseModel):
                 "a path or a name of a Python does not begin with '-'", 'write python = "/usr/bin/python3"'
             )
         return python
+
+    @property
+    def power_modes(self) -> tuple[str, ...]:
+        """The modes that it is measured in; empty: whatever mode the board is in."""
+        if self.power_mode is None:
+            return ()
+        return (self.power_mode,) if isinstance(self.power_mode, str) else self.power_mode
 
 
 @dataclass(frozen=True)

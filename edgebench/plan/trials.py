@@ -10,6 +10,7 @@ from typing import Any
 from edgebench.cache.objects import canonical_hash
 from edgebench.contract import Backend
 from edgebench.errors import UnsupportedError, UsageError
+from edgebench.plan.batches import batches_of
 from edgebench.plan.meters_and_monitors import meters_of
 from edgebench.vocabulary.model_source import SHIPPED, ModelSource
 from edgebench.vocabulary.pictures import ImageSet, Scene
@@ -34,6 +35,11 @@ class PlannedTrial:
     request: PrepareRequest
     inputs: Mapping[str, Any]
     given: Given | None = None  # what it is timed and tested with; None: what the plan says
+
+    @property
+    def concurrency(self) -> int:
+        """Inferences that the device has in flight."""
+        return int(self.inputs["settings"]["concurrency"])
 
     @property
     def macs(self) -> int | None:
@@ -115,8 +121,13 @@ def choose_variants(
     return tuple(
         Variant(depth, precision)
         for depth in dict.fromkeys(depths or DEPTH_MULTIPLIERS)
-        for precision in dict.fromkeys(precisions or backend.precisions)
+        for precision in dict.fromkeys(precisions or default_precisions(backend))
     )
+
+
+def default_precisions(backend: Backend) -> tuple[str, ...]:
+    """The precisions that a run takes on a backend where it names none."""
+    return backend.default_precisions or backend.precisions
 
 
 def make_trials(
@@ -124,7 +135,7 @@ def make_trials(
     backends: Mapping[str, Backend],
     variants: Mapping[str, Sequence[Variant]],
     *,
-    batches: Sequence[int],
+    batches: Sequence[int] = (),
     scene: Scene,
     images: ImageSet | None,
     period_s: float | None = None,
@@ -133,6 +144,7 @@ def make_trials(
 ) -> tuple[PlannedTrial, ...]:
     """The trials, in the order in which tables show them; `variants` are by target or backend.
 
+    Without `batches` each backend's default is taken; UsageError for one that a backend does not take.
     `given` has, by the variants' family, what trials of other models than the shipped one need.
     """
     # Absent where they are not asked for: keys of back-to-back trials are what they always were.
@@ -142,7 +154,7 @@ def make_trials(
     for target in targets:
         backend = backends[target.device]
         for variant in variants[target.name if target.name in variants else target.device]:
-            for batch in dict.fromkeys(batches):
+            for batch in batches_of(backend, batches):
                 own = (given or {}).get(variant.family)
                 source = SHIPPED if own is None else own.source
                 request = PrepareRequest(variant, batch, target.options, source=source)
@@ -173,7 +185,7 @@ def _inputs(
         "scene": _scene_inputs(scene),
         "images": images.sha256 if images else None,
         "target": {
-            "name": target.name,
+            "name": target.declared_name,  # settings are in the key already, a sweep of them is not
             "device": target.device,
             "power_mode": target.power_mode,
             "meters": list(meters_of(target)),
@@ -181,7 +193,7 @@ def _inputs(
         },
         "settings": {
             "batch": request.batch,
-            "concurrency": 1,
+            "concurrency": backend.concurrency(target.options),
             "options": dict(target.options),
             "launch": {
                 "python": launch.python,

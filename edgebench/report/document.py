@@ -54,7 +54,9 @@ def _trial(summary: TrialSummary) -> dict[str, Any]:
     }
 
 
-IDENTITY = ("key", "target", "variant", "depth_multiplier", "precision", "batch", "status")
+IDENTITY = (
+    "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "settings", "status",
+)  # fmt: skip
 """The fields of a summary that say which trial it is; the metrics follow."""
 
 CONDITIONS = (

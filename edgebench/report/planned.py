@@ -21,11 +21,16 @@ from edgebench.report.json_values import SCHEMA_VERSION
 def print_planned(console: Console, plan: Plan, costs: Sequence[TrialCost]) -> None:
     """The trials as a table, the whole below it; nothing is wider than the console."""
     headings = [("target", False), ("variant", False), ("batch", True)]
+    queued = any(one.trial.concurrency != 1 for one in costs)
+    if queued:
+        headings.append(("in flight", True))
     if plan.adaptive:
         headings.append(("sessions", True))
     table = new_table(console, [*headings, ("time", True), ("key", False)])
     for one in costs:
         cells = [one.trial.target.name, one.trial.variant.name, str(one.trial.batch)]
+        if queued:
+            cells.append(str(one.trial.concurrency))
         if plan.adaptive:
             cells.append(_sessions(plan, one))
         cells += [_time(one), one.trial.key]
@@ -43,6 +48,8 @@ def planned_json(plan: Plan, costs: Sequence[TrialCost]) -> str:
             "target": one.trial.target.name,
             "variant": one.trial.variant.name,
             "batch": one.trial.batch,
+            "concurrency": one.trial.concurrency,
+            "settings": dict(one.trial.target.settings),
             **_seconds(one.span(one.expected)),
             "estimate_measured": one.basis == "measured",
             "estimate_basis": one.basis,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from edgebench.fit.metrics import METRICS, Metric
 from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.plan.sweeps import settings_text
 from edgebench.report import verdict_groups, words
 from edgebench.report.json_values import clean
 
@@ -17,8 +18,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 _IDENTITY = (
-    "key", "target", "variant", "depth_multiplier", "precision", "batch", "timed", "scene_covered", "mark",
-    "assumed", "status", "reason",
+    "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "settings", "timed",
+    "scene_covered", "mark", "assumed", "status", "reason",
 )  # fmt: skip
 
 
@@ -72,6 +73,8 @@ def _cell(value: Any) -> Any:
     """A value as a cell; text that a spreadsheet would run as a formula gets an apostrophe."""
     if isinstance(value, tuple):
         value = "; ".join(map(str, value))
+    if isinstance(value, Mapping):
+        value = settings_text(value)
     if not isinstance(value, str):
         return clean(value)
     text = words.plain(value)

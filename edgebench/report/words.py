@@ -176,6 +176,7 @@ def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
     """
     families = {_family(summary) for summary in summaries}
     batches = {summary.batch for summary in summaries}
+    concurrencies = {summary.concurrency for summary in summaries}
     names: dict[str, str] = {}
     for summary in summaries:
         parts = [plain(summary.precision, 16)]
@@ -185,6 +186,8 @@ def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
             parts.insert(0, plain(_family(summary), 40))
         if len(batches) > 1:
             parts.append(f"b{summary.batch}")
+        if len(concurrencies) > 1:
+            parts.append(f"{summary.concurrency} in flight")
         if summary.mark:
             parts.append(plain(summary.mark, 40))
         names[summary.key] = " ".join(parts)

@@ -114,6 +114,7 @@ class TargetRecord(_Record):
     body: str = ""  # what it is made of, and where mass and size are from
     boards: tuple[BoardRecord, ...] = ()  # the machines among what it is made of
     from_boards: tuple[Literal["mass_g", "size_mm"], ...] = ()  # which figures are the boards', not its own
+    settings: dict[str, Any] = {}  # those in which it differs from the others of its sweep
     host: str | None = None  # kept here alone: no report and no export shows it
     port: str | None = None  # kept here alone, as `host` is
     revision_of: str | None = None  # the planned target, where its device has become another one since
@@ -145,6 +146,13 @@ class TrialRecord(_Record):
     mark: str = ""  # what stands beside every figure of it, such as "on the CPU"
     companions: dict[str, str] = {}  # files that travel with the artifact: name -> SHA-256
     provenance: dict[str, Any] = {}  # of the artifact: weights, recipe, tools, what a compiler said
+
+    @property
+    def concurrency(self) -> int:
+        """Inferences that the device has in flight, by the settings that the key hashes."""
+        settings = self.inputs.get("settings")
+        recorded = settings.get("concurrency") if isinstance(settings, dict) else None
+        return recorded if isinstance(recorded, int) and recorded >= 1 else 1
 
 
 class ExperimentRecord(_Record):

@@ -61,6 +61,28 @@ class DeclaredContract(Asked):
                 f"the precisions {backend.precisions!r} are not some of {PRECISIONS}, each once",
                 "name those that the device takes",
             )
+            found.unless(
+                set(backend.default_precisions) <= set(backend.precisions),
+                f"the default precisions {backend.default_precisions!r} are not all among its precisions",
+                "name some of those that the device takes, or none for all of them",
+            )
+            found.unless(
+                1 <= backend.default_batch <= backend.most_batch,
+                f"default_batch {backend.default_batch!r} is not within 1 and most_batch {backend.most_batch!r}",
+                "name the batch of a run that asks for none, and the largest that the device takes",
+            )
+
+    def test_concurrency(self, edgebench_backend: BackendKit) -> None:
+        """It is a number of inferences, the same for the same options: it is part of every key."""
+        kit = edgebench_backend
+        options = kit.backend.options_model.model_validate(dict(kit.subject.options)).model_dump(mode="json")
+        counts = [kit.backend.concurrency(options) for _ in range(2)]
+        with problems() as found:
+            found.unless(
+                all(type(count) is int and count >= 1 for count in counts) and len(set(counts)) == 1,
+                f"concurrency is {counts[0]!r}, then {counts[1]!r}, under the options {options}",
+                "return how many inferences the device has in flight: a whole number, 1 or more",
+            )
 
     def test_options(self, edgebench_backend: BackendKit) -> None:
         """Unknown keys are refused, defaults are valid, the model cannot be changed, JSON carries it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from edgebench.vocabulary.values import Json
@@ -34,7 +34,11 @@ class DeclaredBoard:
 
 @dataclass(frozen=True)
 class Target:
-    """What is measured, as it was declared: a backend with its options, meters and body."""
+    """What is measured, as it was declared: a backend with its options, meters and body.
+
+    `settings` are those of its options, and its power mode, in which it differs from the other targets of a
+    sweep; its name then ends with them: `cpu[threads=2]`.
+    """
 
     name: str
     device: str
@@ -49,6 +53,20 @@ class Target:
     body: str = ""  # where mass and size are from, where they were not declared
     boards: tuple[DeclaredBoard, ...] = ()  # the machines among what it is made of
     from_boards: tuple[Literal["mass_g", "size_mm"], ...] = ()  # which figures are the boards', not its own
+    settings: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def declared_name(self) -> str:
+        """The name without the settings of a sweep: what a target of these settings alone is called."""
+        return self.name.partition("[")[0] if self.settings else self.name
+
+    @property
+    def connection(self) -> Target:
+        """What an open device depends on: targets of equal connections differ in options at most.
+
+        Options reach the device with each session.
+        """
+        return replace(self, name="", options={}, settings={})
 
 
 @dataclass(frozen=True)

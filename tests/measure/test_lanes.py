@@ -18,16 +18,27 @@ from edgebench.measure.progress import SilentObserver
 from edgebench.plan.targets import make_targets
 from edgebench.plan.trials import Plan, choose_variants, make_trials
 from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.target import Launch
 from tests.fakes import FakeBackend, FakeDevice, FakeSession, made_images, made_pass, made_scene
 from tests.measure.test_lane_group import MemoryStore, statuses
 
 
-def experiment(store, open_device, hosts, *, sessions=2, depths=(0.25,), observer=None, retries=1):
-    """One target a name in `hosts` (name -> host)."""
+def experiment(
+    store, open_device, hosts, *, sessions=2, depths=(0.25,), observer=None, retries=1, settings=()
+):
+    """One target a name in `hosts` (name -> host), each a device of its own; those of a sweep share it."""
     backend = FakeBackend(precisions=("int8",))
     backends = {"fake": backend}
-    [plain] = make_targets(backends, [], [])
-    targets = [replace(plain, name=name, host=host) for name, host in hosts.items()]
+    targets = [
+        replace(
+            target,
+            name=target.name.replace(target.declared_name, name),
+            host=host,
+            launch=Launch(env={"BOARD": name}),
+        )
+        for name, host in hosts.items()
+        for target in make_targets(backends, settings, [])
+    ]
     made = make_trials(
         targets,
         backends,
@@ -116,6 +127,49 @@ def test_targets_of_one_host_take_turns_and_only_one_is_open():
     assert by_target(run, store) == {"a": ["ok"] * 3, "b": ["ok"] * 3}
     assert [record.round for record in store.records] == [0, 0, 1, 1, 2, 2]
     assert not opened
+
+
+def test_targets_that_differ_in_options_alone_share_one_open_device():
+    opened = []
+
+    def open_device(trial):
+        opened.append(trial.target.name)
+        return FakeDevice()
+
+    store = MemoryStore()
+    run = experiment(store, open_device, {"a": None}, settings=["threads=1", "threads=2"])
+    run.run()
+    assert len(opened) == 1
+    assert by_target(run, store) == {"a[threads=1]": ["ok"] * 2, "a[threads=2]": ["ok"] * 2}
+
+
+def test_a_shared_device_that_is_lost_fails_all_that_share_it():
+    opened = []
+
+    def open_device(trial):
+        opened.append(trial.target.name)
+        if trial.target.name.startswith("b"):
+            raise UnavailableError("the agent on pi does not answer", why="no route", fix="switch it on")
+        return FakeDevice()
+
+    store = MemoryStore()
+    settings = ["threads=1", "threads=2"]
+    run = experiment(store, open_device, {"a": None, "b": "pi"}, settings=settings, sessions=1)
+    run.run()
+    assert sorted(name[0] for name in opened) == ["a", "b"]
+    lost = ["lost_connection"]
+    assert by_target(run, store) == {
+        "a[threads=1]": ["ok"], "a[threads=2]": ["ok"], "b[threads=1]": lost, "b[threads=2]": lost,
+    }  # fmt: skip
+
+
+def test_a_sweep_on_the_only_device_that_is_not_there_is_an_error():
+    def open_device(trial):
+        raise UnavailableError("the agent does not answer", why="no route", fix="switch it on")
+
+    run = experiment(MemoryStore(), open_device, {"a": None}, settings=["threads=1", "threads=2"])
+    with pytest.raises(UnavailableError, match="does not answer"):
+        run.run()
 
 
 def test_a_host_that_cannot_be_opened_fails_its_own_trials():

@@ -20,7 +20,7 @@ def test_flag_beats_environment_beats_project_beats_user_beats_default():
     assert (config.passes, origins["passes"]) == (4, "environment")
     assert (config.seed, origins["seed"]) == (6, "project file edgebench.toml")
     assert (config.name, config.output_dir, origins["output_dir"]) == ("p", Path("u"), "user file")
-    assert (config.batch, origins["batch"]) == ((1,), "default")
+    assert (config.batch, origins["batch"]) == ((), "default")
 
 
 def test_lists_from_the_environment_are_split_at_commas():

@@ -38,7 +38,7 @@ def made(settings=(), meters=(), **rest: Any):
 
 
 def test_a_device_with_a_host_is_one_target():
-    [target] = made(host="someone@board", python="/opt/python", power_mode="MAXN")
+    [target] = made(host="someone@board", python="/opt/python", power_modes=["MAXN"])
     assert (target.name, target.device, target.host) == ("fake", "fake", "someone@board")
     assert (target.launch, target.power_mode) == (Launch(python="/opt/python"), "MAXN")
 
@@ -52,7 +52,7 @@ def test_a_declared_target_is_taken_whole():
 
 
 def test_flags_beat_the_file():
-    [target] = made(["threads=4"], ["telemetry"], devices=(), declared=[NANO], power_mode="MAXN")
+    [target] = made(["threads=4"], ["telemetry"], devices=(), declared=[NANO], power_modes=["MAXN"])
     assert (target.options, target.meters, target.power_mode) == ({"threads": 4}, ("telemetry",), "MAXN")
 
 

@@ -1,0 +1,128 @@
+"""Settings with several values: one target a combination, and the keys of each alone."""
+
+from typing import Any
+
+import pytest
+
+from edgebench.contract import BackendOptions
+from edgebench.errors import UsageError
+from edgebench.plan.sweeps import MAX_COMBINATIONS, connections, settings_text
+from edgebench.plan.targets import make_targets
+from edgebench.plan.targets_file import DeclaredTarget
+from edgebench.plan.trials import choose_variants, make_trials
+from tests.fakes import FakeBackend, made_images, made_scene
+
+
+class Options(BackendOptions):
+    threads: int = 1
+    kernels: str = "fast"
+    cores: tuple[int, ...] = ()
+
+
+class Backend(FakeBackend):
+    options_model = Options
+
+
+BACKENDS = {"fake": Backend()}
+
+
+def targets(settings=(), **rest: Any):
+    return make_targets(BACKENDS, settings, (), **rest)
+
+
+def keys(settings=(), **rest: Any):
+    backend = BACKENDS["fake"]
+    made = make_trials(
+        targets(settings, **rest),
+        BACKENDS,
+        {"fake": choose_variants(backend, [0.25], ["int8"])},
+        scene=made_scene(),
+        images=made_images(),
+    )
+    return [trial.key for trial in made]
+
+
+def test_a_setting_given_twice_is_a_target_for_each_value():
+    one, two = targets(["threads=1", "threads=2", "kernels=slow"])
+    assert (one.name, two.name) == ("fake[threads=1]", "fake[threads=2]")
+    assert (one.settings, two.settings) == ({"threads": 1}, {"threads": 2})
+    assert one.options == {"threads": 1, "kernels": "slow", "cores": []}
+    assert one.declared_name == two.declared_name == "fake"
+
+
+def test_each_combination_is_a_target():
+    swept = targets(["threads=1", "threads=2", "kernels=a"], power_modes=["MAXN", "5W"])
+    assert [target.name for target in swept] == [
+        "fake[threads=1,power_mode=MAXN]",
+        "fake[threads=2,power_mode=MAXN]",
+        "fake[threads=1,power_mode=5W]",
+        "fake[threads=2,power_mode=5W]",
+    ]
+    assert [target.power_mode for target in swept] == ["MAXN", "MAXN", "5W", "5W"]
+
+
+def test_keys_of_a_sweep_are_those_of_each_combination_alone():
+    swept = keys(["threads=1", "threads=2"], power_modes=["MAXN", "5W"])
+    alone = [
+        keys([f"threads={threads}"], power_modes=[mode])[0] for mode in ("MAXN", "5W") for threads in (1, 2)
+    ]
+    assert swept == alone
+    assert len(set(swept)) == 4
+
+
+@pytest.mark.parametrize("settings", [["threads=2", "threads=2"], ["threads=2", "threads=02"]])
+def test_the_same_value_twice_is_no_sweep(settings):
+    [target] = targets(settings)
+    assert (target.name, target.settings) == ("fake", {})
+
+
+def declared(**fields: Any) -> DeclaredTarget:
+    return DeclaredTarget.model_validate({"name": "nano", "device": "fake", **fields})
+
+
+def test_a_list_of_the_targets_file_is_a_sweep_and_the_command_line_beats_it():
+    nano = declared(options={"threads": [1, 2]}, power_mode=["MAXN", 1])
+    assert [target.name for target in targets(devices=(), declared=[nano])] == [
+        "nano[threads=1,power_mode=MAXN]",
+        "nano[threads=2,power_mode=MAXN]",
+        "nano[threads=1,power_mode=1]",
+        "nano[threads=2,power_mode=1]",
+    ]
+    [target] = targets(["threads=4"], devices=(), declared=[nano], power_modes=["5W"])
+    assert (target.name, target.options["threads"], target.power_mode) == ("nano", 4, "5W")
+
+
+def test_an_option_that_takes_a_list_is_not_swept_by_one():
+    [target] = targets(devices=(), declared=[declared(options={"cores": [1, 2]})])
+    assert (target.name, target.options["cores"]) == ("nano", [1, 2])
+
+
+def test_a_wrong_value_among_several_is_named():
+    with pytest.raises(UsageError, match="--set threads=x"):
+        targets(["threads=1", "threads=x"])
+    with pytest.raises(UsageError, match="target 'nano': options.threads: 'x'"):
+        targets(devices=(), declared=[declared(options={"threads": [1, "x"]})])
+    with pytest.raises(UsageError, match="options.threads"):
+        targets(devices=(), declared=[declared(options={"threads": []})])
+
+
+def test_too_many_combinations_are_refused():
+    settings = [f"threads={number}" for number in range(20)] + [
+        f"kernels={letter}" for letter in "abcdefghijk"
+    ]
+    with pytest.raises(UsageError, match=f"220 combinations(.|\n)*{MAX_COMBINATIONS}"):
+        targets(settings)
+
+
+def test_a_value_that_cannot_stand_in_a_name_is_shortened_and_stays_distinct():
+    paths = ["/home/someone/models/a [1]/x.bin", "/home/other/models/a [1]/x.bin"]
+    names = [target.name for target in targets([f"kernels={path}" for path in paths])]
+    assert len(set(names)) == 2
+    assert all(set("/ ").isdisjoint(name) and name.count("[") == 1 for name in names)
+    assert settings_text({"on": True, "level": 0.5}) == "on=true,level=0.5"
+
+
+def test_commands_that_measure_nothing_open_each_device_once():
+    swept = targets(["threads=1", "threads=2"], power_modes=["MAXN", "5W"])
+    assert [target.name for target in connections(swept)] == ["fake[power_mode=MAXN]", "fake[power_mode=5W]"]
+    assert [target.name for target in connections(targets(["threads=1", "threads=2"]))] == ["fake"]
