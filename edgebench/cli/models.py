@@ -92,7 +92,10 @@ def prepare(
     precision: Annotated[
         list[str] | None, typer.Option("--precision", metavar="P", help="fp32, fp16 or int8. Repeatable.")
     ] = None,
-    batch: Annotated[int, typer.Option("--batch", metavar="N", min=1, max=1024, help="Patches a call.")] = 1,
+    batch: Annotated[
+        int | None,
+        typer.Option("--batch", metavar="N", help="Patches in one inference. Default: the device's, often 1"),
+    ] = None,
     labels: LabelsOption = None,
     layout: LayoutOption = None,
     input_scale: InputScaleOption = None,
@@ -127,8 +130,10 @@ def prepare(
     from edgebench.measure.progress import SilentObserver, StderrObserver
     from edgebench.models.prepare.inventory import list_prepared
     from edgebench.models.user.input_choice import input_choice
+    from edgebench.plan.batches import batches_of
     from edgebench.plan.config import resolve
     from edgebench.plan.model_choice import requests_for, resolve_sources
+    from edgebench.plan.sweeps import require_unswept
     from edgebench.plan.targets import make_targets
     from edgebench.report.listings import print_variants
     from edgebench.vocabulary.artifact import Artifact
@@ -144,6 +149,7 @@ def prepare(
         layout=config.layout, scale=config.input_scale, mean=config.input_mean, shapes=config.input_shape
     )
     backend = registry.backend(device)
+    [patches] = batches_of(backend, () if batch is None else (batch,))
     observer = SilentObserver() if quiet else StderrObserver(stderr())
     cache = Cache()
     with using(cache):
@@ -158,8 +164,8 @@ def prepare(
             inputs=inputs,
         )
         settings = [*(set_ or ()), *([] if artifact is None else [f"artifact={artifact}"])]
-        [target] = make_targets({backend.name: backend}, settings, ())
-        requests = requests_for(chosen, backend, precision or (), batch, cache, target.options)
+        target = require_unswept(make_targets({backend.name: backend}, settings, ()))
+        requests = requests_for(chosen, backend, precision or (), patches, cache, target.options)
         made = backend.prepare(requests, cache, observer.note)
         rows = list_prepared(requests, made, cache, evaluate=evaluate, progress=observer.note)
     print_variants(stdout(), rows, as_json=json_)

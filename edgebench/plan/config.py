@@ -149,7 +149,7 @@ class RunConfig(BaseModel):
     @field_validator("batch")
     @classmethod
     def _batch_in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        if not all(1 <= batch for batch in value):
+        if not all(batch >= 1 for batch in value):
             raise problem(f"a batch of {min(value)} patches is none", "write 1 or more")
         return value
 

@@ -25,7 +25,7 @@ _NOT_READABLE = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
 def alternatives(options: Mapping[str, Any], model: type[BaseModel]) -> dict[str, list[Any]]:
-    """The values of each declared option: a list sweeps, unless it is empty or the option is a list itself."""
+    """The values of each declared option: a list sweeps, unless it is empty or the option takes lists."""
     return {
         name: list(dict.fromkeys(value)) if _sweeps(value, model, name) else [value]
         for name, value in options.items()
@@ -98,6 +98,17 @@ def connections(targets: Sequence[Target]) -> tuple[Target, ...]:
         mode = {name: value for name, value in target.settings.items() if name == POWER_MODE}
         chosen.append(_as_swept(replace(target, name=target.declared_name, settings={}), mode))
     return tuple(chosen)
+
+
+def require_unswept(targets: Sequence[Target]) -> Target:
+    """The only target, for what takes one; UsageError where settings have several values."""
+    if len(targets) > 1:
+        raise UsageError(
+            f"several values of {', '.join(targets[0].settings)} were given",
+            why="this command takes one combination of settings",
+            fix="name each setting once; `edgebench run` measures several",
+        )
+    return targets[0]
 
 
 def settings_text(settings: Mapping[str, Json]) -> str:

@@ -68,7 +68,7 @@ class DeclaredContract(Asked):
             )
             found.unless(
                 1 <= backend.default_batch <= backend.most_batch,
-                f"default_batch {backend.default_batch!r} is not within 1 and most_batch {backend.most_batch!r}",
+                f"default_batch is {backend.default_batch!r} and most_batch is {backend.most_batch!r}",
                 "name the batch of a run that asks for none, and the largest that the device takes",
             )
 

@@ -5,7 +5,7 @@ import pytest
 from edgebench import registry
 from edgebench.errors import UsageError
 from edgebench.plan.batches import batches_of
-from edgebench.plan.config import RunConfig
+from edgebench.plan.config import resolve
 from edgebench.plan.targets import make_targets
 from edgebench.plan.trials import choose_variants, make_trials
 from tests.fakes import FakeBackend, made_images, made_scene
@@ -26,7 +26,7 @@ def trials(settings=()):
         make_targets(backends, settings, ()),
         backends,
         {"fake": choose_variants(backends["fake"], [0.25], ())},
-        batches=RunConfig().batch,
+        batches=resolve({}).config.batch,
         scene=made_scene(),
         images=made_images(),
     )

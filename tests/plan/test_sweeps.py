@@ -6,7 +6,7 @@ import pytest
 
 from edgebench.contract import BackendOptions
 from edgebench.errors import UsageError
-from edgebench.plan.sweeps import MAX_COMBINATIONS, connections, settings_text
+from edgebench.plan.sweeps import MAX_COMBINATIONS, connections, require_unswept, settings_text
 from edgebench.plan.targets import make_targets
 from edgebench.plan.targets_file import DeclaredTarget
 from edgebench.plan.trials import choose_variants, make_trials
@@ -20,7 +20,7 @@ class Options(BackendOptions):
 
 
 class Backend(FakeBackend):
-    options_model = Options
+    options_model = Options  # type: ignore[assignment]
 
 
 BACKENDS = {"fake": Backend()}
@@ -100,9 +100,9 @@ def test_an_option_that_takes_a_list_is_not_swept_by_one():
 def test_a_wrong_value_among_several_is_named():
     with pytest.raises(UsageError, match="--set threads=x"):
         targets(["threads=1", "threads=x"])
-    with pytest.raises(UsageError, match="target 'nano': options.threads: 'x'"):
+    with pytest.raises(UsageError, match=r"target 'nano': options\.threads: 'x'"):
         targets(devices=(), declared=[declared(options={"threads": [1, "x"]})])
-    with pytest.raises(UsageError, match="options.threads"):
+    with pytest.raises(UsageError, match=r"options\.threads"):
         targets(devices=(), declared=[declared(options={"threads": []})])
 
 
@@ -120,6 +120,11 @@ def test_a_value_that_cannot_stand_in_a_name_is_shortened_and_stays_distinct():
     assert len(set(names)) == 2
     assert all(set("/ ").isdisjoint(name) and name.count("[") == 1 for name in names)
     assert settings_text({"on": True, "level": 0.5}) == "on=true,level=0.5"
+
+
+def test_a_command_that_takes_one_combination_refuses_several():
+    with pytest.raises(UsageError, match="several values of threads"):
+        require_unswept(targets(["threads=1", "threads=2"]))
 
 
 def test_commands_that_measure_nothing_open_each_device_once():

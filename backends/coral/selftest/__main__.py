@@ -10,6 +10,7 @@ from edgebench import registry
 from edgebench.cache.objects import Cache
 from edgebench.errors import EXIT_ERROR, EXIT_OK, EXIT_USAGE, EdgeBenchError
 from edgebench.link.agent_backend import AgentBackend
+from edgebench.plan.sweeps import require_unswept
 from edgebench.plan.targets import make_targets
 
 from .report import markdown
@@ -29,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     assert isinstance(backend, AgentBackend)
     settings = [*asked.set, *([f"artifact={asked.artifact}"] if asked.artifact else [])]
     try:
-        [target] = make_targets({"coral": backend}, settings, (), host=asked.host, python=asked.python)
+        targets = make_targets({"coral": backend}, settings, (), host=asked.host, python=asked.python)
+        target = require_unswept(targets)
     except EdgeBenchError as error:
         parser.error("; ".join(part for part in (error.what, error.why, error.fix) if part))
     result = carry_out(backend, target, Cache(), lambda line: print(line, flush=True))
