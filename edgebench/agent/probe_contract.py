@@ -23,7 +23,11 @@ class DeviceProbe(Protocol):
     Attributes:
         info: `kind`, `address`, `rate_hz`, `resolution`, `scope` (chip, module, board, usb, wall, or "" for
             a monitor) and `channels`, a list of {`name`, `quantity`, `unit`}; perhaps `absent`, what it
-            looked for in vain, {name: reason}.
+            looked for in vain, {name: reason}. A channel may have `total`, True for the rail that all others
+            are part of, or of several clocks the one that counts, and `range`, [lowest, highest]: a value
+            outside is rejected, which is no number from then on, and counted.
+        rejected: may be left out; a list of the readings that could not be parsed, verbatim, to which the
+            probe appends and from which the sampler takes.
     """
 
     info: Dict[str, Any]

@@ -8,9 +8,12 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 from .clock import injected
 from .descriptors import take_over_descriptors
+from .frames import FrameStream
 from .sent_modules import import_sent
 
 PROBE = "edgebench_probe"
+MAX_VERBATIM, MAX_READING = 5, 200  # rejected readings that are told, and characters of each
+NAN = float("nan")
 
 
 def main(arguments: List[str]) -> int:
@@ -28,16 +31,66 @@ def main(arguments: List[str]) -> int:
     probe.start()
     stream.write({"kind": "info", "info": probe.info})
     on_clock = injected()
+    rejections = Rejections(probe.info)
     try:
         for stamps, values in probe:
             if on_clock is not None:
                 stamps = [on_clock(stamp) for stamp in stamps]
-            stream.write(*_chunk(stamps, values))
+            stream.write(*_chunk(stamps, rejections.within_range(values)))
+            rejections.tell(probe, stream)
+        rejections.tell(probe, stream)
     except BrokenPipeError:
         return 1
     except Exception as error:
+        rejections.tell(probe, stream)
         stream.write(dict(_missing(error), kind="failed"))
     return 0
+
+
+class Rejections:
+    """Readings that are no samples: out of their channel's range, or, by the probe's word, not to be parsed.
+
+    Args:
+        info: of the probe, whose channels may have a `range`.
+    """
+
+    def __init__(self, info: Dict[str, Any]) -> None:
+        self._ranges = {
+            channel["name"]: channel["range"] for channel in info["channels"] if channel.get("range")
+        }
+        self._count = 0
+        self._first: List[str] = []
+        self._told = 0
+
+    def within_range(self, values: Dict[str, Sequence[float]]) -> Dict[str, Sequence[float]]:
+        """The values by channel, with no number in the place of each that is out of range."""
+        return {name: self._kept(name, column) for name, column in values.items()}
+
+    def tell(self, probe: Any, stream: FrameStream) -> None:
+        """Send how many there are by now, and the first of them, where there are more than before."""
+        unparsed = getattr(probe, "rejected", None)
+        while unparsed:
+            self._add(str(unparsed.pop(0)))
+        if self._count > self._told:
+            self._told = self._count
+            stream.write({"kind": "rejected", "count": self._count, "first": self._first})
+
+    def _kept(self, name: str, column: Sequence[float]) -> Sequence[float]:
+        if name not in self._ranges:
+            return column
+        low, high = self._ranges[name]
+        kept = []
+        for value in column:
+            outside = value < low or value > high  # which no number is not
+            if outside:
+                self._add("{}={!r}".format(name, value))
+            kept.append(NAN if outside else value)
+        return kept
+
+    def _add(self, reading: str) -> None:
+        self._count += 1
+        if len(self._first) < MAX_VERBATIM:
+            self._first.append(reading[:MAX_READING])
 
 
 def _missing(error: Exception) -> Dict[str, Any]:

@@ -51,6 +51,7 @@ def cautions(
     found += _thermal(steady)
     found += _observed(observed)
     found += _lost_probes(ok)
+    found += _rejected_readings(ok)
     found += _missed(steady)
     found += _guessing(accuracy)
     if count := sum(record.status == "golden_mismatch" for record in records):
@@ -132,6 +133,33 @@ def _lost_probes(records: Sequence[SessionRecord]) -> list[Caution]:
         )
     )
     return [Caution(Flag.PROBE_LOST, count, len(records), what=what) for what, count in lost.items()]
+
+
+def _rejected_readings(records: Sequence[SessionRecord]) -> list[Caution]:
+    """Which probes gave readings that were rejected, how many over all sessions, and the first of them."""
+    counts: Counter[str] = Counter()
+    sessions: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for record in records:
+        for info in record.probes:
+            count, verbatim = info.get("rejected"), info.get("rejected_first")
+            if not isinstance(count, int) or count < 1:
+                continue
+            probe = f"{info.get('kind')}:{info.get('address')}"
+            counts[probe] += count
+            sessions[probe] += 1
+            if isinstance(verbatim, list | tuple) and verbatim:
+                first.setdefault(probe, str(verbatim[0]))
+    return [
+        Caution(
+            Flag.READINGS_REJECTED,
+            sessions[probe],
+            len(records),
+            what=f"{probe}: {count} readings were rejected"
+            + (f", the first was {first[probe]!r}" if probe in first else ""),
+        )
+        for probe, count in counts.items()
+    ]
 
 
 def _shaped(steady: SteadyPasses) -> list[Caution]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class _Rail:
     unit: str
     scope: str
     rate_hz: float
+    total: bool = field(compare=False)  # of a rail in some sessions' records alone: older ones do not say
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,8 @@ def power_figures(
             if rail in _rails(record)
         ]
         figures.append(_figure(rail, sessions))
-    first = min(figures, key=_rank)
-    return tuple(replace(figure, primary=figure is first) for figure in figures)
+    first = min(range(len(rails)), key=lambda at: _rank(figures[at], rails[at].total))
+    return tuple(replace(figure, primary=at == first) for at, figure in enumerate(figures))
 
 
 def power_reason(records: Sequence[SessionRecord]) -> str:
@@ -98,7 +99,8 @@ def _rails(record: SessionRecord) -> list[_Rail]:
                 meter = f"{info.get('kind')}:{info.get('address')}"
                 scope, rate_hz = str(info.get("scope", "")), _number(info.get("rate_hz"))
                 name, quantity, unit = (str(channel.get(key, "")) for key in ("name", "quantity", "unit"))
-                found.append(_Rail(meter, name, quantity, unit, scope, rate_hz))
+                total = channel.get("total") is True
+                found.append(_Rail(meter, name, quantity, unit, scope, rate_hz, total))
     return found
 
 
@@ -177,7 +179,7 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _rank(figure: PowerFigure) -> tuple[bool, int, float]:
-    """The widest scope first, and of its rails the one that carries most."""
+def _rank(figure: PowerFigure, total: bool) -> tuple[bool, int, bool, float]:
+    """The widest scope first, and of its rails the total, or else the one that carries most."""
     scope = SCOPES.index(figure.scope) if figure.scope in SCOPES else len(SCOPES)
-    return figure.peak_w is None, scope, -(figure.mean_w or figure.peak_w or 0.0)
+    return figure.peak_w is None, scope, not total, -(figure.mean_w or figure.peak_w or 0.0)

@@ -1,8 +1,8 @@
-"""What telemetry saw in the steady window of each session of a trial."""
+"""What probes saw of the board's state in the steady window of each session of a trial."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +29,19 @@ from edgebench.stats.telemetry_window import (
 )
 from edgebench.store.records import SessionRecord
 
-KIND = ("telemetry:", "replay:telemetry")
-"""Whose samples they are: the board's, or those that a replay plays."""
+QUANTITIES = frozenset({"clock", "throttle", "context_switches", "time"})
+"""What a probe may sample of a board's state: whichever probe does, its samples are looked at."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One channel of one probe in one session, as sampled: `t_ns` int64 [n], `values` float64 [n]."""
+
+    channel: str
+    quantity: str
+    unit: str
+    t_ns: Stamps
+    values: Values
 
 
 @dataclass(frozen=True)
@@ -84,48 +95,105 @@ def _above(value: float | None, limit: float) -> bool:
 
 
 def observe(records: Sequence[SessionRecord], probes: pd.DataFrame) -> tuple[Observed, ...]:
-    """One Observed a record, in order.
+    """One Observed a record, in order; where several probes saw the same, the worst of it.
 
     Args:
         records: sessions of one trial.
         probes: the trial's rows of `probes` (see store.records.PROBE_COLUMNS, with `session`).
     """
-    rows = probes[probes["probe"].astype(str).str.startswith(KIND)]
-    found = dict(list(rows.groupby(["session", "channel"], observed=True)))
-    return tuple(_one(record, found) for record in records)
+    rows = probes[probes["quantity"].astype(str).isin(QUANTITIES)]
+    columns: dict[Any, dict[str, list[Column]]] = {}
+    for key, frame in rows.groupby(["session", "probe", "channel"], observed=True):
+        session, probe, channel = key
+        quantity, unit = (str(frame[name].iloc[0]) for name in ("quantity", "unit"))
+        t_ns, values = frame["t_ns"].to_numpy(np.int64), frame["value"].to_numpy(np.float64)
+        column = Column(str(channel), quantity, unit, t_ns, values)
+        columns.setdefault(session, {}).setdefault(str(probe), []).append(column)
+    return tuple(_observed(record, columns.get(record.n, {})) for record in records)
 
 
-def _one(record: SessionRecord, found: Mapping[Any, pd.DataFrame]) -> Observed:
+def _observed(record: SessionRecord, columns: Mapping[str, Sequence[Column]]) -> Observed:
     steady = record.windows_ns.get("steady")
     if steady is None:
         return Observed()
+    totals = _total_channels(record)
+    return _worst(
+        [_by_one_probe(of_probe, totals.get(probe, set()), steady) for probe, of_probe in columns.items()]
+    )
 
-    def column(channel: str) -> tuple[Stamps, Values]:
-        rows = found.get((record.n, channel))
-        if rows is None:
-            return np.empty(0, np.int64), np.empty(0)
-        return rows["t_ns"].to_numpy(np.int64), rows["value"].to_numpy(np.float64)
 
-    def samples(channel: str) -> Values:
-        return within(*column(channel), *steady)[1]
+def _total_channels(record: SessionRecord) -> dict[str, set[str]]:
+    """By probe, the channels that it marks as the ones that count."""
+    return {
+        f"{info.get('kind')}:{info.get('address')}": {
+            str(channel.get("name"))
+            for channel in channels
+            if isinstance(channel, Mapping) and channel.get("total") is True
+        }
+        for info in record.probes
+        if isinstance(channels := info.get("channels"), list | tuple)
+    }
 
-    def counter(channel: str) -> tuple[Stamps, Values]:
-        return around(*column(channel), *steady)
 
-    bits, cooling = samples("throttle_flags"), samples("cooling_state")
-    events = counter("throttle_count")[1]
-    flags = list(throttle_flags(bits))
-    if throttle_events(events):
+def _by_one_probe(columns: Sequence[Column], totals: Set[str], steady: tuple[int, int]) -> Observed:
+    def of(quantity: str, unit: str) -> list[Column]:
+        return [column for column in columns if (column.quantity, column.unit) == (quantity, unit)]
+
+    def counter(quantity: str, channel: str) -> tuple[Stamps, Values]:
+        named = (column for column in columns if (column.quantity, column.channel) == (quantity, channel))
+        column = next(named, None)
+        return _NOTHING if column is None else around(column.t_ns, column.values, *steady)
+
+    bits = [within(column.t_ns, column.values, *steady)[1] for column in of("throttle", "bits")]
+    states = [within(column.t_ns, column.values, *steady)[1] for column in of("throttle", "state")]
+    events = [around(column.t_ns, column.values, *steady)[1] for column in of("throttle", "events")]
+    flags = [flag for values in bits for flag in throttle_flags(values)]
+    if any(throttle_events(counts) for counts in events):
         flags.append("throttle events counted")
-    if (cooling > 0).any():
+    if any((values > 0).any() for values in states):
         flags.append("a cooling device slowed the processor")
-    busy_at, busy = counter("cores_busy")
+    busy_at, busy = counter("time", "cores_busy")
+    running = counter("time", "worker_running")[1]
     return Observed(
-        throttled=tuple(flags),
-        clock_drop=clock_drop(samples("cpu_clock_max")),
-        involuntary_per_s=rate_per_s(*counter("involuntary_switches")),
-        waiting_share=waiting_share(counter("worker_running")[1], counter("worker_waiting")[1]),
-        stolen_share=stolen_share(busy_at, busy, counter("cores_stolen")[1]),
-        others_cores=others_cores(busy_at, busy, counter("worker_running")[1]),
-        watched=bool(bits.size or cooling.size or events.size > 1),
+        throttled=tuple(dict.fromkeys(flags)),
+        clock_drop=clock_drop(within(*_fastest(columns, totals), *steady)[1]),
+        involuntary_per_s=rate_per_s(*counter("context_switches", "involuntary_switches")),
+        waiting_share=waiting_share(running, counter("time", "worker_waiting")[1]),
+        stolen_share=stolen_share(busy_at, busy, counter("time", "cores_stolen")[1]),
+        others_cores=others_cores(busy_at, busy, running),
+        watched=any(values.size for values in (*bits, *states)) or any(counts.size > 1 for counts in events),
+    )
+
+
+_NOTHING: tuple[Stamps, Values] = (np.empty(0, np.int64), np.empty(0))
+
+
+def _fastest(columns: Sequence[Column], totals: Set[str]) -> tuple[Stamps, Values]:
+    """At each stamp the fastest clock of a probe; of those alone that it marks as the ones that count."""
+    clocks = [column for column in columns if column.quantity == "clock"]
+    clocks = [column for column in clocks if column.channel in totals] or clocks
+    if not clocks:
+        return _NOTHING
+    t_ns = np.concatenate([column.t_ns for column in clocks])
+    values = np.concatenate(
+        [np.where(np.isfinite(column.values), column.values, -np.inf) for column in clocks]
+    )
+    stamps, at = np.unique(t_ns, return_inverse=True)
+    fastest = np.full(stamps.shape, -np.inf)
+    np.maximum.at(fastest, at, values)
+    return stamps, fastest
+
+
+def _worst(seen: Sequence[Observed]) -> Observed:
+    def most(values: Iterable[float | None]) -> float | None:
+        return max((value for value in values if value is not None), default=None)
+
+    return Observed(
+        throttled=tuple(dict.fromkeys(flag for observed in seen for flag in observed.throttled)),
+        clock_drop=most(observed.clock_drop for observed in seen),
+        involuntary_per_s=most(observed.involuntary_per_s for observed in seen),
+        waiting_share=most(observed.waiting_share for observed in seen),
+        stolen_share=most(observed.stolen_share for observed in seen),
+        others_cores=most(observed.others_cores for observed in seen),
+        watched=any(observed.watched for observed in seen),
     )

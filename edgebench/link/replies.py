@@ -155,6 +155,8 @@ class _Channel(Reply):
     name: _Name
     quantity: str = Field(max_length=50)
     unit: str = Field(max_length=20)
+    total: bool = False
+    range: tuple[FiniteFloat, FiniteFloat] | None = None
 
 
 class _Info(Reply):
@@ -169,12 +171,14 @@ class ProbeReport(Reply):
     """One message of a probe's process."""
 
     probe: str
-    kind: Literal["info", "missing", "failed", "chunk", "ended"]
+    kind: Literal["info", "missing", "failed", "chunk", "rejected", "ended"]
     info: _Info | None = None
     reason: str = ""
     fix: str = ""
     n: Count = 0
     channels: tuple[_Name, ...] = Field(default=(), max_length=256)
+    count: Count = 0  # of readings that were rejected by now
+    first: tuple[_Name, ...] = Field(default=(), max_length=5)  # of them, verbatim
     stderr_tail: str = ""
     code: int | None = None  # of a process that ended
     signal: str | None = None
@@ -185,7 +189,10 @@ class ProbeReport(Reply):
         if self.info is None:
             raise ProtocolError("a probe announced itself without saying what it is")
         kind, _, address = self.probe.partition(":")
-        channels = tuple(Channel(one.name, one.quantity, one.unit) for one in self.info.channels)
+        channels = tuple(
+            Channel(channel.name, channel.quantity, channel.unit, channel.total, channel.range)
+            for channel in self.info.channels
+        )
         info = self.info
         return ProbeInfo(
             kind, address, info.rate_hz, info.resolution, info.scope, channels, dict(info.absent)

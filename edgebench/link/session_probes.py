@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from edgebench import registry
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.link.connection import Connection
 from edgebench.link.placing import Placer
 from edgebench.link.replies import ProbeReport, checked
+from edgebench.printable import printable
 from edgebench.vocabulary.probe import ProbeChunk, ProbeInfo
 
 NOT_ASKED = "no meter was asked for"
@@ -92,6 +94,9 @@ class SessionProbes:
             self._infos[meter] = report.probe_info()
         elif report.kind == "chunk":
             self._keep(report.chunk(frame.payload))
+        elif report.kind == "rejected" and meter in self._infos:
+            first = tuple(printable(reading) for reading in report.first)
+            self._infos[meter] = replace(self._infos[meter], rejected=report.count, rejected_first=first)
         elif report.kind in {"missing", "failed"}:
             fix = f" ({report.fix})" if report.fix else ""
             self._reasons[meter] = f"{meter.partition(':')[0]}: {report.reason}{fix}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from edgebench.fit.telemetry_summary import KIND, Observed, observe
+from edgebench.fit.telemetry_summary import QUANTITIES, Observed, observe
 from edgebench.report import words
 from edgebench.report.tables import Column, Table
 from edgebench.store.load import Results
@@ -23,13 +23,15 @@ _COLUMNS = (
     Column("stolen", figures=True),
     Column("throttled", long=True),
 )
+SHOWN = QUANTITIES | {"temperature", "load", "memory"}
+"""What a probe may sample that this table shows, whichever probe it is."""
 
 
 def telemetry(results: Results, names: Mapping[str, str]) -> Table:
     """Lowest to highest over all sessions of a trial; the last four over their steady passes, the worst."""
     rows = []
     samples = results.probes
-    samples = samples[samples["probe"].astype(str).str.startswith(KIND) & np.isfinite(samples["value"])]
+    samples = samples[samples["quantity"].astype(str).isin(SHOWN) & np.isfinite(samples["value"])]
     by_trial = dict(list(samples.groupby("trial", observed=True)))
     for trial in results.experiment.trials:
         frame = by_trial.get(trial.key)
@@ -45,15 +47,15 @@ def telemetry(results: Results, names: Mapping[str, str]) -> Table:
 
 
 def _cells(frame: pd.DataFrame, seen: tuple[Observed, ...]) -> tuple[str, ...]:
-    left = frame.loc[frame["channel"] == "memory_available", "value"]
+    left = frame.loc[frame["quantity"] == "memory", "value"]
     rates = [one.involuntary_per_s for one in seen if one.involuntary_per_s is not None]
     shares = [one.waiting_share for one in seen if one.waiting_share is not None]
     stolen = [one.stolen_share for one in seen if one.stolen_share is not None]
     said = dict.fromkeys(text for one in seen for text in one.throttled)
     return (
-        _range(frame.loc[frame["channel"] == "cpu_clock_max", "value"], 0),
-        _range(_hottest(frame), 1),
-        _range(frame.loc[frame["channel"] == "load_1min", "value"], 2),
+        _range(_highest(frame[frame["quantity"] == "clock"]), 0),
+        _range(_highest(_zones(frame)), 1),
+        _range(frame.loc[frame["quantity"] == "load", "value"], 2),
         words.size(int(left.min())) if len(left) else words.MISSING,
         f"{max(rates):.0f}" if rates else words.MISSING,
         words.percent(max(shares)) if shares else words.MISSING,
@@ -70,12 +72,17 @@ def _not_throttled(seen: tuple[Observed, ...]) -> str:
     return "no" if watched == len(seen) else f"no, as far as {watched} of {len(seen)} sessions tell"
 
 
-def _hottest(frame: pd.DataFrame) -> pd.Series:
-    """The highest temperature of each moment: zones differ, and the hottest decides."""
+def _zones(frame: pd.DataFrame) -> pd.DataFrame:
+    """Temperatures, but for those of a Jetson's PMIC: its 100 degrees at all times are a limit."""
     zones = frame[frame["quantity"] == "temperature"]
-    # A Jetson's PMIC says 100 degrees at all times: it is a limit and no temperature.
-    zones = zones[~zones["channel"].astype(str).str.contains("PMIC")]
-    return zones.groupby(["session", "t_ns"], observed=True)["value"].max()
+    return zones[~zones["channel"].astype(str).str.contains("PMIC")]
+
+
+def _highest(frame: pd.DataFrame) -> pd.Series:
+    """The highest value of each moment, as cores and zones differ; of several probes, the highest one's."""
+    moments = frame.groupby(["probe", "session", "t_ns"], observed=True)["value"].max()
+    probes = [moment for _, moment in moments.groupby(level="probe", observed=True)]
+    return max(probes, key=lambda series: float(series.max()), default=moments)
 
 
 def _range(values: pd.Series, places: int) -> str:

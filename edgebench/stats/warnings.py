@@ -48,12 +48,14 @@ class Flag(Enum):
         "the sessions loaded {count} different builds of the artifact: figures of two builds may differ"
     )
     PROBE_LOST = "{what} (in {share} sessions): what it samples is missing from then on"
+    READINGS_REJECTED = "{what} (in {share} sessions): no figure has anything of them"
     BOARD_UNCONFIRMED = "not confirmed: {what}"
     SAID = "{what} (in {share} sessions)"  # by the device or its runtime
 
 
 _TEXTS = (
     Flag.PROBE_LOST,
+    Flag.READINGS_REJECTED,
     Flag.BOARD_UNCONFIRMED,
     Flag.SAID,
 )  # sentences of their own, not one with other figures

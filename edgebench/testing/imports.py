@@ -34,9 +34,14 @@ RUNTIMES = {
 
 
 class _Imports(ast.NodeVisitor):
-    def __init__(self) -> None:
+    def __init__(self, within_functions: bool) -> None:
+        self._within_functions = within_functions
         self.absolute: list[tuple[int, str]] = []
         self.relative: list[tuple[int, int, tuple[str, ...]]] = []
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if self._within_functions:
+            self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> None:
         test = node.test
@@ -58,18 +63,21 @@ class _Imports(ast.NodeVisitor):
             self.relative += [(node.lineno, node.level, (alias.name,)) for alias in node.names]
 
 
-def foreign_imports(file: Path, allowed: set[str], travelling: Collection[Path] = ()) -> list[str]:
+def foreign_imports(
+    file: Path, allowed: set[str], travelling: Collection[Path] = (), *, within_functions: bool = True
+) -> list[str]:
     """The imports that a board cannot serve, in words.
 
     Args:
         file: what travels to the board.
         allowed: modules beside the standard library.
         travelling: the files that travel with it.
+        within_functions: whether imports inside of functions are looked at as well.
 
     Raises:
         SyntaxError: it is no Python.
     """
-    visitor = _Imports()
+    visitor = _Imports(within_functions)
     visitor.visit(ast.parse(file.read_text(encoding="utf-8"), file.name))
     complaints = [
         f"{file.name} line {line}: a relative import of a file that does not travel to the board with it"

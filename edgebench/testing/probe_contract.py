@@ -22,6 +22,7 @@ from edgebench.testing.pythons import judge_syntax
 from edgebench.testing.subject import skip_where_asked
 from edgebench.vocabulary.probe import ProbeInfo
 
+PLACES = ("board", "host")
 SCOPES = ("chip", "module", "board", "usb", "wall")
 LEAST_OF_RATE = 0.5
 """The share of its stated rate that a probe has to keep: less is no matter of a busy machine."""
@@ -57,7 +58,9 @@ class ProbeContract:
         monitor = getattr(module, "MONITOR", False)
         with problems() as found:
             found.unless(
-                place == "board", f"PLACE is {place!r}", 'write PLACE = "board": it is read on the board'
+                place in PLACES,
+                f"PLACE is {place!r}",
+                'write PLACE = "board" where it reads the board, "host" where it is plugged in here',
             )
             found.unless(isinstance(monitor, bool), f"MONITOR is {monitor!r}", "write True, or leave it out")
             found.unless(
@@ -75,6 +78,8 @@ class ProbeContract:
         self, edgebench_probe: ProbeKit, record_property: Callable[[str, object], None]
     ) -> None:
         """The boards' Pythons are old; who looked stands in the summary."""
+        if edgebench_probe.on_host:
+            pytest.skip("it samples on the host, with this Python")
         with problems() as found:
             for file in edgebench_probe.files:
                 verdict = judge_syntax(file)
@@ -88,12 +93,15 @@ class ProbeContract:
                     )
 
     def test_it_imports_the_standard_library_alone(self, edgebench_probe: ProbeKit) -> None:
-        """Its file, or those of its package, are all that is sent to the board."""
-        files = edgebench_probe.files
+        """Its files are all that is sent to a board; one of the host imports others inside open_probe."""
+        kit = edgebench_probe
+        fix = (
+            "import it inside open_probe" if kit.on_host else "do without it: a board has nothing but Python"
+        )
         with problems() as found:
-            for file in files:
-                for foreign in foreign_imports(file, set(), files):
-                    found.add(foreign, "do without it: a board has nothing but Python")
+            for file in kit.files:
+                for foreign in foreign_imports(file, set(), kit.files, within_functions=not kit.on_host):
+                    found.add(foreign, fix)
 
     def test_hardware_that_is_missing_is_said(self, edgebench_probe: ProbeKit) -> None:
         """open_probe raises with `reason` and `fix`, and both reach the record."""
@@ -138,6 +146,11 @@ class ProbeContract:
         seen = "no two samples" if rate_hz is None else f"{rate_hz:.1f} samples a second"
         record_property(NOTE, f"{edgebench_probe.name}: {seen}, {run.info.rate_hz:g} are stated")
         names = {channel.name for channel in run.info.channels}
+        if run.rejected is not None:
+            first = "; ".join(run.rejected.first)
+            record_property(
+                NOTE, f"{edgebench_probe.name}: {run.rejected.count} readings were rejected, first {first}"
+            )
         with problems() as found:
             found.unless(
                 not run.problem, f"it sent no frames: {run.problem}", "write nothing to descriptor 1"
@@ -221,6 +234,18 @@ def _check_info(found: Problems, info: ProbeInfo, monitor: bool) -> None:
             f"{channel.name} is {channel.quantity} in {channel.unit}",
             f"convert to {due}: figures of different boards stand in one column",
         )
+        found.unless(
+            channel.range is None or channel.range[0] < channel.range[1],
+            f"{channel.name} has the range {channel.range}",
+            "give [lowest, highest]: every value outside is rejected",
+        )
+    totals = [channel.name for channel in info.channels if channel.total]
+    quantities = {channel.quantity for channel in info.channels if channel.total}
+    found.unless(
+        len(totals) == len(quantities),
+        f"several channels of one quantity are total: {totals}",
+        "mark the rail that all others are part of, or none",
+    )
     if monitor:
         found.unless(
             not info.is_meter and info.scope == "",

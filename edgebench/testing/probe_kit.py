@@ -39,6 +39,7 @@ class ProbeRun:
     info: ProbeInfo | None = None
     missing: ProbeReport | None = None
     failed: ProbeReport | None = None
+    rejected: ProbeReport | None = None  # the latest: how many readings, and the first of them
     chunks: list[ProbeChunk] = field(default_factory=list)
     problem: str = ""
     ended: bool = False
@@ -70,6 +71,11 @@ class ProbeKit:
             return registry.probe_files(self.module)
         except UnavailableError as error:
             fail(str(error), error.fix)
+
+    @property
+    def on_host(self) -> bool:
+        """Whether it samples on the machine that EdgeBench runs on."""
+        return getattr(self.module, "PLACE", None) == registry.HOST
 
     @property
     def name(self) -> str:
@@ -167,5 +173,7 @@ class _Hearing:
             self._run.chunks.append(report.chunk(frame.payload))
         elif report.kind == "missing":
             self._run.missing = report
+        elif report.kind == "rejected":
+            self._run.rejected = report
         else:
             self._run.failed = report

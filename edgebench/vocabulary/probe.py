@@ -16,6 +16,8 @@ class Channel:
     name: str
     quantity: str
     unit: str
+    total: bool = False  # the rail that all others of its probe are part of: the headline
+    range: tuple[float, float] | None = None  # lowest and highest; a value outside was rejected
 
 
 def probe_name(asked: str) -> str:
@@ -36,6 +38,8 @@ class ProbeInfo:
     channels: tuple[Channel, ...]
     absent: Mapping[str, str] = field(default_factory=dict)  # what it looked for in vain, and why
     place: str = "board"  # where it samples: board or host
+    rejected: int = 0  # readings that it could not parse, or that were out of their channel's range
+    rejected_first: tuple[str, ...] = ()  # the first of them, verbatim
     clock_bound_ns: int | None = None  # of one on the host: how far its stamps may be off the device's clock
 
     @property

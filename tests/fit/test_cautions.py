@@ -115,3 +115,17 @@ def test_a_trial_without_a_session_has_none():
     assert sentences([], _steady()) == ()
     failed = _record(0, "crash", golden=None, failure=Failure(what="SIGSEGV", stage="load"))
     assert sentences([failed], _steady()) == ()
+
+
+def test_rejected_readings_are_counted_over_the_sessions_with_the_first_of_them():
+    noisy = {"kind": "ina", "address": "0", "rejected": 2, "rejected_first": ["in=-1.0", "?"]}
+    silent = {"kind": "rapl", "address": "", "rejected": 0, "rejected_first": []}
+    records = [
+        record.model_copy(update={"probes": (silent, noisy) if n else (silent,)})
+        for n, record in enumerate(THREE)
+    ]
+    [sentence] = sentences(records, CALM)
+    assert sentence == (
+        "ina:0: 4 readings were rejected, the first was 'in=-1.0' (in 2 of 3 sessions): "
+        "no figure has anything of them"
+    )

@@ -97,6 +97,15 @@ def test_a_counter_that_runs_back_is_left_out_there():
     assert figure.peak_w == pytest.approx(3.0)
 
 
+def test_the_rail_that_its_meter_marks_is_the_headline_whatever_the_others_carry():
+    probe = _probe(channels=(("cpu", "power", "W"), ("in", "power", "W")))
+    probe["channels"][1]["total"] = True
+    probes = pd.concat([_samples(lambda at_s: 2 * _steps(at_s), channel="cpu"), _samples(_steps)])
+    cpu, whole = _figures([_record(0, [probe])], probes, {0: 5.0})
+    assert (cpu.primary, whole.primary) == (False, True)
+    assert (whole.channel, whole.mean_w) == ("in", pytest.approx(3.0, rel=1e-3))
+
+
 def test_the_widest_scope_is_primary_and_of_its_rails_the_one_that_carries_most():
     board = _probe(
         channels=[("gpu", "power", "W"), ("in", "power", "W"), ("temperature", "temperature", "C")]

@@ -14,8 +14,18 @@ WINDOW = (100 * SECOND, 120 * SECOND)
 RECORDS = [record.model_copy(update={"windows_ns": {"idle": None, "steady": WINDOW}}) for record in THREE]
 
 
+KINDS = {
+    "cpu_clock_max": ("clock", "MHz"),
+    "cpu_clock_min": ("clock", "MHz"),
+    "throttle_flags": ("throttle", "bits"),
+    "throttle_count": ("throttle", "events"),
+    "cooling_state": ("throttle", "state"),
+    "involuntary_switches": ("context_switches", "switches"),
+}
+
+
 def rows(channel, values, session=0, start_s=100, probe="telemetry:1"):
-    quantity, unit = {"cpu_clock_max": ("clock", "MHz")}.get(channel, ("throttle", "bits"))
+    quantity, unit = KINDS.get(channel, ("time", "ns"))
     made = [
         (probe, channel, quantity, unit, (start_s + second) * SECOND, float(value))
         for second, value in enumerate(values)
@@ -59,8 +69,25 @@ def test_each_doubt_is_said_where_the_steady_window_shows_it(frame, said):
     [sentence] = told(frame)
     assert said in sentence
     assert told(frame.assign(t_ns=frame["t_ns"] - 50 * SECOND)) == ()
-    assert told(frame.assign(probe="other:1")) == ()
+    assert told(frame.assign(probe="other:1")) == (sentence,)
+    assert told(frame.assign(quantity="power", unit="W")) == ()
     assert told(frame.assign(session=7)) == ()
+
+
+def test_of_two_sources_of_clocks_the_worse_is_told():
+    steady, falling = rows("cpu_clock_max", [1500.0] * 21), rows("cpu_clock_max", FALLING, probe="other:1")
+    slow = rows("cpu_clock_min", [1500.0] * 10 + [300.0] * 11)
+    assert told(steady, slow) == ()  # the fastest clock of a probe decides
+    [sentence] = told(steady, slow, falling)
+    assert "the processor's clock fell by up to 20%" in sentence
+
+
+def test_a_clock_that_its_probe_marks_decides_alone():
+    marked = {"name": "cpu_clock_min", "quantity": "clock", "unit": "MHz", "total": True}
+    probe = {"kind": "telemetry", "address": "1", "channels": [marked]}
+    records = [record.model_copy(update={"probes": (probe,)}) for record in RECORDS]
+    frames = [rows("cpu_clock_max", [1500.0] * 21), rows("cpu_clock_min", FALLING)]
+    assert observe(records, pd.concat(frames))[0].clock_drop == pytest.approx(0.2)
 
 
 def test_sessions_are_counted_and_the_worst_is_told():

@@ -32,9 +32,12 @@ class Meter:
             raise Missing()
         self.address = address
         self.running = True
+        self.rejected = []
         self.info = {
             "kind": "benchtop", "address": address, "rate_hz": RATE_HZ, "resolution": "made up",
-            "scope": "board", "channels": [{"name": "in", "quantity": "power", "unit": "W"}],
+            "scope": "board", "channels": [
+                {"name": "in", "quantity": "power", "unit": "W", "total": True, "range": [0, 1e12]},
+            ],
         }
 
     def start(self):
@@ -49,7 +52,11 @@ class Meter:
             while self.running and len(stamps) < RATE_HZ / 10:
                 time.sleep(1 / RATE_HZ)
                 stamps.append(time.monotonic_ns())
-            yield stamps, {"in": [stamp / 1e9 for stamp in stamps]}
+            watts = [stamp / 1e9 for stamp in stamps]
+            if self.address == "noisy":
+                self.rejected.append("watts: \x1b[1m?")
+                watts[0] = -1.0
+            yield stamps, {"in": watts}
             if self.address == "dies":
                 os.abort()
 """

@@ -1,5 +1,6 @@
 """A meter on the host beside a device, here and over SSH: its samples are brought to the device's clock."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,26 @@ def test_without_a_match_of_the_clocks_no_sample_has_a_place(meter, host_probes)
     samples = host_probes.end_session(None)
     assert samples.chunks == []
     assert "was not matched" in samples.reasons[meter]
+
+
+@pytest.mark.attack(
+    "a meter sends what is no reading, or none that can be: counted, the first kept, no figure"
+)
+def test_rejected_readings_are_counted_and_the_first_are_kept(meter, host_probes):
+    name = f"{meter}:noisy"
+    began_ns = time.monotonic_ns()
+    assert host_probes.begin_session([name])
+    until_ns = time.monotonic_ns() + 250_000_000
+    fit = ClockFit((began_ns + until_ns) // 2, 0, None, None, 1, began_ns, until_ns, 0, 2)
+    samples = host_probes.end_session(fit)
+    [info] = samples.probes
+    assert info.rejected >= 4
+    assert info.rejected_first[:2] == ("in=-1.0", "watts: \ufffd[1m?")
+    assert len(info.rejected_first) <= 5
+    assert info.channels[0].total
+    values = np.concatenate([chunk.values["in"] for chunk in samples.chunks])
+    assert np.isnan(values).any()
+    assert not (values < 0).any()
 
 
 def test_doctor_says_of_a_meter_on_the_host_whether_it_answers(meter):

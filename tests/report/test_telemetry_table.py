@@ -15,7 +15,14 @@ KEY = "0" * 16
 
 def results(samples: dict[str, tuple[str, list[float]]]) -> Any:
     made = [
-        ("telemetry:1", name, quantity, "", (100 + second) * SECOND, value)
+        (
+            "telemetry:1",
+            name,
+            quantity,
+            "bits" if quantity == "throttle" else "",
+            (100 + second) * SECOND,
+            value,
+        )
         for name, (quantity, values) in samples.items()
         for second, value in enumerate(values)
     ]

@@ -31,7 +31,7 @@ TWICE = "yield [one for one in stamps for _ in range(2)], {'made_up': 2 * watts}
 @pytest.mark.parametrize(
     ("test", "old", "new", "words"),
     [
-        ("test_it_is_a_probe_module", 'PLACE = "board"', 'PLACE = "host"', "PLACE is 'host'"),
+        ("test_it_is_a_probe_module", 'PLACE = "board"', 'PLACE = "wall"', "PLACE is 'wall'"),
         ("test_it_is_a_probe_module", 'PLACE = "board"', 'PLACE = "board"\nMONITOR = 1', "MONITOR is 1"),
         (
             "test_it_is_a_probe_module",

@@ -37,6 +37,14 @@ def test_imports(tmp_path, text, found):
     assert all(words in line for words, line in zip(found, said, strict=True))
 
 
+def test_what_is_imported_when_it_is_opened_may_be_left_out(tmp_path):
+    path = tmp_path / "meter.py"
+    path.write_text("import torch\n\ndef open_probe(address):\n    import requests\n")
+    assert len(foreign_imports(path, set())) == 2
+    [complaint] = foreign_imports(path, set(), within_functions=False)
+    assert "torch" in complaint
+
+
 @pytest.mark.parametrize(
     ("line", "travels"),
     [

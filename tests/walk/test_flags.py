@@ -18,6 +18,7 @@ UNPLAYED = {
     Flag.BOARD_UNCONFIRMED,
     Flag.SAID,  # every replay says something
     Flag.PROBE_LOST,  # a replayed probe gives all that it has
+    Flag.READINGS_REJECTED,  # and rejects nothing
 }
 RAISED: Mapping[str, Mapping[str, Any]] = {
     "few-sessions": {"sessions": 2},
