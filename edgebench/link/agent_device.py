@@ -19,8 +19,8 @@ from edgebench.link.failures import from_placing, from_protocol, lost_before
 from edgebench.link.link_contract import Link
 from edgebench.link.placing import Placer
 from edgebench.link.replies import Hello, LaunchFaults, checked
+from edgebench.link.session_faults import Explain, unexplained
 from edgebench.link.timeouts import Timeouts
-from edgebench.link.worker_calls import Explain, unexplained
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.session import SessionSettings
 from edgebench.vocabulary.target import Launch

@@ -1,4 +1,4 @@
-"""A session on a device with an agent: one fresh worker, from load to stop."""
+"""A session on a device with an agent: fresh workers, from load to stop."""
 
 from __future__ import annotations
 
@@ -8,44 +8,45 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
+
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.errors import SessionError
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection, LinkLost, ignore
-from edgebench.link.failures import from_reply
-from edgebench.link.pass_requests import PassRequests
+from edgebench.link.pass_requests import PassRequests, Round
 from edgebench.link.placing import Placer
-from edgebench.link.replies import Ended, Loaded, checked, failure_in
+from edgebench.link.replies import Ended, checked
 from edgebench.link.schedule import Schedule
+from edgebench.link.session_faults import Explain, SessionFaults, WorkerEnded, unexplained
 from edgebench.link.session_probes import SessionProbes
-from edgebench.link.session_replies import SessionReplies
 from edgebench.link.timeouts import Timeouts
-from edgebench.link.worker_calls import (
-    AGENT_GRACE_S,
-    Explain,
-    ImageProgress,
-    WorkerCalls,
-    WorkerEnded,
-    unexplained,
-)
+from edgebench.link.worker_calls import ImageProgress
+from edgebench.link.worker_conversation import WorkerConversation
 from edgebench.session_stages import SENDING, SessionStage
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.passes import Pass
 from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.session_facts import SessionFacts, SessionWindows
+from edgebench.vocabulary.session_facts import (
+    ColdFigures,
+    MemoryFigures,
+    SessionFacts,
+    SessionWindows,
+    WorkerFacts,
+)
 from edgebench.vocabulary.values import Json, Scores
-
-SESSION_NUMBER = "EDGEBENCH_SESSION_NUMBER"
-"""The environment variable that tells a worker which session of its trial it is."""
 
 MAX_WARNINGS = 20
 MAX_WARNING = 300
 
 
 class AgentSession:
-    """Implements `Session`; entered, it has started a worker and loaded the artifact.
+    """Implements `Session`; entered, it has started its workers and loaded the artifact in each.
+
+    Several workers (`SessionSettings.workers`) share the device: they load, infer the golden patches and
+    predict one after the other, and run their passes at the same time, round by round.
 
     Args:
         connection, placer: of the device.
@@ -67,136 +68,109 @@ class AgentSession:
         explain: Explain = unexplained,
         own_clock: bool = False,
     ) -> None:
-        self._may_bring_time = own_clock
         self._connection = connection
         self._placer = placer
         self._artifact = artifact
         self._settings = settings
         self._runner_files = runner_files
         self._timeouts = timeouts
-        self._probes = SessionProbes(settings.meters, settings.monitors)
-        self._runtime: dict[str, Json] = {}
+        # What watches one worker's process would take the others for interference.
+        watched = 0 if settings.workers == 1 else None
+        self._probes = SessionProbes(settings.meters, settings.monitors, watched)
         self._clock = SessionClock(connection)
+        self._faults = SessionFaults(connection, explain)
         self._windows_ns = SessionWindows()
-        self._calls = WorkerCalls(connection, self._clock, explain, timeouts.stop)
-        self._replies = SessionReplies(artifact, self._calls, self._clock)
+        self._workers = [
+            WorkerConversation(
+                number, connection, placer, self._clock, self._faults, artifact, settings, timeouts, own_clock
+            )
+            for number in range(settings.workers)
+        ]
         self._running = False
 
     # --- entering and leaving ---
 
     def __enter__(self) -> AgentSession:
         try:
-            with self._calls.as_session_error("start"):
+            with self._faults.as_session_error("start"):
                 self._clock.edge("start", self._timeouts.connect)
-            self._start_worker()
+            self._start()
             self._load()
-            with self._calls.as_session_error("start"):
+            with self._faults.as_session_error("start"):
                 self._probes.start(self._connection, self._placer, self._timeouts.probe)
         except BaseException as error:
             self._stop(gently=False)
             if isinstance(error, SessionError):  # there is no session whose facts could have it
-                error.stderr_tail += "".join(
-                    f"\nedgebench: {left.words()}" for left in self._calls.left_running
-                )
+                error.stderr_tail += "".join(f"\nedgebench: {text}" for text in self._left_running())
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._faults.stopping = self._faults.stopping or isinstance(error, KeyboardInterrupt)
         self._stop(gently=error is None)
 
-    def _start_worker(self) -> None:
-        launch = self._settings.launch
-        message = {
-            "op": "start",
-            "worker": 0,
-            "python": launch.python,
-            "env": {**launch.env, SESSION_NUMBER: str(self._settings.number)},
-            "prefix": list(launch.prefix),
-            "affinity": list(launch.affinity),
-        }
+    def _start(self) -> None:
         self._running = True
-        with self._calls.as_session_error("start"):
-            frame = self._connection.request(message, self._timeouts.start)
-            if failure := failure_in(frame):
-                raise from_reply(*failure, "start", "")
-        # Before this the agent has ended what an earlier session left: what comes unasked is this one's.
-        self._connection.listen(self._hear)
+        for worker in self._workers:
+            worker.start()
+            # Before this the agent has ended what an earlier session left: what comes unasked is this one's.
+            self._connection.listen(self._hear)
 
     def _load(self) -> None:
-        with self._calls.as_session_error("start"):
+        with self._faults.as_session_error("start"):
             code = self._placer.place_code(self._runner_files)
             artifact = self._placer.place(self._artifact.path, self._artifact.sha256)
-        frame = self._call_with(
-            self._artifact.sha256,
-            "load",
-            "load",
-            self._timeouts.load,
-            code=code,
-            artifact=artifact,
-            options={**self._settings.options, **_told_shapes(self._artifact)},
-            input=self._artifact.input.model_dump(),
-            batch=self._artifact.batch,
-            classes=self._artifact.scores,
-            tensors=[one.model_dump() for one in self._artifact.tensors],
-        )
-        with self._calls.as_session_error("load"):
-            loaded = checked(Loaded, frame.message)
-            if loaded.own_time and not self._may_bring_time:
-                raise ProtocolError("stamps of a time of its own, and its backend has none (own_clock)")
-            self._replies.take_in_load(loaded)
-        self._clock.injected = loaded.test_clock
-        self._runtime = {"numpy": loaded.numpy, **loaded.runtime}
+        for worker in self._workers:
+            worker.load(code, artifact)
 
     def _stop(self, gently: bool) -> None:
-        """End the worker and the probes, whatever state they are in; nothing here replaces an error."""
+        """End the workers and the probes, whatever state they are in; nothing here replaces an error."""
         if not self._running:
             return
         self._running = False
-        grace = self._timeouts.stop
         try:
-            self._probes.stop(self._connection, grace)
-            if gently:
-                self._connection.request(
-                    {"to": "worker", "worker": 0, "op": "end", "limit_s": grace}, grace + AGENT_GRACE_S
-                )
-            stop = {"op": "stop", "worker": 0, "grace_s": grace if gently else 0.0}
-            frame = self._connection.request(stop, (grace if gently else 0.0) + AGENT_GRACE_S)
-            self._calls.note_stopped(checked(Ended, frame.message))
-        except WorkerEnded as ended:
-            self._calls.note_stopped(ended.end)
+            try:
+                self._probes.stop(self._connection, self._faults.patience_s(self._timeouts.stop))
+            except WorkerEnded:
+                gently = False  # its end is noted
+            for worker in self._workers:
+                worker.stop(gently)
         except (LinkLost, ProtocolError):
-            self._connection.close()
+            self._faults.close()
         finally:
             self._connection.listen(ignore)
 
     # --- the contract ---
 
     def golden(self) -> Scores:
-        """Scores float32 [golden, classes] of the artifact's golden patches, by the real loop."""
+        """Scores float32 [workers x golden, classes] of the golden patches, worker by worker."""
         golden = self._artifact.golden
-        with self._calls.as_session_error("golden"):
+        with self._faults.as_session_error("golden"):
             path = self._placer.place(golden.patches, golden.patches_sha256)
-        limit_s = self._timeouts.golden
-        frame = self._call_with(golden.patches_sha256, "golden", "golden", limit_s, path=path)
-        if batch_ns := self._replies.golden_batch_ns(frame):
-            self._settings.patch_took(batch_ns / 1e9 / self._artifact.batch)
-        return self._replies.scores(frame, "golden", len(golden.scores))
+        scores = []
+        for worker in self._workers:
+            worker_scores, patch_s = worker.golden(path)
+            scores.append(worker_scores)
+            if patch_s is not None:
+                self._settings.patch_took(patch_s)
+        return np.concatenate(scores)
 
     def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
-        """The first pass, the warm-up's batches as one Pass, then the steady passes.
+        """Of each worker the first pass, the warm-up's batches as one Pass, then the steady passes.
 
-        A first KeyboardInterrupt lets the pass in hand come to its end, gives it, and is then raised; a
+        A first KeyboardInterrupt lets the passes in hand come to their end, gives them, and is then raised; a
         second one ends at once.
         """
-        with self._calls.as_session_error("scene"):
+        with self._faults.as_session_error("scene"):
             # Known before the first pass: a disk that is too small for the images costs no measuring.
             images = [(plan.images.path, plan.images.sha256)] if plan.images else []
             self._placer.require_room([(plan.scene.path, plan.scene.sha256), *images])
             path = self._placer.place(plan.scene.path, plan.scene.sha256, self._sending("scene"))
-        limit_s = self._timeouts.scene
-        self._call_with(plan.scene.sha256, "scene", "scene", limit_s, None, path=path, **plan.scene.grid)
+        for worker in self._workers:
+            limit_s = self._timeouts.scene
+            worker.call_with(plan.scene.sha256, "scene", "scene", limit_s, None, path=path, **plan.scene.grid)
         try:
             metering = self._probes.metering or self._settings.host_metering
             if metering and self._settings.idle_s > 0:
@@ -204,110 +178,104 @@ class AgentSession:
                 self._idle()
             self._report("first pass")
             yield from self._passes(plan)
+        except (GeneratorExit, KeyboardInterrupt):
+            self._faults.stopping = True
+            raise
         finally:
-            with self._calls.at_the_end():
-                self._probes.stop(self._connection, self._timeouts.probe)
-                self._clock.edge("end", self._timeouts.stop)
-        with self._calls.as_session_error("measure"):
-            self._calls.require_no_fault()  # these may have been heard at the end alone
+            with self._faults.at_the_end():
+                self._probes.stop(self._connection, self._faults.patience_s(self._timeouts.probe))
+                self._clock.edge("end", self._faults.patience_s(self._timeouts.stop))
+        with self._faults.as_session_error("measure"):
+            self._faults.require_no_fault()  # these may have been heard at the end alone
             self._clock.require_agreement()
             self._probes.require_all()
 
     def predict(self, images: ImageSet) -> Scores:
-        """Scores float32 [n, classes] of every image, on the runtime that was timed."""
-        with self._calls.as_session_error("predict"):
+        """Scores float32 [workers x n, classes] of every image, worker by worker, on what was timed."""
+        with self._faults.as_session_error("predict"):
             path = self._placer.place(images.path, images.sha256, self._sending("images"))
-        self._report("images", 0, images.n)
-        progress = ImageProgress(images.n, lambda done, all_images: self._report("images", done, all_images))
-        limit_s = self._timeouts.predict
-        frame = self._call_with(images.sha256, "predict", "predict", limit_s, progress, path=path)
-        return self._replies.scores(frame, "predict", images.n)
+        scores = []
+        for worker in self._workers:
+            self._report("images", 0, images.n)
+            progress = ImageProgress(images.n, lambda done, of: self._report("images", done, of))
+            scores.append(worker.predict(images.sha256, path, images.n, progress))
+        return np.concatenate(scores)
 
     def probe_chunks(self) -> Iterator[ProbeChunk]:
         """What the probes have sampled so far and not yet given; never blocks."""
         if self._running:
-            self._calls.poll()
+            self._faults.poll()
         yield from self._probes.drain()
 
     def facts(self) -> SessionFacts:
         """What is known by now; works at any time, also after the end."""
         if self._running:
-            with self._calls.at_the_end():
-                self._calls.ask_tail()
-        replies = self._replies
+            with self._faults.at_the_end():
+                for worker in self._workers:
+                    worker.calls.ask_tail()
+        first = self._workers[0]
+        replies = first.replies
         probes, probe_reasons, monitor_reasons = self._probes.facts()
-        return SessionFacts(
+        facts = SessionFacts(
             cold=replies.cold,
             warmup=replies.warmup,
             memory=replies.memory,
-            runtime=dict(self._runtime),
+            runtime=dict(first.runtime),
             clock={} if replies.own_time else self._clock.facts(),
             own_time=replies.own_time,
             windows_ns=self._windows_ns,
             probes=probes,
             probe_reasons=probe_reasons,
             monitor_reasons=monitor_reasons,
-            stderr_tail=self._calls.stderr_tail,
-            warnings=(
-                *_warnings_in(self._runtime),
-                *self._clock.warnings(timed=not replies.own_time, step_ns=replies.clock_steps.coarse_ns),
-                *replies.clock_steps.warnings(),
-                *(process.words() for process in self._calls.left_running[:MAX_WARNINGS]),
-            ),
+            stderr_tail="\n".join(worker.calls.stderr_tail for worker in self._workers),
+            warnings=self._warnings(),
         )
+        if len(self._workers) == 1:
+            return facts
+        # Each has figures of its own, and none stands for all.
+        several = tuple(_worker_facts(worker) for worker in self._workers)
+        return replace(facts, cold=ColdFigures(), warmup=None, memory=MemoryFigures(), workers=several)
 
     # --- measuring ---
 
     def _idle(self) -> None:
+        """The device idles where none of its workers is asked for anything else."""
         idle_s = self._settings.idle_s
-        frame = self._calls.call("idle", "measure", self._timeouts.measure + idle_s, idle_s=idle_s)
-        self._windows_ns = replace(self._windows_ns, idle=self._replies.idle_window(frame, idle_s))
+        first = self._workers[0]
+        frame = first.calls.call("idle", "measure", self._timeouts.measure + idle_s, idle_s=idle_s)
+        self._windows_ns = replace(self._windows_ns, idle=first.replies.idle_window(frame, idle_s))
 
     def _passes(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
-        requests = PassRequests(self._calls, None if self._replies.own_time else self._clock, self._timeouts)
-        frame, interrupt = requests.request_pass()
-        first = self._replies.as_pass(frame, 0, "first", plan)
-        yield first
-        if interrupt:
-            raise interrupt
-        index = 1
+        clock = None if self._workers[0].replies.own_time else self._clock
+        calls = [worker.calls for worker in self._workers]
+        requests = PassRequests(self._connection, self._faults, calls, clock, self._timeouts)
+        replies = [worker.replies for worker in self._workers]
+        yield from _given(requests.passes(), lambda at, frame: replies[at].as_pass(frame, 0, "first", plan))
         self._report("warm-up")
-        frame, interrupt = requests.warm_up(plan.warmup_floor, plan.warmup_cap)
-        warm = self._replies.as_warm_up(frame, plan)
-        if warm is not None:
-            index = 2
-            yield warm
-        if interrupt:
-            raise interrupt
-        begin: int | None = None
+        counts = [1] * len(replies)  # passes of each worker
+
+        def warm_up(at: int, frame: Frame) -> Pass | None:
+            warm = replies[at].as_warm_up(frame, plan)
+            counts[at] += warm is not None
+            return warm
+
+        yield from _given(requests.warm_up(plan.warmup_floor, plan.warmup_cap), warm_up)
         self._report("passes", 0, plan.passes if plan.sustained_s is None else 0)
-        schedule = Schedule(plan)
-        with contextlib.closing(requests.steady(schedule)) as steady:
-            for frame, interrupt in steady:
-                one = self._replies.as_pass(frame, index, "steady", plan, schedule)
-                index += 1
-                begin = one.start_ns if begin is None else begin
-                self._windows_ns = replace(self._windows_ns, steady=(begin, one.end_ns))
-                yield one
-                if interrupt:
-                    raise interrupt
+        schedules = [Schedule(plan) for _ in replies]
 
-    def _call_with(
-        self,
-        sha256: str,
-        operation: str,
-        stage: str,
-        timeout_s: float,
-        progress: ImageProgress | None = None,
-        **fields: Json,
-    ) -> Frame:
-        """A call whose file of data the worker verifies, unless it has been over this connection."""
-        unverified = self._placer.unverified(sha256)
-        frame = self._calls.call(operation, stage, timeout_s, progress, sha256=unverified, **fields)
-        self._placer.note_verified(sha256)
-        return frame
+        def steady_pass(at: int, frame: Frame) -> Pass:
+            taken = replies[at].as_pass(frame, counts[at], "steady", plan, schedules[at])
+            counts[at] += 1
+            begin, end = self._windows_ns.steady or (taken.start_ns, taken.end_ns)
+            steady_ns = min(begin, taken.start_ns), max(end, taken.end_ns)
+            self._windows_ns = replace(self._windows_ns, steady=steady_ns)
+            return taken
 
-    # --- what is said of it on the way, never from a timed region ---
+        with contextlib.closing(requests.steady(schedules)) as rounds:
+            for steady in rounds:
+                yield from _given(steady, steady_pass)
+
+    # --- what is reported of it on the way, never from a timed region ---
 
     def _report(self, stage: SessionStage, done: int = 0, steps: int = 0) -> None:
         self._settings.report(stage, done, steps)
@@ -320,20 +288,48 @@ class AgentSession:
     def _hear(self, frame: Frame) -> None:
         event = frame.message.get("event")
         if event == "ended":
-            raise WorkerEnded(checked(Ended, frame.message))
+            end = checked(Ended, frame.message)
+            if end.worker >= len(self._workers):
+                raise ProtocolError(f"the end of a worker {end.worker} that was never started")
+            raise self._workers[end.worker].note_end(end)
         if event == "probe":
             self._probes.hear(frame)
+
+    # --- what is known of it ---
+
+    def _warnings(self) -> tuple[str, ...]:
+        replies = [worker.replies for worker in self._workers]
+        step_ns = max(each.clock_steps.coarse_ns for each in replies)
+        warnings = [
+            *(text for worker in self._workers for text in _warnings_in(worker.runtime)),
+            *self._clock.warnings(timed=not replies[0].own_time, step_ns=step_ns),
+            *(text for each in replies for text in each.clock_steps.warnings()),
+            *self._left_running(),
+        ]
+        return tuple(dict.fromkeys(warnings))
+
+    def _left_running(self) -> list[str]:
+        left = [process for worker in self._workers for process in worker.calls.left_running]
+        return [process.words() for process in left[:MAX_WARNINGS]]
+
+
+def _worker_facts(worker: WorkerConversation) -> WorkerFacts:
+    replies = worker.replies
+    return WorkerFacts(worker.number, replies.cold, replies.warmup, replies.memory)
+
+
+def _given(replies: Round, taken: Callable[[int, Frame], Pass | None]) -> Generator[Pass, None, None]:
+    """The passes of one round, each as it is taken in; then what ends the session with it is raised."""
+    for at, frame in replies.replies:
+        if (measured := taken(at, frame)) is not None:
+            yield measured
+    if replies.end is not None:
+        raise replies.end
 
 
 def _warnings_in(runtime: dict[str, Json]) -> list[str]:
     """What the runner has to say to whoever reads the figures: `warnings` of its describe()."""
-    said = runtime.get("warnings")
-    if not isinstance(said, list):
+    warnings = runtime.get("warnings")
+    if not isinstance(warnings, list):
         return []
-    return [one[:MAX_WARNING] for one in said[:MAX_WARNINGS] if isinstance(one, str)]
-
-
-def _told_shapes(artifact: Artifact) -> dict[str, Json]:
-    """What a runner's options say of shapes: only where the file leaves them open."""
-    shapes = artifact.input_shapes
-    return {"input_shapes": [list(shape) for shape in shapes]} if shapes else {}
+    return [text[:MAX_WARNING] for text in warnings[:MAX_WARNINGS] if isinstance(text, str)]

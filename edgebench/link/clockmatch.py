@@ -34,15 +34,14 @@ class SessionClock:
 
     Attributes:
         injected: by how much a test has the device's clock moved.
-        span: the latest reading of the device's clock before the worker was asked, and that of its reply.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.injected: InjectedClock | None = None
-        self.span = Span(0)
         self._rate = ClockRate()
         self._disagreement: Disagreement | None = None
-        self._asked = (time.monotonic_ns(), 0)  # host and device
+        self._asked: dict[int, tuple[int, int]] = {}  # by worker: host and device
+        self._spans: dict[int, Span] = {}
         self._latest_ns = 0
         self._connection = connection
         connection.forget_stalls()
@@ -63,15 +62,19 @@ class SessionClock:
         """What the device's clock says now: by the latest round trips and the drift since the first."""
         return device_at(time.monotonic_ns(), self._trips[:ROUND_TRIPS], self._trips[-BETWEEN_TRIPS:])
 
-    def asked(self) -> None:
-        """The worker is about to be asked for something, which one `note_reply` or several answer."""
-        self._asked = (time.monotonic_ns(), self._latest_ns)
+    def asked(self, worker: int = 0) -> None:
+        """A worker is about to be asked for something, which one `note_reply` or several answer."""
+        self._asked[worker] = (time.monotonic_ns(), self._latest_ns)
 
-    def note_reply(self, sent_ns: int) -> None:
+    def span_of(self, worker: int = 0) -> Span:
+        """The latest reading of the device's clock before a worker was asked, and that of its reply."""
+        return self._spans.get(worker, Span(0))
+
+    def note_reply(self, sent_ns: int, worker: int = 0) -> None:
         """What the device sent at `sent_ns` of its clock has just arrived."""
         self._stall_ns = max(self._stall_ns, self.device_ns() - sent_ns)
-        asked_ns, before_ns = self._asked
-        self.span = Span(before_ns, sent_ns)
+        asked_ns, before_ns = self._asked[worker]
+        self._spans[worker] = Span(before_ns, sent_ns)
         # One of several replies may wait here while the clock is read: the later readings are judged.
         if not before_ns <= sent_ns < self._latest_ns:
             self._judge(RoundTrip(asked_ns, sent_ns, time.monotonic_ns()))

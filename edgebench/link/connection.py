@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import TracebackType
 
 from edgebench.agent.frames import (
@@ -78,8 +78,8 @@ class Connection:
         self._pipes = Pipes(process, self._hear)
         self._decoder = Decoder()
         self._arrived: deque[tuple[Frame, int]] = deque()  # each with the bytes that are free without it
-        self._aside: deque[tuple[Frame, int]] = deque()  # of the request that is followed
-        self._followed: int | None = None
+        self._kept: deque[tuple[Frame, int]] = deque()  # of the requests that are followed
+        self._followed: set[int] = set()
         self._decoding_bytes = 0  # of a frame that is not whole yet
         self._unread_bytes = 0
         self._unasked = 0
@@ -145,7 +145,7 @@ class Connection:
         latest_s = time.monotonic() + longest_s
         deadline_s = time.monotonic() + timeout_s
         while True:
-            frame = self._next(request, min(deadline_s, latest_s))
+            frame = self._next({request}, min(deadline_s, latest_s))
             if frame is None:
                 limit_s = timeout_s if deadline_s <= latest_s else longest_s
                 raise NoAnswer(f"no answer within {limit_s:g} s", self.tail())
@@ -154,25 +154,31 @@ class Connection:
             if progressed is not None and progressed(frame):
                 deadline_s = time.monotonic() + timeout_s
 
-    def follow(self, request: int, timeout_s: float) -> Frame:
-        """The next frame of a request that is answered in several: the last alone is without `progress`.
+    def follow(self, requests: Collection[int], timeout_s: float) -> Frame:
+        """The next frame that answers any of these requests; of each, the last alone is without `progress`.
 
-        One request at a time is followed: from the first call on, its frames are kept while others are
-        waited for, until the last has come or it is left.
+        From the first call on their frames are kept while others are waited for, until the last has come or
+        they are left. What is followed is one set of requests at a time: those that are still unanswered.
+
+        NoAnswer when the time is over without a frame of any.
         """
-        self._followed = request
-        frame = self._taken(self._aside) if self._aside else self._next(request, time.monotonic() + timeout_s)
+        self._followed = set(requests)
+        frame = (
+            self._taken(self._kept)
+            if self._kept
+            else self._next(self._followed, time.monotonic() + timeout_s)
+        )
         if frame is None:
             raise NoAnswer(f"no answer within {timeout_s:g} s", self.tail())
         if "progress" not in frame.message:
-            self.leave()
+            self._followed.discard(frame.message["re"])
         return frame
 
     def leave(self) -> None:
-        """Follow no request any more: what is still to come of it is nobody's."""
-        self._followed = None
-        while self._aside:
-            self._taken(self._aside)
+        """Follow no request any more: what is still to come of them is nobody's."""
+        self._followed = set()
+        while self._kept:
+            self._taken(self._kept)
 
     def request(self, message: Message, timeout_s: float, payload: Buffer = b"") -> Frame:
         """Send a request and wait for its reply."""
@@ -207,8 +213,8 @@ class Connection:
         """The end of what the agent itself wrote to stderr."""
         return self._pipes.tail_text()
 
-    def close(self) -> None:
-        """Close the agent's stdin, which ends it and its children; kill it when it stays."""
+    def close(self, patience_s: float | None = None) -> None:
+        """Close the agent's stdin, which ends it and its children; kill it when it stays, CLOSE_S at most."""
         if self._closed:
             return
         self._closed = True
@@ -221,7 +227,7 @@ class Connection:
             process.stdout.close()
             process.stderr.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(CLOSE_S)
+                process.wait(CLOSE_S if patience_s is None else patience_s)
         finally:
             if process.poll() is None:
                 with contextlib.suppress(ProcessLookupError):
@@ -243,18 +249,18 @@ class Connection:
         if self._broken is not None:
             raise self._broken
 
-    def _next(self, request: int, deadline_s: float) -> Frame | None:
-        """The next frame that says something of a request; None when the time is over."""
+    def _next(self, requests: Collection[int], deadline_s: float) -> Frame | None:
+        """The next frame that says something of any of these requests; None when the time is over."""
         while True:
             while self._arrived:
                 answers = self._arrived[0][0].message.get("re")
-                if answers is not None and answers == self._followed and answers != request:
-                    self._aside.append(self._arrived.popleft())
+                if answers is not None and answers in self._followed and answers not in requests:
+                    self._kept.append(self._arrived.popleft())
                     continue
                 frame = self._taken(self._arrived)
                 if answers is None:
                     self._listener(frame)
-                elif answers == request:
+                elif answers in requests:
                     return frame
                 # Anything else answers a request that was given up; nobody waits for it any more.
             left_s = deadline_s - time.monotonic()

@@ -58,42 +58,42 @@ def _lacks(why: str) -> str:
     return ""
 
 
-def from_end(end: Ended, stage: str) -> SessionError:
-    """The worker's process ended and nobody had asked it to."""
+def from_end(end: Ended, stage: str, worker: str = "the worker") -> SessionError:
+    """A worker's process ended and nobody had asked it to; `worker` is which, in words."""
     doing = _DOING[stage]
     last = (end.stderr_tail.strip().splitlines() or [""])[-1][:500]
     if end.timed_out:
         limit = "" if end.limit_s is None else f" of {end.limit_s:g} s"
         what, status, why, fix = (
-            f"the worker did not answer in time while {doing}",
+            f"{worker} did not answer in time while {doing}",
             "timeout",
             f"it was ended at the time limit{limit} for one request of the stage {stage}: it hung or is slow",
             "set EDGEBENCH_STAGE_TIMEOUT_S to more seconds where the device needs them",
         )
     elif end.out_of_memory:
         what, status, why, fix = (
-            f"the worker was ended for memory while {doing}",
+            f"{worker} was ended for memory while {doing}",
             "out_of_memory",
             "the kernel killed it because memory ran out",
             _OUT_OF_MEMORY,
         )
     elif end.problem:
         what, status, why, fix = (
-            f"the worker sent something else than frames while {doing}",
+            f"{worker} sent something else than frames while {doing}",
             "protocol_error",
             end.problem,
             _SEE_STDERR,
         )
     elif end.signal:
         what, status, why, fix = (
-            f"the worker crashed while {doing}",
+            f"{worker} crashed while {doing}",
             "crash",
             f"{end.signal}{': ' + last if last else ''}",
             _SEE_STDERR,
         )
     else:
         what, status, why, fix = (
-            f"the worker ended while {doing}",
+            f"{worker} ended while {doing}",
             "crash",
             f"exit code {end.code}{': ' + last if last else ''}",
             _SEE_STDERR,
@@ -103,9 +103,11 @@ def from_end(end: Ended, stage: str) -> SessionError:
     )
 
 
-def from_reply(status: str, why: str, stage: str, stderr_tail: str) -> SessionError:
-    """The worker, or the agent, says that the request failed."""
-    what = f"the worker failed while {_DOING[stage]}"
+def from_reply(
+    status: str, why: str, stage: str, stderr_tail: str, worker: str = "the worker"
+) -> SessionError:
+    """A worker, or the agent for it, says that the request failed."""
+    what = f"{worker} failed while {_DOING[stage]}"
     fix = _OUT_OF_MEMORY if status == "out_of_memory" else _lacks(why) or _SEE_STDERR
     return SessionError(what, status=status, stage=stage, stderr_tail=stderr_tail, why=why, fix=fix)
 

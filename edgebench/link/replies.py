@@ -141,6 +141,7 @@ class LeftRunning(Reply):
 class Ended(Reply):
     """How a worker's process ended."""
 
+    worker: Count = 0  # the number of its slot
     code: int | None = None
     signal: str | None = None
     timed_out: bool = False

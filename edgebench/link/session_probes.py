@@ -30,9 +30,11 @@ class SessionProbes:
     Args:
         meters: each `kind:address`.
         monitors: likewise; nobody waits for a figure of theirs, so their reasons are kept apart.
+        worker: the one whose process a monitor watches; None where it is to watch none.
     """
 
-    def __init__(self, meters: Sequence[str], monitors: Sequence[str] = ()) -> None:
+    def __init__(self, meters: Sequence[str], monitors: Sequence[str] = (), worker: int | None = 0) -> None:
+        self._worker = worker
         self._monitors = tuple(dict.fromkeys(one for one in monitors if one not in meters))
         self._meters = tuple(dict.fromkeys(meters))
         self._all = (*self._meters, *self._monitors)
@@ -69,7 +71,7 @@ class SessionProbes:
             code = placer.place_code(registry.probe_files(module))
             message = {"op": "probe_start", "name": meter, "code": code, "address": address}
             self._running = True
-            reply = connection.request({**message, "worker": 0}, timeout_s).message
+            reply = connection.request({**message, "worker": self._worker}, timeout_s).message
             if "error" in reply:
                 self._reasons[meter] = f"{meter}: the agent could not start it: {reply['error']}"
                 continue

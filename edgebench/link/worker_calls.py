@@ -1,45 +1,23 @@
-"""What a session asks of its worker, and what becomes of each way in which a request can end."""
+"""Requests to one worker of a session, and its replies."""
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from edgebench.agent.frames import Frame, Message, ProtocolError
+from edgebench.agent.frames import Frame, Message
 from edgebench.agent.worker import PREDICT_STEP
-from edgebench.errors import NoPermissionError, SessionError, UnavailableError
 from edgebench.link.clockmatch import SessionClock
-from edgebench.link.connection import Connection, LinkLost, NoAnswer
-from edgebench.link.failures import from_end, from_link, from_placing, from_protocol, from_reply
+from edgebench.link.connection import Connection
+from edgebench.link.failures import from_reply
 from edgebench.link.replies import ClockReading, Ended, LeftRunning, Progressed, checked, failure_in
+from edgebench.link.session_faults import SessionFaults
+from edgebench.link.stamp_checks import Span
 from edgebench.vocabulary.values import Json
 
 AGENT_GRACE_S = 15.0
 """How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
-
-Explain = Callable[[SessionError], SessionError | None]
-
-
-def unexplained(error: SessionError) -> None:
-    """There is nothing to add to it."""
-
-
-def explained(error: SessionError, explain: Explain) -> SessionError:
-    """The error in the backend's words where it has some; each error is explained once."""
-    if error.explained:
-        return error
-    words = explain(error) or error
-    words.explained = True
-    return words
-
-
-class WorkerEnded(Exception):
-    """The worker's process is gone, and nobody had asked it to end."""
-
-    def __init__(self, end: Ended) -> None:
-        super().__init__("the worker has ended")
-        self.end = end
 
 
 class ImageProgress:
@@ -74,11 +52,10 @@ class WorkerCalls:
     Args:
         connection: of the device.
         clock: told of what is asked and of every reply.
-        explain: what the backend knows of a failure.
+        faults: of the session.
         tail_s: for the answer to what the worker last wrote on stderr.
-        worker: the number of its slot.
-
-    What ends the session, and is heard where nothing may fail, is raised by the next request or wait.
+        number: of its slot in the agent.
+        name: of the worker, in words.
 
     Attributes:
         stderr_tail: the end of what the worker wrote there, as far as it is known by now.
@@ -86,16 +63,34 @@ class WorkerCalls:
     """
 
     def __init__(
-        self, connection: Connection, clock: SessionClock, explain: Explain, tail_s: float, worker: int = 0
+        self,
+        connection: Connection,
+        clock: SessionClock,
+        faults: SessionFaults,
+        tail_s: float,
+        number: int = 0,
+        name: str = "the worker",
     ) -> None:
-        self._worker = worker
         self._connection = connection
         self._clock = clock
-        self._explain = explain
+        self._faults = faults
         self._tail_s = tail_s
-        self._deferred: ProtocolError | WorkerEnded | None = None
+        self.number = number
+        self.name = name
         self.stderr_tail = ""
         self.left_running: tuple[LeftRunning, ...] = ()
+
+    @property
+    def span(self) -> Span:
+        """When what the worker answered last can have been done, on the device's clock."""
+        return self._clock.span_of(self.number)
+
+    def start(self, launch: Message, timeout_s: float) -> None:
+        """Start the worker's process with `python`, `env`, `prefix` and `affinity`."""
+        with self.as_session_error("start"):
+            message = {"op": "start", "worker": self.number, **launch}
+            if failure := failure_in(self._connection.request(message, timeout_s)):
+                raise from_reply(*failure, "start", "", self.name)
 
     def call(
         self,
@@ -111,9 +106,9 @@ class WorkerCalls:
     def send(self, operation: str, stage: str, timeout_s: float, fields: Message) -> int:
         """Ask for something; the id of the request. The agent ends a worker that has not answered in time."""
         with self.as_session_error(stage):
-            self._raise_deferred()
-            self._clock.asked()
-            request = {"to": "worker", "worker": self._worker, "op": operation, "limit_s": timeout_s}
+            self._faults.raise_deferred()
+            self._clock.asked(self.number)
+            request = {"to": "worker", "worker": self.number, "op": operation, "limit_s": timeout_s}
             return self._connection.send({**request, **fields})
 
     def wait(
@@ -127,96 +122,83 @@ class WorkerCalls:
         """The reply to a request, where it is no failure."""
         limit_s = timeout_s + grace_s
         with self.as_session_error(stage):
-            self._raise_deferred()
+            self._faults.raise_deferred()
             if progress is None:
-                return self._reply(self._connection.wait(request, limit_s), stage)
+                return self.admit(self._connection.wait(request, limit_s), stage)
 
             def further(frame: Frame) -> bool:
                 note = checked(Progressed, frame.message)
-                self._clock.note_reply(note.now_ns)
+                self._clock.note_reply(note.now_ns, self.number)
                 return progress.reach(note.progress)
 
             longest_s = progress.longest_s(limit_s)
-            return self._reply(self._connection.wait(request, limit_s, further, longest_s), stage)
+            return self.admit(self._connection.wait(request, limit_s, further, longest_s), stage)
 
-    def follow(self, request: int, stage: str, timeout_s: float, grace_s: float = AGENT_GRACE_S) -> Frame:
-        """The next frame of a request that is answered in several; `leave` says that it is the last."""
-        with self.as_session_error(stage):
-            self._raise_deferred()
-            return self._reply(self._connection.follow(request, timeout_s + grace_s), stage)
-
-    def leave(self) -> None:
-        """Nobody waits any more for what is still to come of a request that was followed."""
-        self._connection.leave()
-
-    def poll(self) -> None:
-        """Hear what has arrived, without waiting; never fails."""
-        with self._deferring():
-            self._connection.poll()
-
-    def require_no_fault(self) -> None:
-        """ProtocolError where something was no frame, or no report of a probe, and nothing has failed yet."""
-        if isinstance(self._deferred, ProtocolError):
-            raise self._deferred
+    def admit(self, frame: Frame, stage: str) -> Frame:
+        """Take in a reply, and when it came; SessionError where it says that the request failed."""
+        if failure := failure_in(frame):
+            raise self._faults.explained(from_reply(*failure, stage, self.ask_tail(), self.name))
+        self._clock.note_reply(checked(ClockReading, frame.message).now_ns, self.number)
+        return frame
 
     def ask_tail(self) -> str:
         """What the worker last wrote on stderr."""
-        frame = self._connection.request({"op": "tail", "worker": self._worker}, self._tail_s)
+        tail = {"op": "tail", "worker": self.number}
+        frame = self._connection.request(tail, self._faults.patience_s(self._tail_s))
         self.stderr_tail = str(frame.message.get("stderr_tail", ""))
         return self.stderr_tail
 
+    def stop(self, grace_s: float, gently: bool) -> None:
+        """End the process: one that may close its runner first has `grace_s` for it.
+
+        WorkerEnded where it, or another worker, has ended before.
+        """
+        if gently:
+            end = {"to": "worker", "worker": self.number, "op": "end", "limit_s": grace_s}
+            self._connection.request(end, grace_s + AGENT_GRACE_S)
+        limit_s = grace_s if gently else 0.0
+        stop = {"op": "stop", "worker": self.number, "grace_s": limit_s}
+        frame = self._connection.request(stop, self._faults.patience_s(limit_s + AGENT_GRACE_S))
+        self.note_stopped(checked(Ended, frame.message))
+
     def note_stopped(self, end: Ended) -> None:
         """Keep what is to be known of a worker that was told to stop."""
-        self._note(end)
+        self.note_end(end)
         if end.signal not in (None, "SIGKILL"):
-            self.stderr_tail += f"\nedgebench: the worker ended by {end.signal} after it was told to stop\n"
+            self.stderr_tail += f"\nedgebench: {self.name} ended by {end.signal} after it was told to stop\n"
 
-    @contextlib.contextmanager
-    def at_the_end(self) -> Iterator[None]:
-        """What ends a session may fail; an agent that is silent then is waited for once and no more."""
-        with self._deferring():
-            try:
-                yield
-            except NoAnswer:
-                self._connection.close()
+    def note_end(self, end: Ended) -> None:
+        """Keep what is to be known of a worker that has ended."""
+        self.stderr_tail = end.stderr_tail
+        self.left_running = end.left_running
 
     @contextlib.contextmanager
     def as_session_error(self, stage: str) -> Iterator[None]:
         """Whatever ends the session in here becomes the SessionError that says so."""
-        try:
+        with self._faults.as_session_error(stage, lambda: self.stderr_tail):
             yield
-        except WorkerEnded as ended:
-            self._note(ended.end)
-            error = from_end(ended.end, stage)
-            raise explained(error, self._explain) from None
-        except LinkLost as error:
-            raise from_link(error, stage) from None
-        except (UnavailableError, NoPermissionError) as error:
-            raise from_placing(error, stage) from None
-        except ProtocolError as error:
-            raise from_protocol(error, stage, self.stderr_tail) from None
 
-    @contextlib.contextmanager
-    def _deferring(self) -> Iterator[None]:
-        """What ends the session in here is kept, but for a lost connection: that says so itself each time."""
-        try:
-            yield
-        except LinkLost:
-            pass
-        except (ProtocolError, WorkerEnded) as error:
-            self._deferred = self._deferred or error
 
-    def _raise_deferred(self) -> None:
-        if self._deferred is not None:
-            raise self._deferred
+def follow(
+    connection: Connection,
+    faults: SessionFaults,
+    requests: Mapping[int, WorkerCalls],
+    stage: str,
+    limit_s: float,
+) -> tuple[int, Frame]:
+    """The next frame that answers any of several requests, and which of them, as it arrives.
 
-    def _reply(self, frame: Frame, stage: str) -> Frame:
-        if failure := failure_in(frame):
-            error = from_reply(*failure, stage, self.ask_tail())
-            raise explained(error, self._explain)
-        self._clock.note_reply(checked(ClockReading, frame.message).now_ns)
-        return frame
-
-    def _note(self, end: Ended) -> None:
-        self.stderr_tail = end.stderr_tail
-        self.left_running = end.left_running
+    Args:
+        connection: of the device.
+        faults: of the session.
+        requests: by id, whom each was sent to.
+        stage: of the session.
+        limit_s: without any such frame.
+    """
+    with faults.as_session_error(stage):
+        faults.raise_deferred()
+        frame = connection.follow(requests, limit_s)
+        request = int(frame.message["re"])
+    calls = requests[request]
+    with calls.as_session_error(stage):
+        return request, calls.admit(frame, stage)

@@ -12,7 +12,7 @@ from edgebench import interruption
 from edgebench.contract import Device
 from edgebench.errors import EdgeBenchError, SessionError, StoredResultError, UnavailableError
 from edgebench.link.host_probes import HostProbes
-from edgebench.link.worker_calls import Explain
+from edgebench.link.session_faults import Explain
 from edgebench.measure.adaptive import Settled, TimeBudget, never
 from edgebench.measure.progress import SessionState
 from edgebench.measure.run_progress import RunProgress

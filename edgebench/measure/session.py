@@ -21,7 +21,7 @@ from edgebench.errors import (
     UnavailableError,
 )
 from edgebench.link.host_probes import HostProbes
-from edgebench.link.worker_calls import Explain, explained, unexplained
+from edgebench.link.session_faults import Explain, explained, unexplained
 from edgebench.measure import golden
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.plan.estimate import Shape

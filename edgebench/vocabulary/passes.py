@@ -27,6 +27,7 @@ class Pass:
         batch: patches in a batch; the last may be padded and its padding is not in `scores`.
         due_ns: when a paced pass should have started; the wait for it lies before `start_ns`.
         deadline_ns: when the next paced pass is due, by which this one should have ended.
+        worker: which of a session's workers ran it.
     """
 
     index: int
@@ -39,6 +40,7 @@ class Pass:
     batch: int
     due_ns: int | None = None
     deadline_ns: int | None = None
+    worker: int = 0
 
     @property
     def lateness_ns(self) -> int | None:

@@ -43,6 +43,7 @@ class SessionSettings:
     host_metering: bool = False  # whether a meter samples on the host beside it, for which it idles likewise
     monitors: tuple[str, ...] = ()  # probes that say nothing about power: no idle window, not in the key
     number: int = 0  # which session of its trial it is
+    workers: int = 1  # processes that measure side by side, each with the artifact loaded
     report: Report = field(default=unreported, compare=False, repr=False)  # for stages that are not in sight
     # Called with the seconds that a golden patch took: all that is known before the first pass.
     patch_took: Callable[[float], None] = field(default=unheard, compare=False, repr=False)

@@ -52,6 +52,16 @@ class SessionWindows:
 
 
 @dataclass(frozen=True)
+class WorkerFacts:
+    """What one of several workers knows of itself; as SessionFacts has it of a lone one."""
+
+    worker: int
+    cold: ColdFigures = field(default_factory=ColdFigures)
+    warmup: WarmUp | None = None
+    memory: MemoryFigures = field(default_factory=MemoryFigures)
+
+
+@dataclass(frozen=True)
 class SessionFacts:
     """What a session knows of itself, for session.json.
 
@@ -59,6 +69,8 @@ class SessionFacts:
         cold: what happens once.
         warmup: None where the session did not reach it.
         memory: of the worker.
+        workers: each one's cold, warmup and memory where there are several: the session has none then, because
+            no worker's stand for all.
         runtime: the runner's describe(), as plain data; figures are compared by its `name` and `version`.
         clock: as plain data: `start` and `end` (ClockMatch), `fit` (edgebench.stats.clock.ClockFit) and,
             where a test has moved the device's clock, `test_clock` {offset_ns, drift_ppm}. Empty where
@@ -77,6 +89,7 @@ class SessionFacts:
     cold: ColdFigures = field(default_factory=ColdFigures)
     warmup: WarmUp | None = None
     memory: MemoryFigures = field(default_factory=MemoryFigures)
+    workers: tuple[WorkerFacts, ...] = ()
     runtime: Mapping[str, Json] = field(default_factory=dict)
     clock: Mapping[str, Json] = field(default_factory=dict)
     own_time: bool = False

@@ -16,9 +16,10 @@ from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
 from edgebench.link.local import LocalLink
 from edgebench.link.replies import Ended
+from edgebench.link.session_faults import SessionFaults, WorkerEnded, unexplained
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.ssh import SshLink
-from edgebench.link.worker_calls import ImageProgress, WorkerCalls, WorkerEnded, unexplained
+from edgebench.link.worker_calls import ImageProgress, WorkerCalls
 
 LONG_S = 60.0
 """A limit that none of these may reach."""
@@ -245,8 +246,8 @@ def test_a_listener_that_fails_loses_no_frame(hostile):
         assert agent._receive(LONG_S)
     with pytest.raises(WorkerEnded):
         agent.poll()
-    assert "progress" in agent.follow(first, LONG_S).message
-    assert agent.follow(first, LONG_S).message == {"re": first}
+    assert "progress" in agent.follow({first}, LONG_S).message
+    assert agent.follow({first}, LONG_S).message == {"re": first}
     assert agent.wait(second, LONG_S).message == {"re": second}
     assert heard == ["first", "second"]
 
@@ -324,9 +325,9 @@ PREDICTING = "n = asked()['id']\nend = time.monotonic() + 600\n"
     ],
 )
 def test_progress_that_is_none_renews_no_deadline(hostile, monkeypatch, code):
-    monkeypatch.setattr(SessionClock, "note_reply", lambda self, sent_ns: None)
+    monkeypatch.setattr(SessionClock, "note_reply", lambda self, sent_ns, worker: None)
     agent = hostile(PREDICTING + code)
-    calls = WorkerCalls(agent, SessionClock(agent), unexplained, 0.2)
+    calls = WorkerCalls(agent, SessionClock(agent), SessionFaults(agent, unexplained), 0.2)
     progress = ImageProgress(100, lambda done, images: None)
     with pytest.raises(SessionError) as caught:
         calls.wait(calls.send("predict", "predict", 0.4, {}), "predict", 0.4, 0.2, progress)

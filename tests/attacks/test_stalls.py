@@ -5,11 +5,12 @@ import signal
 import threading
 import time
 
+import psutil
 import pytest
 
 from edgebench import interruption
 from edgebench.errors import SessionError
-from edgebench.link import connection, pipes, placing
+from edgebench.link import connection, pipes, placing, session_faults
 from tests.link.rig import make_rig
 
 LONG_S = 60.0
@@ -98,5 +99,41 @@ def test_a_harness_that_stands_still_makes_no_pass_late(rig):
             assert len(steady) == 6
             # A pass of the toy takes milliseconds: one that had waited for the host were late by periods.
             assert [one.lateness_ns for one in steady if one.lateness_ns > 0] == []
+    finally:
+        device.close()
+
+
+@pytest.mark.attack("a stop is asked for and the agent stands still: it is not waited for, and it is killed")
+def test_a_stopped_agent_is_not_waited_for_once_a_stop_was_asked_for(rig, monkeypatch):
+    grace_s = 0.2
+    monkeypatch.setattr(session_faults, "STOP_GRACE_S", grace_s)
+    device = rig.device()
+    agent = psutil.Process(device._connection._process.pid)
+    waits_s = []
+    try:
+        with pytest.raises(KeyboardInterrupt), device.session(rig.artifact(), rig.settings()) as session:
+            connection = session._connection
+            receive, send = connection._receive, connection.send
+
+            def sending(message, *payload_and_limit):
+                request = send(message, *payload_and_limit)
+                if message["op"] == "pass":
+                    agent.suspend()
+                    monkeypatch.setattr(connection, "_receive", interrupted_once)
+                return request
+
+            def interrupted_once(timeout_s):
+                waits_s.append(timeout_s)
+                if len(waits_s) == 1:
+                    raise KeyboardInterrupt
+                return receive(timeout_s)
+
+            monkeypatch.setattr(connection, "send", sending)
+            try:
+                list(session.measure(rig.plan(passes=5)))
+            finally:
+                session.facts()
+        assert len(waits_s) > 1 and max(waits_s[1:]) <= grace_s
+        assert not agent.is_running()
     finally:
         device.close()

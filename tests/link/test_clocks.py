@@ -98,9 +98,9 @@ def test_a_reply_that_waits_while_the_clock_is_read_is_no_clock_that_runs_back(d
     early_ns = device._connection.request({"op": "clock"}, 30.0).message["now_ns"]
     session.between(30.0)
     session.note_reply(early_ns)
-    assert session.span.to_ns == early_ns
+    assert session.span_of().to_ns == early_ns
     with pytest.raises(ProtocolError, match="its clock fell"):
-        session.note_reply(session.span.from_ns - 1)
+        session.note_reply(session.span_of().from_ns - 1)
 
 
 @pytest.mark.attack("a session outlives a cut of its link: it says so")
@@ -116,7 +116,7 @@ def test_a_session_that_outlived_a_cut_says_so(rig, device, monkeypatch):
 def test_a_cut_is_noticed_at_every_reply_of_the_worker(rig, drifting, monkeypatch):
     ways_ns = []
     monkeypatch.setattr(
-        SessionClock, "note_reply", lambda self, sent_ns: ways_ns.append(self.device_ns() - sent_ns)
+        SessionClock, "note_reply", lambda self, sent_ns, worker: ways_ns.append(self.device_ns() - sent_ns)
     )
     noted = []
     with drifting().session(rig.artifact(), rig.settings()) as session:

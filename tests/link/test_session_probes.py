@@ -9,8 +9,8 @@ import pytest
 from edgebench.agent.frames import Frame, encode
 from edgebench.errors import SessionError, UsageError
 from edgebench.link.replies import Ended
+from edgebench.link.session_faults import WorkerEnded
 from edgebench.link.session_probes import SessionProbes
-from edgebench.link.worker_calls import WorkerEnded
 
 
 def tree(folder, energies):

@@ -1,4 +1,4 @@
-"""What the worker of one session answers: checked against what was asked, and against time."""
+"""What one worker of a session answers: checked against what was asked, and against time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Literal
 
 from edgebench.agent.frames import Frame
-from edgebench.link.clockmatch import SessionClock
 from edgebench.link.replies import (
     GoldenScored,
     Idle,
@@ -37,13 +36,12 @@ from edgebench.vocabulary.session_facts import ColdFigures, MemoryFigures, WarmU
 from edgebench.vocabulary.values import Scores
 
 
-class SessionReplies:
+class WorkerReplies:
     """Takes in one reply after the other; SessionError for what cannot be so.
 
     Args:
         artifact: what the worker has loaded.
         calls: to that worker.
-        clock: of what was asked, and of when it was answered.
 
     Attributes:
         stages: of a batch, by name.
@@ -52,10 +50,9 @@ class SessionReplies:
         cold, memory, warmup: what the replies so far say (see SessionFacts).
     """
 
-    def __init__(self, artifact: Artifact, calls: WorkerCalls, clock: SessionClock) -> None:
+    def __init__(self, artifact: Artifact, calls: WorkerCalls) -> None:
         self._artifact = artifact
         self._calls = calls
-        self._clock = clock
         self.stages: tuple[str, ...] = ()
         self.own_time = False
         self.clock_steps = ClockSteps()
@@ -119,7 +116,8 @@ class SessionReplies:
             self._batch_ns = batch_ns(stamps)
         self.memory = replace(self.memory, peak_bytes=reply.peak_bytes)
         stamped = (reply.start_ns, reply.end_ns, self.stages, stamps, scores, batch)
-        taken = Pass(index, phase, *stamped, due_ns=due_ns, deadline_ns=deadline_ns)
+        number = self._calls.number
+        taken = Pass(index, phase, *stamped, due_ns=due_ns, deadline_ns=deadline_ns, worker=number)
         if phase == "first":
             self.cold = replace(self.cold, first_pass_s=taken.image_ns / 1e9)
         return taken
@@ -139,7 +137,10 @@ class SessionReplies:
         if not len(stamps):
             return None
         batch = self._artifact.batch
-        return Pass(1, "warmup", reply.start_ns, reply.end_ns, self.stages, stamps, None, batch)
+        number = self._calls.number
+        return Pass(
+            1, "warmup", reply.start_ns, reply.end_ns, self.stages, stamps, None, batch, worker=number
+        )
 
     def scores(self, frame: Frame, stage: str, patches: int) -> Scores:
         """Scores float32 [patches, classes]."""
@@ -159,5 +160,5 @@ class SessionReplies:
         """When what has just been answered can have been done, on the clock of its stamps."""
         if self.own_time:
             return Span(self._reached_ns)
-        asked = self._clock.span
+        asked = self._calls.span
         return asked._replace(from_ns=max(asked.from_ns, self._reached_ns))

@@ -1,0 +1,157 @@
+"""The conversation with one worker of a session: from its start to its end, request by request."""
+
+from __future__ import annotations
+
+from edgebench.agent.frames import Frame, ProtocolError
+from edgebench.link.clockmatch import SessionClock
+from edgebench.link.connection import Connection
+from edgebench.link.placing import Placer
+from edgebench.link.replies import Ended, Loaded, checked
+from edgebench.link.session_faults import SessionFaults, WorkerEnded
+from edgebench.link.timeouts import Timeouts
+from edgebench.link.worker_calls import ImageProgress, WorkerCalls
+from edgebench.link.worker_replies import WorkerReplies
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.session import SessionSettings
+from edgebench.vocabulary.values import Json, Scores
+
+SESSION_NUMBER = "EDGEBENCH_SESSION_NUMBER"
+"""The environment variable that tells a worker which session of its trial it is."""
+
+
+class WorkerConversation:
+    """One worker: what it is asked, and what it has answered.
+
+    Args:
+        number: of its slot; the workers of a session are counted from 0.
+        connection, placer: of the device.
+        clock, faults: of the session.
+        artifact, settings: what is measured, and how.
+        timeouts: for each stage.
+        may_bring_time: whether the runner may have a time of its own.
+
+    Attributes:
+        calls, replies: to the worker, and from it.
+        runtime: what the runner says of its runtime, once loaded.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        connection: Connection,
+        placer: Placer,
+        clock: SessionClock,
+        faults: SessionFaults,
+        artifact: Artifact,
+        settings: SessionSettings,
+        timeouts: Timeouts,
+        may_bring_time: bool,
+    ) -> None:
+        self.number = number
+        self._placer = placer
+        self._clock = clock
+        self._artifact = artifact
+        self._settings = settings
+        self._timeouts = timeouts
+        self._may_bring_time = may_bring_time
+        self._name = "the worker" if settings.workers == 1 else f"worker {number}"
+        self.calls = WorkerCalls(connection, clock, faults, timeouts.stop, number, self._name)
+        self.replies = WorkerReplies(artifact, self.calls)
+        self.runtime: dict[str, Json] = {}
+        self._started = False
+
+    def start(self) -> None:
+        """Start its process."""
+        launch = self._settings.launch
+        self._started = True
+        message = {
+            "python": launch.python,
+            "env": {**launch.env, SESSION_NUMBER: str(self._settings.number)},
+            "prefix": list(launch.prefix),
+            "affinity": list(launch.affinity),
+        }
+        self.calls.start(message, self._timeouts.start)
+
+    def load(self, code: Json, artifact: str) -> None:
+        """Have it import the runner and load the artifact; SessionError where it cannot.
+
+        Args:
+            code: the runner's files as they lie on the device.
+            artifact: likewise its path.
+        """
+        frame = self.call_with(
+            self._artifact.sha256,
+            "load",
+            "load",
+            self._timeouts.load,
+            code=code,
+            artifact=artifact,
+            options={**self._settings.options, **_shape_options(self._artifact)},
+            input=self._artifact.input.model_dump(),
+            batch=self._artifact.batch,
+            classes=self._artifact.scores,
+            tensors=[tensor.model_dump() for tensor in self._artifact.tensors],
+        )
+        with self.calls.as_session_error("load"):
+            loaded = checked(Loaded, frame.message)
+            if loaded.own_time and not self._may_bring_time:
+                raise ProtocolError("stamps of a time of its own, and its backend has none (own_clock)")
+            self.replies.take_in_load(loaded)
+        self._clock.injected = loaded.test_clock
+        self.runtime = {"numpy": loaded.numpy, **loaded.runtime}
+
+    def golden(self, path: str) -> tuple[Scores, float | None]:
+        """Scores float32 [golden, classes] of the golden patches at a path, and the seconds a patch took."""
+        golden = self._artifact.golden
+        limit_s = self._timeouts.golden
+        frame = self.call_with(golden.patches_sha256, "golden", "golden", limit_s, path=path)
+        batch_ns = self.replies.golden_batch_ns(frame)
+        patch_s = batch_ns / 1e9 / self._artifact.batch if batch_ns else None
+        return self.replies.scores(frame, "golden", len(golden.scores)), patch_s
+
+    def predict(self, sha256: str, path: str, images: int, progress: ImageProgress) -> Scores:
+        """Scores float32 [images, classes] of the images at a path, whose content has that hash."""
+        limit_s = self._timeouts.predict
+        frame = self.call_with(sha256, "predict", "predict", limit_s, progress, path=path)
+        return self.replies.scores(frame, "predict", images)
+
+    def call_with(
+        self,
+        sha256: str,
+        operation: str,
+        stage: str,
+        timeout_s: float,
+        progress: ImageProgress | None = None,
+        **fields: Json,
+    ) -> Frame:
+        """A call whose file of data the worker verifies, unless it has been over this connection."""
+        unverified = self._placer.unverified(sha256)
+        frame = self.calls.call(operation, stage, timeout_s, progress, sha256=unverified, **fields)
+        self._placer.note_verified(sha256)
+        return frame
+
+    def note_end(self, end: Ended) -> WorkerEnded:
+        """Keep how its process has ended, unasked; gives what is to be raised."""
+        self.calls.note_end(end)
+        return WorkerEnded(end, self._name)
+
+    def stop(self, gently: bool) -> None:
+        """End its process; LinkLost or ProtocolError where the agent does not say that it has."""
+        if not self._started:
+            return
+        # Before its answer comes that another worker has ended: the rest of what is told then is asked anew.
+        for attempt in range(self._settings.workers + 1):
+            try:
+                self.calls.stop(self._timeouts.stop, gently and attempt == 0)
+                break
+            except WorkerEnded as ended:
+                if ended.end.worker == self.number:
+                    self.calls.note_stopped(ended.end)
+                    break
+        self._started = False
+
+
+def _shape_options(artifact: Artifact) -> dict[str, Json]:
+    """What a runner's options have of shapes: only where the file leaves them open."""
+    shapes = artifact.input_shapes
+    return {"input_shapes": [list(shape) for shape in shapes]} if shapes else {}
