@@ -69,8 +69,8 @@ class SessionFacts:
         cold: what happens once.
         warmup: None where the session did not reach it.
         memory: of the worker.
-        workers: each one's cold, warmup and memory where there are several: the session has none then, because
-            no worker's stand for all.
+        workers: where there are several, each one's cold, warmup and memory; the session has none then,
+            because no worker's stand for all.
         runtime: the runner's describe(), as plain data; figures are compared by its `name` and `version`.
         clock: as plain data: `start` and `end` (ClockMatch), `fit` (edgebench.stats.clock.ClockFit) and,
             where a test has moved the device's clock, `test_clock` {offset_ns, drift_ppm}. Empty where

@@ -48,7 +48,8 @@ def test_two_workers_run_their_passes_at_the_same_time(rig, device):
     for first, second in zip(*passes, strict=False):
         if first.phase == second.phase == "steady":
             assert max(first.start_ns, second.start_ns) < min(first.end_ns, second.end_ns)
-    assert np.array_equal(*np.split(scores, 2))
+    first_scores, second_scores = np.split(scores, 2)
+    assert np.array_equal(first_scores, second_scores)
     facts = session.facts()
     assert [worker.worker for worker in facts.workers] == [0, 1]
     assert all(worker.cold.load_s and worker.memory.peak_bytes for worker in facts.workers)
