@@ -41,12 +41,12 @@ def cautions(
     """
     ok = [record for record in records if record.status == "ok"]
     found: list[Caution] = []
-    if 0 < len(steady.image_s) < MIN_SESSIONS:
-        found.append(Caution(Flag.FEW_SESSIONS, count=len(steady.image_s), of=MIN_SESSIONS))
+    if 0 < len(steady.latency_s) < MIN_SESSIONS:
+        found.append(Caution(Flag.FEW_SESSIONS, count=len(steady.latency_s), of=MIN_SESSIONS))
     if count := sum(record.warmup.get("steady") is False for record in ok):
         found.append(Caution(Flag.NOT_STEADY, count=count, of=len(ok)))
     if count := _outliers(steady):
-        found.append(Caution(Flag.OUTLIERS, count=count, of=steady.count))
+        found.append(Caution(Flag.OUTLIERS, count=count, of=steady.count, unit=steady.unit))
     found += _shaped(steady)
     found += _thermal(steady)
     found += _observed(observed)
@@ -61,7 +61,9 @@ def cautions(
     if (builds := len({record.built.sha256 for record in ok if record.built})) > 1:
         found.append(Caution(Flag.BUILDS_DIFFER, count=builds, of=len(ok)))
     if steady.extrapolated:
-        found.append(Caution(Flag.EXTRAPOLATED, count=steady.extrapolated, of=steady.count))
+        found.append(Caution(Flag.EXTRAPOLATED, count=steady.extrapolated, of=steady.count, unit=steady.unit))
+    if count := sum(record.emulated for record in ok):
+        found.append(Caution(Flag.EMULATED, count=count, of=len(ok)))
     if body := board_caution(board_doubts or {}):
         found.append(body)
     return (*found, *_said_by_sessions(records))
@@ -78,17 +80,21 @@ def _outliers(steady: SteadyPasses) -> int:
 
     The deviations of all sessions are judged at once: a session of a few passes has no spread to speak of.
     """
-    sessions = [np.asarray(values) for values in steady.image_s if values]
+    sessions = [np.asarray(values) for values in steady.latency_s if values]
     away = [values / median - 1 for values in sessions if (median := float(np.median(values))) > 0]
     return int(outliers(np.concatenate(away)).sum()) if away else 0
 
 
 def _thermal(steady: SteadyPasses) -> list[Caution]:
-    judged = [heat(at_s, image_s) for at_s, image_s in zip(steady.at_s, steady.image_s, strict=True)]
+    judged = [heat(at_s, image_s) for at_s, image_s in zip(steady.at_s, steady.latency_s, strict=True)]
     hot = [one for one in judged if one is not None and one.suspected]
     if not hot:
-        rise = rise_together(steady.at_s, steady.image_s)
-        return [] if rise is None else [Caution(Flag.THERMAL_SHORT, of=len(judged), ratio=rise)]
+        rise = rise_together(steady.at_s, steady.latency_s)
+        return (
+            []
+            if rise is None
+            else [Caution(Flag.THERMAL_SHORT, of=len(judged), ratio=rise, unit=steady.unit)]
+        )
     ratio = max(one.ratio for one in hot)
     return [Caution(Flag.THERMAL_SUSPECTED, count=len(hot), of=len(judged), ratio=ratio)]
 
@@ -164,16 +170,17 @@ def _rejected_readings(records: Sequence[SessionRecord]) -> list[Caution]:
 
 def _shaped(steady: SteadyPasses) -> list[Caution]:
     """Whether the sessions' medians look like draws from one symmetric bell, which the interval assumes."""
-    medians = session_medians(steady.image_s)
+    medians = session_medians(steady.latency_s)
     shape = shape_of(medians)
     found = []
+    of = f" of {steady.quantity}" if steady.unit == "windows" else ""
     if shape.skewed:
         far = max(medians) if shape.tail == "above" else min(medians)
         middle = statistics.median(medians)
-        what = f"{shape.tail}: from {middle:.3g} s in the middle to {far:.3g} s"
+        what = f"{shape.tail}: from {middle:.3g} s{of} in the middle to {far:.3g} s"
         found.append(Caution(Flag.SKEWED, of=len(medians), what=what))
     if shape.multimodal:
-        parts = [f"{len(group)} around {statistics.fmean(group):.3g} s" for group in shape.groups]
+        parts = [f"{len(group)} around {statistics.fmean(group):.3g} s{of}" for group in shape.groups]
         found.append(Caution(Flag.MULTIMODAL, of=len(medians), what=" and ".join(parts)))
     return found
 

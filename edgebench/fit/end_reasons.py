@@ -85,7 +85,8 @@ def _text(by: EndedBy, far: Standing, ok: int, rule: Rule, run: RunRecord | None
 def _reached(far: Standing, sessions: str, rule: Rule) -> str:
     said = []
     if far.narrow and rule.target_ci is not None and far.half_width is not None:
-        said.append(f"half-width {_rounded_up(far.half_width)} of {share_text(rule.target_ci)} asked")
+        asked = share_text(rule.target_ci)
+        said.append(f"half-width {_rounded_up(far.half_width)}{_of(far)} of {asked} asked")
     if far.decided:
         said.append("every verdict that can be settled is settled")
     how = f" ({SPENDING_NAME})" if far.decided else ""
@@ -98,12 +99,17 @@ def _open(far: Standing, rule: Rule) -> str:
     said = []
     if rule.target_ci is not None:
         now = "no interval yet" if far.half_width is None else f"now {_rounded_up(far.half_width)}"
-        said.append(f"without reaching {share_text(rule.target_ci)}: {now}")
+        said.append(f"without reaching {share_text(rule.target_ci)}{_of(far)}: {now}")
     if far.unsettled:
         count = len(far.unsettled)
         named = ", ".join(far.unsettled[:_NAMES]) + (f" and {count - _NAMES} more" if count > _NAMES else "")
         said.append(f"not settled: {named}")
     return "; ".join(said)
+
+
+def _of(far: Standing) -> str:
+    """Of which time the half-width is, where it is not image_s."""
+    return "" if far.quantity == "image_s" else f" ({far.quantity})"
 
 
 def _rounded_up(share: float) -> str:

@@ -1,9 +1,10 @@
-"""Steady passes of one trial as seconds by session, and the stages a patch."""
+"""Steady passes or windows of one trial as seconds by session, and the stages a patch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,16 +18,19 @@ _NO_STAGES = {"start_ns", "end_ns", "image_ns", *PACED_COLUMNS}
 
 @dataclass(frozen=True)
 class SteadyPasses:
-    """What the steady passes of a trial's finished sessions took; sessions without any are left out.
+    """What the steady passes or windows of a trial's finished sessions took; those without any are left out.
 
     Attributes:
-        image_s, infer_s: seconds of a whole image, by session and in time order; `infer_s` may be empty.
+        image_s, infer_s: seconds of a whole image, by session and in time order; `infer_s` may be empty, and
+            of windows `image_s` is.
         at_s: when each pass started, seconds since its session's first.
         images: images that each session got through, by session number.
         stages_ms: milliseconds a patch of each stage, the mean over the sessions of each session's median.
         extrapolated: passes that covered fewer patches than the scene has, scaled up to it.
         numbers: the sessions' numbers, in the order of `image_s`.
         lateness_s: of paced passes, by session: the end against the deadline; empty where not paced.
+        measured_patches: the fewest patches of the scene that one of them covered; None without any.
+        unit: what they are, in the plural.
     """
 
     image_s: tuple[tuple[float, ...], ...]
@@ -37,11 +41,23 @@ class SteadyPasses:
     extrapolated: int
     numbers: tuple[int, ...] = ()
     lateness_s: tuple[tuple[float, ...], ...] = ()
+    measured_patches: int | None = None
+    unit: Literal["passes", "windows"] = "passes"
+
+    @property
+    def quantity(self) -> Literal["image_s", "infer_s"]:
+        """Which time stands for the trial's latency: windows tell of the runtime alone."""
+        return "infer_s" if self.unit == "windows" else "image_s"
+
+    @property
+    def latency_s(self) -> tuple[tuple[float, ...], ...]:
+        """Seconds of a whole image by session: `image_s`, or `infer_s` of windows."""
+        return self.infer_s if self.unit == "windows" else self.image_s
 
     @property
     def count(self) -> int:
-        """Steady passes over all sessions."""
-        return sum(len(values) for values in self.image_s)
+        """Steady passes or windows over all sessions."""
+        return sum(len(values) for values in self.latency_s)
 
 
 def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: int) -> SteadyPasses:
@@ -71,7 +87,38 @@ def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: 
         extrapolated=int((whole > 1).sum()),
         numbers=tuple(number for number, _ in found),
         lateness_s=_lateness_s(frame, [rows for _, rows in found]),
+        measured_patches=int(frame["patches"].min()) if len(frame) else None,
     )
+
+
+def steady_windows(windows: pd.DataFrame, sessions: Sequence[int], scene_patches: int) -> SteadyPasses:
+    """The steady windows of `sessions` among a trial's rows of `windows` (see store.records.WINDOW_COLUMNS).
+
+    A window's `infer_s` is its duration, divided by its inferences, times the scene's patches.
+    """
+    usable = (windows["phase"] == "steady") & windows["session"].isin(sessions)
+    frame = windows[usable].sort_values(["session", "start_ns"], kind="stable")
+    by_session = frame["session"].to_numpy()
+    start_ns = frame["start_ns"].to_numpy(np.int64)
+    inferences = frame["inferences"].to_numpy(np.float64)
+    patch_s = (frame["end_ns"].to_numpy(np.int64) - start_ns) / 1e9 / inferences
+    found = [(int(number), by_session == number) for number in np.unique(by_session)]
+    return SteadyPasses(
+        image_s=(),
+        infer_s=tuple(tuple((patch_s[rows] * scene_patches).tolist()) for _, rows in found),
+        at_s=tuple(tuple(((start_ns[rows] - start_ns[rows][0]) / 1e9).tolist()) for _, rows in found),
+        images={number: float(inferences[rows].sum()) / scene_patches for number, rows in found},
+        stages_ms={"infer": trial_median([1e3 * patch_s[rows] for _, rows in found])} if found else {},
+        extrapolated=len(frame) if scene_patches > 1 else 0,
+        numbers=tuple(number for number, _ in found),
+        measured_patches=1 if found else None,
+        unit="windows",
+    )
+
+
+def without_seconds(steady: SteadyPasses) -> SteadyPasses:
+    """The same where no device carried it out: nothing of it is a device's time."""
+    return SteadyPasses((), (), (), {}, {}, 0, measured_patches=steady.measured_patches, unit=steady.unit)
 
 
 def _lateness_s(frame: pd.DataFrame, sessions: Sequence[NDArray[np.bool_]]) -> tuple[tuple[float, ...], ...]:

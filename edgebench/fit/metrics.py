@@ -170,12 +170,16 @@ def _missed_share(trial: TrialSummary) -> float | None:
     return trial.paced.misses / trial.paced.passes if trial.paced and trial.paced.passes else None
 
 
+def _was_measured(trial: TrialSummary) -> bool:
+    return trial.latency is not None or trial.emulated
+
+
 def _no_session_said(trial: TrialSummary) -> str:
-    return "" if trial.image_s is None else "the session did not say"
+    return "the session did not say" if _was_measured(trial) else ""
 
 
 def _no_scene_accuracy(trial: TrialSummary) -> str:
-    return "" if trial.image_s is None else "the scene has no labels in the artifact's classes"
+    return "" if not _was_measured(trial) else "the scene has no labels in the artifact's classes"
 
 
 def _no_agreement(trial: TrialSummary) -> str:
@@ -184,7 +188,7 @@ def _no_agreement(trial: TrialSummary) -> str:
 
 
 def _no_pace(trial: TrialSummary) -> str:
-    return "" if trial.image_s is None else "the passes were not paced (--period)"
+    return trial.untimed_reason or ("" if trial.image_s is None else "the passes were not paced (--period)")
 
 
 _INTERVAL = ("median", "low", "high", "sessions", "n")
@@ -201,12 +205,13 @@ _ENTRIES = (
         judged=Sampled(
             attrgetter("image_s_values"), "passes", absent="no finished session holds a steady pass"
         ),
+        missing=attrgetter("untimed_reason"),
         csv=_columns("image_s", *_INTERVAL),
     ),
     Metric(
         "infer_s",
         "Seconds in which the runtime works on the scene's patches: the union of the inference intervals "
-        "where they overlap.",
+        "where they overlap; of windows their duration over their inferences, times the scene's patches.",
         attrgetter("infer_s"),
         TIME_UNITS,
         source="sessions",
@@ -216,6 +221,7 @@ _ENTRIES = (
             "passes",
             absent="no finished session holds a time of a stage called infer",
         ),
+        missing=attrgetter("untimed_reason"),
         csv=_columns("infer_s", *_INTERVAL),
     ),
     Metric(

@@ -35,20 +35,20 @@ def sustained_of(
     tests says so in one session.
 
     Args:
-        steady: the steady passes of the trial's finished sessions.
+        steady: the steady passes or windows of the trial's finished sessions.
         sustained_s: for how long they went on; None for a number of passes.
         observed: what telemetry saw in the finished sessions.
     """
-    if sustained_s is None or not steady.image_s:
+    if sustained_s is None or not steady.latency_s:
         return None
-    series = list(zip(steady.at_s, steady.image_s, strict=True))
-    judged = [heat(at_s, image_s) for at_s, image_s in series]
+    series = list(zip(steady.at_s, steady.latency_s, strict=True))
+    judged = [heat(at_s, scene_s) for at_s, scene_s in series]
     found = [one for one in judged if one is not None]
     first_s = fmean(one.first for one in found) if found else None
     last_s = fmean(one.last for one in found) if found else None
     because = (*_by_latency(found, len(judged)), *_by_telemetry(observed))
     return Sustained(
-        minutes=_minutes([minute_medians(at_s, image_s) for at_s, image_s in series]),
+        minutes=_minutes([minute_medians(at_s, scene_s) for at_s, scene_s in series]),
         first_quarter_s=first_s,
         last_quarter_s=last_s,
         ratio=last_s / first_s if first_s and last_s else None,

@@ -27,7 +27,7 @@ class Rule:
     """What ends the trials of an experiment before they have all their sessions; either part suffices.
 
     Attributes:
-        target_ci: half-width of image_s' interval (see Interval.half_width); None where it is not asked for.
+        target_ci: half-width of the latency's interval (see Interval.half_width); None where not asked for.
         profiles: whose verdicts are to be settled; None where that is not asked for.
         least: sessions before which nothing ends a trial, at least MIN_SESSIONS.
         most: sessions at which every trial ends.
@@ -54,16 +54,18 @@ class Standing:
     """How far a trial is from what its rule asks.
 
     Attributes:
-        half_width: of image_s' interval (see Interval.half_width); None where there is none.
+        half_width: of the latency's interval (see Interval.half_width); None where there is none.
         narrow: whether that is what was asked for.
         unsettled: the requirements whose verdict is open, as `profile: name`.
         decided: whether there was something to settle, and nothing is open.
+        quantity: the latency: `infer_s` where there is no `image_s`.
     """
 
     half_width: float | None
     narrow: bool
     unsettled: tuple[str, ...]
     decided: bool
+    quantity: str = "image_s"
 
     @property
     def reached(self) -> bool:
@@ -85,15 +87,19 @@ def rule_of(experiment: ExperimentRecord) -> Rule:
 
 def standing(summary: TrialSummary, sessions: int, rule: Rule) -> Standing:
     """How far a trial is, from what its `sessions` finished sessions came to."""
-    half = summary.image_s.half_width if summary.image_s is not None else None
+    half = summary.latency.half_width if summary.latency is not None else None
     enough = sessions >= rule.least
     narrow = enough and rule.target_ci is not None and half is not None and half <= rule.target_ci
     names = unsettled(summary, sessions, rule)
-    return Standing(half, narrow, names, enough and rule.profiles is not None and not names)
+    decided = enough and rule.profiles is not None and not names and not summary.emulated
+    return Standing(half, narrow, names, decided, summary.latency_quantity or "image_s")
 
 
 def unsettled(summary: TrialSummary, sessions: int, rule: Rule) -> tuple[str, ...]:
-    """The requirements whose verdict further sessions may still change, as `profile: name`."""
+    """The requirements whose verdict further sessions may still change, as `profile: name`.
+
+    Of an emulated trial all are open: no session of it settles a verdict.
+    """
     if rule.profiles is None:
         return ()
     # Every number of sessions from MIN_SESSIONS on is a look, whether or not anything may end there.
@@ -104,5 +110,5 @@ def unsettled(summary: TrialSummary, sessions: int, rule: Rule) -> tuple[str, ..
         f"{profile.name}: {requirement.name}"
         for profile in rule.profiles
         for requirement in profile.requirements
-        if not is_settled(summary, requirement, certainty)
+        if summary.emulated or not is_settled(summary, requirement, certainty)
     )

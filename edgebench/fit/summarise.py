@@ -13,12 +13,12 @@ from edgebench.fit.accuracy import Predictions, accuracy_of, agreement_of, predi
 from edgebench.fit.cautions import cautions
 from edgebench.fit.declared_body import board_doubts
 from edgebench.fit.end_reasons import with_end
-from edgebench.fit.latency import steady_passes
+from edgebench.fit.latency import SteadyPasses, steady_passes, steady_windows, without_seconds
 from edgebench.fit.pacing import paced_of, sustained_of
 from edgebench.fit.power_summary import power_figures, power_reason
 from edgebench.fit.settled import rule_of
 from edgebench.fit.telemetry_summary import observe
-from edgebench.fit.trial_summary import WHOLE, TrialStatus, TrialSummary
+from edgebench.fit.trial_summary import EMULATED, WHOLE, TrialStatus, TrialSummary
 from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import session_interval, trial_median
 from edgebench.store.load import Results
@@ -42,10 +42,11 @@ def summarise(results: Results) -> list[TrialSummary]:
     listed in `failures`. StoredResultError where a stored table is damaged.
     """
     experiment = results.experiment
-    passes, probes, predictions = (
+    passes, windows, probes, predictions = (
         _by_trial(frame)
         for frame in (
             results.passes,
+            results.windows,
             results.probes,
             # The scores are most of it and are not needed.
             results.table("predictions", ["set", "index", "label", "predicted"]),
@@ -59,6 +60,7 @@ def summarise(results: Results) -> list[TrialSummary]:
             trial,
             results.session_records(trial.key),
             passes.of(trial.key),
+            windows.of(trial.key),
             probes.of(trial.key),
             predictions.of(trial.key),
         )
@@ -120,6 +122,7 @@ class _Part:
     trial: TrialRecord
     records: Sequence[SessionRecord]
     passes: pd.DataFrame
+    windows: pd.DataFrame
     probes: pd.DataFrame
     predicted: pd.DataFrame
 
@@ -131,7 +134,8 @@ class _Part:
         """Everything but the agreement, which takes another trial."""
         trial, ok = self.trial, self.ok
         scene = self.experiment.scene_of(trial)
-        steady = steady_passes(self.passes, [record.n for record in ok], scene.patches)
+        steady = self._steady(scene.patches)
+        emulated = any(record.emulated for record in ok)
         observed = observe(ok, self.probes)
         status, reason = _status(trial, self.records, self.experiment.sessions)
         if status in ("partial", "not_run") and (later := continuation(self.experiment, trial.target)):
@@ -144,7 +148,7 @@ class _Part:
             else Apart.of([target.host], launches=[target.launch], ports=[target.port])
         )
         doubts = board_doubts(target, ok)
-        power = power_figures(ok, self.probes, steady.images)
+        power = None if emulated else power_figures(ok, self.probes, steady.images)
         images = self.predictions("images")
         on_scene = self.predictions("scene")
         tested = self.experiment.images_of(trial)
@@ -168,13 +172,15 @@ class _Part:
             image_s=self._interval(steady.image_s),
             infer_s=self._interval(steady.infer_s),
             stages_ms=steady.stages_ms,
-            cold={name: _over_sessions(self._cold(name)) for name in COLD},
+            cold={name: None if emulated else _over_sessions(self._cold(name)) for name in COLD},
             accuracy=accuracy,
             accuracy_reason="" if accuracy else self._accuracy_reason(images, reason),
             scene_accuracy=accuracy_of(on_scene, trial.class_names, overlapping=False) if on_scene else None,
             agreement=None,
             power=power,
-            power_reason=self._power_reason(bool(power), reason, target.meters if target else ()),
+            power_reason=EMULATED
+            if emulated
+            else self._power_reason(bool(power), reason, target.meters if target else ()),
             memory_bytes=None if not memory else round(trial_median([[float(peak)] for peak in memory])),
             artifact_bytes=built.bytes if built else trial.artifact_bytes,
             mass_g=target.mass_g if target else None,
@@ -182,7 +188,7 @@ class _Part:
             board_doubts=doubts,
             image_s_values=steady.image_s,
             infer_s_values=steady.infer_s,
-            load_s_values=tuple(self._cold("load_s")),
+            load_s_values=() if emulated else tuple(self._cold("load_s")),
             memory_bytes_values=tuple(memory),
             workers=ok[-1].workers if ok else (),
             paced=paced_of(steady, self.experiment.period_s),
@@ -190,18 +196,37 @@ class _Part:
             interval_confidence=self.confidence,
             cautions=cautions(self.records, steady, observed, accuracy, doubts),
             timed=timed_with(scene),
-            mark=_mark(trial, ok),
+            mark=_mark(trial, ok, steady, scene.patches),
             assumed=trial.assumed,
             built=built,
             scene_covered=scene.covered,
             settings=dict(target.settings) if target else {},
             concurrency=trial.concurrency,
+            measured_patches=steady.measured_patches,
+            extrapolated=_extrapolated(steady, scene.patches),
+            emulated=emulated,
             failures=tuple(
                 apart.text(_failure(record))
                 for record in self.records
                 if record.status not in ("ok", "interrupted")
             ),
         )
+
+    def _steady(self, patches: int) -> SteadyPasses:
+        """Of its passes, else of its windows; without seconds where it was emulated."""
+        ok = self.ok
+        sessions = [record.n for record in ok]
+        steady = steady_passes(self.passes, sessions, patches)
+        if not steady.image_s:
+            windows = steady_windows(self.windows, sessions, patches)
+            steady = windows if windows.infer_s else steady
+        said = [record.measured_patches for record in ok if record.measured_patches is not None]
+        if said and steady.measured_patches is not None:
+            # A device that has scaled up by itself says so; its rows tell of the whole scene.
+            fewest = min(steady.measured_patches, *said)
+            count = max(steady.extrapolated, steady.count if min(said) < patches else 0)
+            steady = replace(steady, measured_patches=fewest, extrapolated=count)
+        return without_seconds(steady) if any(record.emulated for record in ok) else steady
 
     def predictions(self, set_name: str) -> Predictions | None:
         """The predictions of `images` or `scene`."""
@@ -249,10 +274,19 @@ def timed_with(scene: SceneRecord) -> str:
     )
 
 
-def _mark(trial: TrialRecord, ok: Sequence[SessionRecord]) -> str:
+def _extrapolated(steady: SteadyPasses, patches: int) -> bool:
+    return steady.measured_patches is not None and steady.measured_patches < patches
+
+
+def _mark(trial: TrialRecord, ok: Sequence[SessionRecord], steady: SteadyPasses, patches: int) -> str:
     """What stands beside every figure of a trial; that its clock was moved for a test among it."""
-    moved = any("test_clock" in record.clock for record in ok)
-    return " ".join([*([trial.mark] if trial.mark else []), *(["on a test clock"] if moved else [])])
+    marks = {
+        trial.mark: bool(trial.mark),
+        "on a test clock": any("test_clock" in record.clock for record in ok),
+        "extrapolated": _extrapolated(steady, patches),
+        "emulated": any(record.emulated for record in ok),
+    }
+    return " ".join(mark for mark, holds in marks.items() if holds)
 
 
 def _status(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) -> tuple[TrialStatus, str]:

@@ -12,6 +12,12 @@ from edgebench.vocabulary.built_artifact import BuiltArtifact
 WHOLE = 0.9995
 """From this share of a scene on the rest, which a tenth of a percent does not show, is not spoken of."""
 
+EMULATED = "emulated: no device carried it out, so that nothing of it is a device's time, power or verdict"
+"""Why a trial has no figure in seconds and no verdict."""
+
+IN_WINDOWS = "measured in windows of one resident patch: no pass over the scene was timed"
+"""Why a trial has `infer_s` and no `image_s`."""
+
 TrialStatus = Literal["done", "partial", "failed", "unsupported", "not_run"]
 
 
@@ -87,9 +93,9 @@ class Minute:
 
 @dataclass(frozen=True)
 class Sustained:
-    """How image_s moved over sessions that went on for a time; means over the sessions.
+    """How the trial's latency moved over sessions that went on for a time; means over the sessions.
 
-    The quarters' medians, their ratio and the slope (Theil-Sen, seconds of image_s an hour) are None below
+    The quarters' medians, their ratio and the slope (Theil-Sen, seconds of the scene an hour) are None below
     8 passes a session. `because` says which of the tests for heat found something.
     """
 
@@ -114,7 +120,7 @@ class Ended:
             settled); the most sessions allowed, before it was met; the run's time; an interrupt or a kill;
             sessions that failed again and again.
         sessions: how many ended well.
-        half_width: of image_s' interval (see Interval.half_width); None where it has none.
+        half_width: of the latency's interval (see Interval.half_width); None where it has none.
         unsettled: requirements whose verdict is open, as `profile: name`; empty where nobody asked.
         text: the same in words.
     """
@@ -172,6 +178,31 @@ class TrialSummary:
     scene_covered: float | None = None  # share of the picture that its patches cover; None for samples
     settings: dict[str, Any] = field(default_factory=dict)  # in which its target differs within a sweep
     concurrency: int = 1  # inferences that the device has in flight
+    measured_patches: int | None = None  # the fewest that a steady pass or window covered
+    extrapolated: bool = False  # fewer than the scene has: its times are scaled up to the whole scene
+    emulated: bool = False  # no device carried it out: no figure in seconds, no verdict
+
+    @property
+    def latency_quantity(self) -> Literal["image_s", "infer_s"] | None:
+        """Which time stands for its latency: `infer_s` where there is no `image_s`; None without either."""
+        return "image_s" if self.image_s is not None else "infer_s" if self.infer_s is not None else None
+
+    @property
+    def latency(self) -> Interval | None:
+        """The time that `latency_quantity` names."""
+        return self.image_s if self.image_s is not None else self.infer_s
+
+    @property
+    def latency_values(self) -> tuple[tuple[float, ...], ...]:
+        """Its values by session, in time order."""
+        return self.image_s_values or self.infer_s_values
+
+    @property
+    def untimed_reason(self) -> str:
+        """Why a trial that was measured has no `image_s`; empty where nothing but its sessions says so."""
+        if self.emulated:
+            return EMULATED
+        return IN_WINDOWS if self.image_s is None and self.infer_s is not None else ""
 
     @property
     def whole_scene(self) -> bool:

@@ -15,7 +15,7 @@ from edgebench.fit.figure import Certainty, Figure
 from edgebench.fit.figures import figure_of
 from edgebench.fit.profile import Profile
 from edgebench.fit.requirement import Requirement
-from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.fit.trial_summary import EMULATED, TrialSummary, Verdict
 
 Word = Literal["pass", "fail", "inconclusive", "unknown"]
 WORDS: tuple[Word, ...] = ("fail", "unknown", "inconclusive", "pass")
@@ -120,7 +120,12 @@ def _judge_one(summary: TrialSummary, profile: str, requirement: Requirement) ->
 
 
 def _unmeasured(summary: TrialSummary) -> Figure | None:
-    """Nothing can be said of a trial without a finished session, not even of its declared mass."""
+    """Nothing can be said of a trial without a finished session, not even of its declared mass.
+
+    Nor of one that was emulated: no requirement is about an emulator.
+    """
+    if summary.emulated:
+        return Figure(reason=EMULATED)
     words = {
         "failed": "the trial failed",
         "unsupported": "the target does not support it",

@@ -128,7 +128,7 @@ class Campaign:
         summaries = summarise(load(store.path))
         for summary in summaries:
             store.write_trial(summary.key, trial_json(summary))
-            seen = spread_of(summary.image_s_values)
+            seen = spread_of(summary.latency_values)
             # A revision is of another device than the plan's: what it shows is no estimate of that one.
             if seen is not None and summary.key in inputs:
                 note_spread(self.cache, inputs[summary.key], seen)

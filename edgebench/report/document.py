@@ -61,7 +61,7 @@ IDENTITY = (
 
 CONDITIONS = (
     "power_reason", "workers", "sustained", "ended", "interval_confidence", "warnings", "failures", "timed",
-    "mark", "assumed", "scene_covered", "built",
+    "mark", "measured_patches", "extrapolated", "emulated", "assumed", "scene_covered", "built",
 )  # fmt: skip
 """The fields of a summary that say under what conditions its metrics hold."""
 

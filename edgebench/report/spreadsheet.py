@@ -19,7 +19,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 _IDENTITY = (
     "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "settings", "timed",
-    "scene_covered", "mark", "assumed", "status", "reason",
+    "scene_covered", "mark", "measured_patches", "extrapolated", "emulated", "assumed", "status", "reason",
 )  # fmt: skip
 
 

@@ -11,14 +11,14 @@ class Flag(Enum):
     """Each kind of doubt, with the sentence that says it; braces are filled from the warning's facts."""
 
     NOT_STEADY = "warm-up ended at its cap before the latency was steady in {share} sessions"
-    OUTLIERS = "{share} steady passes are outliers (modified z-score above 14.8); none was removed"
+    OUTLIERS = "{share} steady {unit} are outliers (modified z-score above 14.8); none was removed"
     FEW_SESSIONS = "{count} of the {of} sessions that an interval takes: none is given"
     THERMAL_SUSPECTED = (
         "thermal: suspected in {share} sessions; the last quarter took up to {worst:.2f} times the first"
     )
     THERMAL_SHORT = (
         "thermal: suspected over the {of} sessions together; "
-        "their passes became {ratio:.0%} slower from the first to the last"
+        "their {unit} became {ratio:.0%} slower from the first to the last"
     )
     THROTTLED = "throttled: {what}, by the board's own word, in {share} sessions"
     CLOCK_DROP = "the processor's clock fell by up to {worst:.0%} over the steady passes in {share} sessions"
@@ -36,7 +36,8 @@ class Flag(Enum):
     )
     GOLDEN_MISMATCH = "outputs differ from the golden scores in {share} sessions, which were ended"
     GOLDEN_ABSENT = "the outputs of {share} sessions were not checked against golden patches"
-    EXTRAPOLATED = "extrapolated: {share} passes covered fewer patches than the image has"
+    EXTRAPOLATED = "extrapolated: {share} {unit} covered fewer patches than the image has"
+    EMULATED = "emulated in {share} sessions: no device carried it out, so that no figure is its time"
     SKEWED = (
         "the medians of the {of} sessions are skewed, with a tail {what}: "
         "the interval covers less than it claims"
@@ -111,6 +112,7 @@ class Caution:
     of: int = 0
     ratio: float = 0.0
     what: str | Interference = ""
+    unit: str = "passes"  # or windows: what is counted in each session
 
     @property
     def kind(self) -> tuple[Flag, str]:
@@ -131,6 +133,7 @@ def sentence_of(cautions: Sequence[Caution]) -> str:
         of=_Range([one.of for one in cautions]),
         ratio=_Range(ratios),
         worst=max(ratios),
+        unit=" or ".join(dict.fromkeys(one.unit for one in cautions)),
         what=_what([one.what for one in cautions]),
     )
 
