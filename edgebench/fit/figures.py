@@ -44,13 +44,15 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
 def _sampled(sampled: Sampled, summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
     values = sampled.values(summary)
     if not values:
-        return Figure(reason=sampled.absent)
+        untimed = summary.untimed_reason if sampled.of == "passes" else ""
+        return Figure(reason=untimed or sampled.absent)
     if sampled.above_zero and (impossible := _impossible(values, question.metric)):
         return impossible
     if sampled.of == "sessions":
         return _of_values(values, "sessions", question.statistic, certainty)
     sure = replace(certainty, interval=max(certainty.interval, summary.interval_confidence))
-    figure = _of_values(values, "passes", question.statistic, sure)
+    of = "windows" if summary.latency_quantity == "infer_s" else "passes"
+    figure = _of_values(values, of, question.statistic, sure)
     return replace(figure, note="; ".join(note for note in (figure.note, summary.reason) if note))
 
 
@@ -102,7 +104,7 @@ def _deadline_misses(summary: TrialSummary, question: Question, certainty: Certa
     if paced is None or not paced.passes:
         timed = bool(summary.image_s_values)
         why = "the passes were not paced (--period)" if timed else "no finished session holds a paced pass"
-        return Figure(reason=why)
+        return Figure(reason=summary.untimed_reason or why)
     if impossible := _impossible(summary.image_s_values, "image_s"):
         return impossible  # the passes that were late or in time
     confidence = max(certainty.interval, summary.interval_confidence)

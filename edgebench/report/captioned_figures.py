@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
@@ -23,38 +23,50 @@ class Picture:
     caption: str
 
 
-def image_s_limits(verdicts: Sequence[Verdict]) -> dict[str, float]:
-    """Profile -> limit of image_s in seconds, where the profile limits its median."""
+def latency_limits(verdicts: Sequence[Verdict], quantity: str) -> dict[str, float]:
+    """Profile -> limit of image_s, or infer_s, in seconds, where the profile limits its median."""
     return {
         verdict.profile: verdict.limit
         for verdict in verdicts
-        if verdict.quantity == "image_s"
+        if verdict.quantity == quantity
         and verdict.statistic == "median"
         and isinstance(verdict.limit, float | int)
     }
 
 
 def depth_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Picture:
-    """image_s by depth multiplier and precision, for trials of one family; else by model and precision."""
-    measured = [one for one in summaries if one.image_s is not None]
+    """Latency by depth multiplier and precision, for trials of one family; else by model and precision.
+
+    It is image_s; infer_s where no trial has that.
+    """
+    measured = words.alike_timed(summaries)
     if not measured:
         return Picture("", "", "There is no figure of image_s: no trial has been measured.")
     if len({words.families([one]) for one in measured}) > 1 or measured[0].depth_multiplier is None:
-        return _image_s_picture(measured, verdicts, "model", figures.image_s_by_model)
-    return _image_s_picture(measured, verdicts, "depth multiplier", figures.image_s_by_depth)
+        picture = _latency_picture(measured, verdicts, "model", figures.latency_by_model)
+    else:
+        picture = _latency_picture(measured, verdicts, "depth multiplier", figures.latency_by_depth)
+    return replace(picture, caption=picture.caption + _left_out(summaries, measured))
 
 
-def _image_s_picture(
+def _left_out(summaries: Sequence[TrialSummary], shown: Sequence[TrialSummary]) -> str:
+    """How many trials have another time than those of a figure."""
+    others = sum(one.latency is not None for one in summaries) - len(shown)
+    return f" Not drawn: {words.counted(others, 'trial')} with infer_s alone." if others > 0 else ""
+
+
+def _latency_picture(
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     by: str,
     draw: Callable[[Sequence[TrialSummary], Mapping[str, float]], Figure],
 ) -> Picture:
-    shown = [(one.image_s.median, one) for one in summaries if one.image_s is not None]
-    limits = image_s_limits(verdicts)
+    shown = [(one.latency.median, one) for one in summaries if one.latency is not None]
+    quantity = words.latency_names(summaries)
+    limits = latency_limits(verdicts, quantity)
     near = figures.limits_in_range(summaries, limits)
     far = [f"{words.plain(name, 60)} ({limit:g} s)" for name, limit in limits.items() if name not in near]
-    caption = f"image_s by {by} and precision; bars are 95 % intervals over sessions."
+    caption = f"{quantity} by {by} and precision; bars are 95 % intervals over sessions."
     if near:
         caption += " Dashed: the profiles' limits."
     if far:
@@ -62,7 +74,7 @@ def _image_s_picture(
     names = tables.trial_names(summaries)
     least, most = min(shown, key=_first), max(shown, key=_first)
     alt = (
-        f"image_s by {by} and precision for {words.counted(len(shown), 'trial')}: "
+        f"{quantity} by {by} and precision for {words.counted(len(shown), 'trial')}: "
         f"from {words.number(least[0])} s ({names[least[1].key]}) "
         f"to {words.number(most[0])} s ({names[most[1].key]})."
     )
@@ -70,19 +82,20 @@ def _image_s_picture(
 
 
 def accuracy_picture(summaries: Sequence[TrialSummary]) -> Picture:
-    """Accuracy against image_s."""
-    shown = [one for one in summaries if one.image_s is not None and one.accuracy is not None]
+    """Accuracy against image_s; against infer_s where no trial has that."""
+    shown = words.alike_timed([one for one in summaries if one.accuracy is not None])
     if not shown:
         return Picture("", "", "There is no figure of accuracy against latency: no trial has both.")
     names = tables.trial_names(summaries)
-    alt = "Accuracy against image_s: " + "; ".join(
-        f"{names[one.key]} {words.right_of(one.accuracy)} at {words.interval(one.image_s)} s"
+    quantity = words.latency_names(shown)
+    alt = f"Accuracy against {quantity}: " + "; ".join(
+        f"{names[one.key]} {words.right_of(one.accuracy)} at {words.interval(one.latency)} s"
         for one in shown[:30]
     )
     caption = (
-        "Top-1 on the images against image_s; beside the points stand depth multipliers or models. "
+        f"Top-1 on the images against {quantity}; beside the points stand depth multipliers or models. "
         "Upright bars are Wilson intervals, level ones are intervals over sessions, both 95 %."
-    )
+    ) + _left_out([one for one in summaries if one.accuracy is not None], shown)
     return _drawn(figures.accuracy_against_latency(summaries), alt, caption, _targets(summaries))
 
 
@@ -106,7 +119,8 @@ def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     shown = [one for one in summaries if one.sustained is not None]
     if not shown:
         return None
-    caption = "Median image_s of each minute, by trial; means over the sessions of each session's median."
+    timed = words.latency_names(shown)
+    caption = f"Median {timed} of each minute, by trial; means over the sessions of each session's median."
     return _drawn(
         sustained_figure.minutes_figure(shown),
         sustained_figure.minutes_words(shown),
@@ -177,7 +191,7 @@ def _scene_predictions(results: Results, patches: int) -> dict[str, list[int]]:
 def _accuracy_then_speed(one: TrialSummary) -> tuple[float, float]:
     figure = one.accuracy or one.scene_accuracy
     rate = figure.k / figure.n if figure and figure.n else -1.0
-    return rate, -one.image_s.median if one.image_s else float("-inf")
+    return rate, -one.latency.median if one.latency else float("-inf")
 
 
 def _first(pair: tuple[float, TrialSummary]) -> float:

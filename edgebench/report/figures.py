@@ -25,55 +25,52 @@ _BESIDE = (
 
 
 def limits_in_range(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> dict[str, float]:
-    """The limits (seconds) that lie near enough to the image_s of these trials to be drawn with them."""
-    values = [summary.image_s.median for summary in summaries if summary.image_s is not None]
+    """The limits (seconds) that lie near enough to the latency of these trials to be drawn with them."""
+    values = [summary.latency.median for summary in summaries if summary.latency is not None]
     if not values:
         return {}
     low, high = min(values) / _NEAR, max(values) * _NEAR
     return {name: limit for name, limit in limits.items() if low <= limit <= high}
 
 
-def image_s_by_depth(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> Figure:
-    """image_s against the depth multiplier, a series a precision, with intervals and near limits.
+def latency_by_depth(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> Figure:
+    """Latency against the depth multiplier, a series a precision, with intervals and near limits.
+
+    It is image_s; infer_s where no trial has that.
 
     Args:
-        summaries: trials; those without image_s or a depth multiplier are left out.
-        limits: profile -> limit of image_s in seconds, drawn as lines where `limits_in_range`.
+        summaries: trials; those without that time or a depth multiplier are left out.
+        limits: profile -> limit of it in seconds, drawn as lines where `limits_in_range`.
     """
-    depths = sorted(
-        {
-            one.depth_multiplier
-            for one in summaries
-            if one.depth_multiplier is not None and one.image_s is not None
-        }
-    )
+    timed = words.alike_timed(summaries)
+    depths = sorted({one.depth_multiplier for one in timed if one.depth_multiplier is not None})
     places = {words.depth(depth): place for place, depth in enumerate(depths)}
-    shown = [one for one in summaries if one.image_s is not None and one.depth_multiplier is not None]
+    shown = [one for one in timed if one.depth_multiplier is not None]
     at = {one.key: places[words.depth(one.depth_multiplier)] for one in shown}
-    return _image_s(shown, at, list(places), "depth multiplier", limits)
+    return _latency(shown, at, list(places), "depth multiplier", limits)
 
 
-def image_s_by_model(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> Figure:
+def latency_by_model(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> Figure:
     """The same with a place for each model, in the order of the trials: for models that differ otherwise."""
-    shown = [one for one in summaries if one.image_s is not None]
+    shown = words.alike_timed(summaries)
     models = list(dict.fromkeys(words.model(one) for one in shown))
     at = {one.key: models.index(words.model(one)) for one in shown}
-    return _image_s(shown, at, models, "model", limits)
+    return _latency(shown, at, models, "model", limits)
 
 
-def _image_s(
+def _latency(
     shown: Sequence[TrialSummary],
     at: Mapping[str, int],
     ticks: Sequence[str],
     axis: str,
     limits: Mapping[str, float],
 ) -> Figure:
-    """image_s of trials that stand at the place `at` (by key) of an axis with those `ticks`."""
+    """Latency of trials that stand at the place `at` (by key) of an axis with those `ticks`."""
     panels = panels_of(shown)
     near = limits_in_range(shown, limits)
     precisions = _precisions(shown)
     colours, markers = drawing.colours(precisions), drawing.markers(precisions)
-    ends = [end for summary in shown for end in _ends(summary.image_s)]
+    ends = [end for summary in shown for end in _ends(summary.latency)]
     log = drawing.wants_log(ends)
     with drawing.style():
         figure, all_axes = drawing.grid(max(1, len(panels)))
@@ -83,9 +80,9 @@ def _image_s(
                 _points(
                     axes,
                     [
-                        (at[one.key] + shift, one.image_s)
+                        (at[one.key] + shift, one.latency)
                         for one in sorted(group, key=lambda one: at[one.key])
-                        if one.precision == precision and one.image_s is not None
+                        if one.precision == precision and one.latency is not None
                     ],
                     drawing.label(precision),
                     colours[precision],
@@ -110,36 +107,36 @@ def _image_s(
             axes.set_xlim(-0.5, len(ticks) - 0.5)
             axes.grid(visible=False, axis="x")
             axes.set_xlabel(axis)
-            axes.set_ylabel("image_s, seconds a scene" + (" (log)" if log else ""))
+            axes.set_ylabel(f"{words.latency_names(shown)}, seconds a scene" + (" (log)" if log else ""))
             title_panel(axes, target, panels)
         shared_legend(figure, all_axes, "precision")
     return figure
 
 
 def accuracy_against_latency(summaries: Sequence[TrialSummary]) -> Figure:
-    """Top-1 on the images against image_s: Wilson intervals upwards, latency intervals sideways.
+    """Top-1 on the images against latency: Wilson intervals upwards, latency intervals sideways.
 
     Args:
-        summaries: trials; those without image_s or accuracy are left out.
+        summaries: trials; those without that latency or accuracy are left out.
     """
-    shown = [one for one in summaries if one.image_s is not None and one.accuracy is not None]
+    shown = words.alike_timed([one for one in summaries if one.accuracy is not None])
     panels = panels_of(shown)
     precisions = _precisions(shown)
     colours, markers = drawing.colours(precisions), drawing.markers(precisions)
-    ends = [end for one in shown for end in _ends(one.image_s)]
+    ends = [end for one in shown for end in _ends(one.latency)]
     log = drawing.wants_log(ends)
     rates = [100 * end for one in shown if one.accuracy for end in (one.accuracy.low, one.accuracy.high)]
     with drawing.style():
         figure, all_axes = drawing.grid(max(1, len(panels)))
         for axes, (target, group) in zip(all_axes, panels.items(), strict=False):
             for one in group:
-                if one.image_s is None or one.accuracy is None:
+                if one.latency is None or one.accuracy is None:
                     continue
                 rate = 100 * one.accuracy.k / one.accuracy.n if one.accuracy.n else 0.0
                 axes.errorbar(
-                    [one.image_s.median],
+                    [one.latency.median],
                     [rate],
-                    xerr=_errors([one.image_s]),
+                    xerr=_errors([one.latency]),
                     yerr=[
                         [max(0.0, rate - 100 * one.accuracy.low)],
                         [max(0.0, 100 * one.accuracy.high - rate)],
@@ -154,7 +151,7 @@ def accuracy_against_latency(summaries: Sequence[TrialSummary]) -> Figure:
                 )
                 axes.annotate(
                     _beside(one),
-                    (one.image_s.median, rate),
+                    (one.latency.median, rate),
                     xytext=_BESIDE[precisions.index(one.precision) % len(_BESIDE)],
                     textcoords="offset points",
                     ha="right" if precisions.index(one.precision) % len(_BESIDE) == 0 else "left",
@@ -165,7 +162,7 @@ def accuracy_against_latency(summaries: Sequence[TrialSummary]) -> Figure:
             if rates:
                 room = 0.08 * max(1.0, max(rates) - min(rates))
                 axes.set_ylim(max(0.0, min(rates) - room), min(100.5, max(rates) + room))
-            axes.set_xlabel("image_s, seconds a scene" + (" (log)" if log else ""))
+            axes.set_xlabel(f"{words.latency_names(shown)}, seconds a scene" + (" (log)" if log else ""))
             axes.set_ylabel("top-1 on the images, %")
             title_panel(axes, target, panels)
         shared_legend(figure, all_axes, "precision")

@@ -56,6 +56,7 @@ def paced_table(summaries: Sequence[TrialSummary]) -> Table:
 def sustained_table(summaries: Sequence[TrialSummary]) -> Table:
     """First against last quarter of sustained sessions; no rows where none was sustained."""
     names = tables.trial_names(summaries)
+    shown = [one for one in summaries if one.sustained is not None]
     return Table(
         "sustained",
         (
@@ -79,11 +80,11 @@ def sustained_table(summaries: Sequence[TrialSummary]) -> Table:
                 "suspected" if one.sustained.suspected else "not seen",
                 words.plain("; ".join(one.sustained.because)),
             )
-            for one in summaries
+            for one in shown
             if one.sustained is not None
         ),
-        caption="medians of image_s over the first and the last quarter of the steady passes; "
-        "means over the sessions",
+        caption=f"medians of {words.latency_names(shown)} over the first and the last quarter of the "
+        "steady passes; means over the sessions",
     )
 
 

@@ -13,7 +13,7 @@ _LINES = ("-", "--", "-.", ":")
 
 
 def minutes_figure(summaries: Sequence[TrialSummary]) -> Figure:
-    """The median image_s of each minute, a line a trial, a panel a target.
+    """The median latency of each minute, a line a trial, a panel a target.
 
     Args:
         summaries: trials; those that were not sustained are left out.
@@ -43,7 +43,8 @@ def minutes_figure(summaries: Sequence[TrialSummary]) -> Figure:
                 )
             drawing.scale_axis(axes, "y", medians, log)
             axes.set_xlabel("minute of the session")
-            axes.set_ylabel("image_s, median of the minute, s" + (" (log)" if log else ""))
+            timed = words.latency_names(shown)
+            axes.set_ylabel(f"{timed}, median of the minute, s" + (" (log)" if log else ""))
             figures.title_panel(axes, target, panels)
         figures.shared_legend(figure, all_axes, "trial")
     return figure
@@ -53,7 +54,8 @@ def minutes_words(summaries: Sequence[TrialSummary]) -> str:
     """The figure for those who cannot see it."""
     names = tables.trial_names(summaries)
     shown = [(names[one.key], one.sustained.minutes) for one in summaries if one.sustained is not None]
-    return "Median image_s of each minute: " + "; ".join(
+    timed = words.latency_names([one for one in summaries if one.sustained is not None])
+    return f"Median {timed} of each minute: " + "; ".join(
         f"{name} {words.number(minutes[0].median_s)} s in the first, "
         f"{words.number(minutes[-1].median_s)} s in the last of {words.counted(len(minutes), 'minute')}"
         for name, minutes in shown[:30]

@@ -167,13 +167,22 @@ def latency(summaries: Sequence[TrialSummary], quantity: str) -> Table:
                 Column("95 % interval [s]", figures=True),
                 Column("half-width", figures=True),
                 Column("sessions", figures=True),
-                Column("passes", figures=True),
+                Column(_counted_in(summaries, quantity), figures=True),
                 Column("", long=True),
             ),
             tuple(rows),
             caption=words.MEDIAN,
         )
     )
+
+
+def _counted_in(summaries: Sequence[TrialSummary], quantity: str) -> str:
+    """What a trial's values are counted in: windows, where all of these have no other."""
+    shown = [one for one in summaries if getattr(one, quantity) is not None]
+    windows = [one.latency_quantity == "infer_s" for one in shown]
+    if not any(windows):
+        return "passes"
+    return "windows" if all(windows) else "passes or windows"
 
 
 def _interval_cells(figure: Interval | None) -> tuple[str, ...]:

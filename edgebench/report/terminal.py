@@ -55,7 +55,7 @@ def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]
 
 def _figures(console: Console, target: str, group: Sequence[TrialSummary], names: dict[str, str]) -> None:
     line(console, f"{target}: {words.families(group)}", "bold")
-    measured = [summary for summary in group if summary.image_s is not None or summary.infer_s is not None]
+    measured = [summary for summary in group if summary.latency is not None or summary.emulated]
     if measured:
         headings = ("variant", "image_s [s]", "infer_s [s]", "right of n", words.SAME_AS_FP32, "memory")
         rows = [
@@ -109,7 +109,7 @@ def _right_of(summary: TrialSummary) -> str:
 def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
     """What the table of figures cannot say: why trials have none, and what is to be minded."""
     trials = Trials.of(group, names)
-    measured = [one for one in group if one.image_s is not None]
+    measured = [one for one in group if one.latency is not None or one.emulated]
     told = [(one.key, f"timed with {one.timed}") for one in words.timed(measured)]
     for summary in group:
         key = summary.key
@@ -123,10 +123,13 @@ def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
             told.append((key, f"ended: {summary.ended.text}"))
         if assumed := words.assumed(summary):
             told.append((key, f"* {assumed}"))
-        if summary.accuracy is None and summary.image_s is not None:
+        if summary.accuracy is None and (summary.latency is not None or summary.emulated):
             told.append((key, f"no accuracy: {summary.accuracy_reason}"))
-        if summary.image_s is not None and summary.image_s.low is None and not summary.cautions:
-            told.append((key, f"no interval from {words.counted(summary.image_s.sessions, 'session')}"))
+        if untimed := summary.untimed_reason:
+            told.append((key, f"no image_s: {untimed}"))
+        latency = summary.latency
+        if latency is not None and latency.low is None and not summary.cautions:
+            told.append((key, f"no interval from {words.counted(latency.sessions, 'session')}"))
     warnings = notes.cautions(group, trials)
     return [note.line for note in notes.shared(told, trials)] + [
         f"{note.who}: warning: {note.text}" for note in warnings

@@ -154,6 +154,21 @@ def timed(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     return told
 
 
+LATENCIES = ("image_s", "infer_s")
+
+
+def latency_names(summaries: Sequence[TrialSummary]) -> str:
+    """Which times stand for the latency of some trials: `image_s`, `infer_s`, or `image_s or infer_s`."""
+    names = {one.latency_quantity for one in summaries}
+    return " or ".join(name for name in LATENCIES if name in names) or LATENCIES[0]
+
+
+def alike_timed(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
+    """The trials that one figure can hold: those with image_s, else those that have infer_s alone."""
+    groups = [[one for one in summaries if one.latency_quantity == name] for name in LATENCIES]
+    return groups[0] or groups[1]
+
+
 def right_of(accuracy: Accuracy | None) -> str:
     """`954/1000`."""
     return MISSING if accuracy is None else f"{accuracy.k}/{accuracy.n}"

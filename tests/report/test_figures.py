@@ -51,7 +51,7 @@ def texts(figure: Figure) -> set[str]:
 
 def test_image_s_by_depth_shows_every_trial_at_its_depth() -> None:
     summaries = samples.nine()
-    figure = figures.image_s_by_depth(summaries, samples.LIMITS)
+    figure = figures.latency_by_depth(summaries, samples.LIMITS)
     [axes] = figure.axes
     drawn = points(axes)
     assert set(drawn) == {"fp32", "fp16", "int8"}
@@ -67,7 +67,7 @@ def test_image_s_by_depth_shows_every_trial_at_its_depth() -> None:
 
 
 def test_only_limits_near_the_figures_are_drawn() -> None:
-    figure = figures.image_s_by_depth(samples.nine(), samples.LIMITS)
+    figure = figures.latency_by_depth(samples.nine(), samples.LIMITS)
     [axes] = figure.axes
     lines = [line for line in axes.lines if line.get_gid() == "limit"]
     assert [line.get_ydata()[0] for line in lines] == [4.42]  # type: ignore[index]
@@ -77,7 +77,7 @@ def test_only_limits_near_the_figures_are_drawn() -> None:
 
 def test_an_interval_that_is_missing_draws_no_bar() -> None:
     one = samples.summary(image_s=samples.interval(0.5, sessions=2))
-    [axes] = figures.image_s_by_depth([one], {}).axes
+    [axes] = figures.latency_by_depth([one], {}).axes
     assert heights(axes) == [(0.5, 0.5)]
     assert axes.get_yscale() == "linear"
 
@@ -115,7 +115,7 @@ def test_a_panel_a_target_and_one_legend() -> None:
         for place, one in enumerate(samples.nine())
     ]
     for figure in (
-        figures.image_s_by_depth(summaries, {}),
+        figures.latency_by_depth(summaries, {}),
         figures.accuracy_against_latency(summaries),
         figures.stages(summaries),
     ):
@@ -127,7 +127,7 @@ def test_a_panel_a_target_and_one_legend() -> None:
 @pytest.mark.parametrize("summaries", [[], [samples.without_figures(0.25, "int8", "failed", "it crashed")]])
 def test_nothing_to_draw_is_drawn_as_nothing(summaries: list[TrialSummary]) -> None:
     for figure in (
-        figures.image_s_by_depth(summaries, samples.LIMITS),
+        figures.latency_by_depth(summaries, samples.LIMITS),
         figures.accuracy_against_latency(summaries),
         figures.stages(summaries),
     ):
@@ -141,7 +141,7 @@ def test_names_from_outside_are_drawn_as_text() -> None:
         samples.summary(target="other", precision="int8"),
     ]
     for figure in (
-        figures.image_s_by_depth(summaries, {HOSTILE: 0.3}),
+        figures.latency_by_depth(summaries, {HOSTILE: 0.3}),
         figures.accuracy_against_latency(summaries),
         figures.stages(summaries),
     ):
@@ -152,7 +152,7 @@ def test_names_from_outside_are_drawn_as_text() -> None:
 
 def test_equal_data_give_equal_bytes_without_a_date() -> None:
     first, second = (
-        drawing.as_svg(figures.image_s_by_depth(samples.nine(), samples.LIMITS)) for _ in range(2)
+        drawing.as_svg(figures.latency_by_depth(samples.nine(), samples.LIMITS)) for _ in range(2)
     )
     assert first == second
     assert b"dc:date" not in first
@@ -180,7 +180,7 @@ def own(variant: str, precision: str) -> TrialSummary:
 
 def test_models_that_differ_in_more_than_depth_have_a_place_each() -> None:
     summaries = [*samples.nine(), own("tower-1a2b3c4d-int8", "int8")]
-    [axes] = figures.image_s_by_model(summaries, {}).axes
+    [axes] = figures.latency_by_model(summaries, {}).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == [
         "mobilenet_v1-0.25",
         "mobilenet_v1-0.5",
@@ -193,7 +193,7 @@ def test_models_that_differ_in_more_than_depth_have_a_place_each() -> None:
 
 def test_a_model_of_one_width_is_left_out_where_depth_is_the_axis() -> None:
     summaries = [*samples.nine(), own("tower-1a2b3c4d-int8", "int8")]
-    [axes] = figures.image_s_by_depth(summaries, {}).axes
+    [axes] = figures.latency_by_depth(summaries, {}).axes
     assert sum(len(places) for places in points(axes).values()) == 9
 
 

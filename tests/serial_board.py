@@ -1,0 +1,303 @@
+"""A board without an agent, as one at the end of a serial line: one patch at a time, windows or passes.
+
+It implements Backend, Device and Session as a real one does, down to the bytes of its line; a clock that only
+its inferences move makes every figure the same on every run.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench.cache.objects import Cache
+from edgebench.contract import Backend, BackendOptions
+from edgebench.errors import SessionError, UnavailableError, UnsupportedError
+from edgebench.session_stages import SessionStage
+from edgebench.vocabulary.artifact import Artifact, Golden, InputSpec
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.passes import Pass, Phase, Window
+from edgebench.vocabulary.pictures import ImageSet, Pictures, Scene
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.probe import ProbeChunk
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.session_facts import (
+    ColdFigures,
+    MemoryFigures,
+    SessionFacts,
+    SessionWindows,
+    WarmUp,
+)
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Progress, Scores
+from edgebench.vocabulary.variant import Variant
+
+SIDE = 16
+CLASSES = ("dark", "bright")
+PATCH_NS = 20_000_000
+"""How long the board infers a patch."""
+WINDOW_INFERENCES = 50
+FLASH_S, SEND_S = 12.0, 0.5
+"""How long it takes to flash the board, and to send it a patch: what estimates are told."""
+VARIANT = Variant(0.25, "fp32")
+
+
+class SerialOptions(BackendOptions):
+    """`gives` is how it is timed, `patches` over how many of the scene a pass goes; 0 for all."""
+
+    gives: Literal["windows", "passes"] = "windows"
+    patches: int = 0
+    emulated: bool = False
+    dies: bool = False
+
+
+class SerialBackend(Backend):
+    name = "serial"
+    description = "a board at a serial line, for tests"
+    precisions: ClassVar[tuple[str, ...]] = ("fp32",)
+    options_model = SerialOptions
+    for_tests = True
+    takes_port = True
+    monitors = ()
+
+    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Any]:
+        if request.variant.precision not in self.precisions or request.batch != 1:
+            raise UnsupportedError("it takes one patch at a time at fp32")
+        return {"recipe": "serial-1", "variant": request.variant.name}
+
+    def prepare(
+        self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress
+    ) -> list[Artifact | UnsupportedError]:
+        return [self._artifact(request, cache) for request in requests]
+
+    def _artifact(self, request: PrepareRequest, cache: Cache) -> Artifact | UnsupportedError:
+        try:
+            self.prepare_inputs(request)
+        except UnsupportedError as error:
+            return error
+        spec = InputSpec(dtype="float32", height=SIDE, width=SIDE)
+        model = json.dumps({"input": spec.model_dump(), "classes": len(CLASSES), "batch": 1}).encode()
+        path, sha256 = cache.add_bytes(model, ".json")
+        levels = np.array([10, 100, 180, 250], np.uint8)
+        patches = np.broadcast_to(levels[:, None, None, None], (4, SIDE, SIDE, 3))
+        golden, golden_sha256 = _stored(patches, cache)
+        return Artifact(
+            variant=request.variant.name,
+            batch=request.batch,
+            format="serial",
+            path=path,
+            sha256=sha256,
+            size_bytes=len(model),
+            input=spec,
+            class_names=CLASSES,
+            golden=Golden(
+                patches=golden,
+                patches_sha256=golden_sha256,
+                scores=tuple(tuple(float(score) for score in scores_of(patch)) for patch in patches),
+                reference="brightness",
+                tolerance=1e-4,
+            ),
+            provenance={},
+        )
+
+    def offers(self, options: Mapping[str, Any]) -> tuple[Variant, ...]:
+        return (VARIANT,)
+
+    def pictures(self, options: Mapping[str, Any], cache: Cache) -> Pictures:
+        """A scene of 2 x 3 patches and four images."""
+        pixels = np.zeros((2 * SIDE, 3 * SIDE, 3), np.uint8)
+        pixels[:SIDE] = 250
+        path, sha256 = _stored(pixels, cache)
+        scene = Scene(
+            path, sha256, *pixels.shape[:2], SIDE, labels=(1, 1, 1, 0, 0, 0), class_names=CLASSES, name="half"
+        )
+        patches = np.stack([np.full((SIDE, SIDE, 3), level, np.uint8) for level in (5, 60, 200, 250)])
+        path, sha256 = _stored(patches, cache)
+        return Pictures(scene, ImageSet("levels", path, sha256, 4, (0, 0, 1, 1), CLASSES))
+
+    def open(self, target: Target) -> SerialDevice:
+        if target.port == "/dev/none":
+            raise UnavailableError(f"there is no port {target.port}", fix="plug the board in")
+        return SerialDevice()
+
+    def check(self, target: Target) -> list[Finding]:
+        return [Finding("ok", "port", f"the board is at {target.port or 'its usual port'}", "")]
+
+    def explain(self, error: SessionError) -> SessionError | None:
+        if error.status != "timeout":
+            return None
+        return SessionError(
+            "the board stopped answering amid a window",
+            status=error.status,
+            stage=error.stage,
+            why="its watchdog resets it after 10 s",
+            fix="flash it with the watchdog off",
+        )
+
+    def stage_seconds(
+        self, target: Target, plan: MeasurePlan, patch_s: float | None
+    ) -> Mapping[SessionStage, tuple[float, float]]:
+        known = () if patch_s is None else (patch_s * WINDOW_INFERENCES,)
+        windows: dict[SessionStage, tuple[float, float]] = {}
+        for window_s in known:
+            windows = {
+                "first pass": (window_s, window_s),
+                "warm-up": (0.0, 0.0),
+                "passes": (plan.passes * window_s, plan.passes * window_s),
+            }
+        images = 0 if plan.images is None else plan.images.n
+        return {"load": (FLASH_S, 2 * FLASH_S), "images": (images * SEND_S, images * SEND_S), **windows}
+
+
+class Board:
+    """What is at the other end: lines in, lines out, and a clock of its own."""
+
+    def __init__(self) -> None:
+        self.clock_ns = 5_000_000_000
+        self._patch: NDArray[np.uint8] | None = None
+
+    def ask(self, command: str, payload: bytes = b"") -> str:
+        """`db` takes a patch in; `infer N` infers it N times, and says when and what came of it."""
+        name, _, count = command.partition(" ")
+        if name == "db":
+            self._patch = np.frombuffer(payload, np.uint8).reshape(SIDE, SIDE, 3)
+            return "m-ready"
+        assert name == "infer" and self._patch is not None
+        start_ns = self.clock_ns
+        self.clock_ns += int(count) * PATCH_NS
+        scores = " ".join(f"{score:.9g}" for score in scores_of(self._patch))
+        return f"m-lap-ns-[{start_ns} {self.clock_ns}] m-results-[{scores}]"
+
+
+def scores_of(patch: NDArray[np.uint8]) -> Scores:
+    """Scores float32 [2] by how bright a patch is."""
+    bright = float(patch.mean()) / 255
+    return np.array([1 - bright, bright], np.float32)
+
+
+class SerialDevice:
+    placement_cost: Literal["cheap", "slow", "manual"] = "slow"
+
+    def describe(self) -> dict[str, Any]:
+        return {"board": "Made Up M7", "soc": "made up", "cpu": "Cortex-M7"}
+
+    def session(self, artifact: Artifact, settings: SessionSettings) -> SerialSession:
+        return SerialSession(artifact, settings)
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+class SerialSession:
+    def __init__(self, artifact: Artifact, settings: SessionSettings) -> None:
+        self._artifact = artifact
+        self._options = settings.options
+        self._board = Board()
+        self._steady_ns: list[int] = []
+        self._warmup: WarmUp | None = None
+
+    def __enter__(self) -> SerialSession:
+        model = json.loads(self._artifact.path.read_text())
+        asked = {
+            "input": self._artifact.input.model_dump(),
+            "classes": self._artifact.scores,
+            "batch": self._artifact.batch,
+        }
+        if model != asked:
+            raise SessionError(
+                "the artifact is not what was flashed",
+                status="load_failed",
+                stage="load",
+                why=f"the board has {model}, and {asked} was asked for",
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """A reset would come here."""
+
+    def golden(self) -> Scores:
+        return self._predicted(np.load(self._artifact.golden.patches))
+
+    def measure(self, plan: MeasurePlan) -> Iterator[Pass | Window]:
+        patches = _patches_of(plan.scene)
+        phases: list[Phase] = ["first", *["steady" for _ in range(plan.passes)]]
+        self._warmup = WarmUp(0, steady=True)
+        for index, phase in enumerate(phases):
+            if self._options["dies"] and index == 1:
+                raise SessionError("no answer within 10 s", status="timeout", stage="measure")
+            start_ns = self._board.clock_ns
+            if self._options["gives"] == "windows":
+                number = index % len(patches)
+                yield self._window(index, phase, number, patches[number])
+            else:
+                yield self._pass(index, phase, patches[: self._options["patches"] or len(patches)])
+            if phase == "steady":
+                self._steady_ns += [start_ns, self._board.clock_ns]
+
+    def _window(self, index: int, phase: Phase, number: int, patch: NDArray[np.uint8]) -> Window:
+        start_ns, end_ns, scores = self._infer(patch, WINDOW_INFERENCES)
+        return Window(index, phase, number, WINDOW_INFERENCES, start_ns, end_ns, scores)
+
+    def _pass(self, index: int, phase: Phase, patches: NDArray[np.uint8]) -> Pass:
+        inferred = [self._infer(patch, 1) for patch in patches]
+        stamps = np.array([[[start_ns, end_ns]] for start_ns, end_ns, _ in inferred], np.int64)
+        return Pass(
+            index=index,
+            phase=phase,
+            start_ns=inferred[0][0],
+            end_ns=inferred[-1][1],
+            stages=("infer",),
+            stamps_ns=stamps,
+            scores=np.stack([scores for _, _, scores in inferred]),
+            batch=1,
+        )
+
+    def _infer(self, patch: NDArray[np.uint8], count: int) -> tuple[int, int, Scores]:
+        assert self._board.ask("db", patch.tobytes()) == "m-ready"
+        lap, _, results = self._board.ask(f"infer {count}").partition("] m-results-[")
+        start_ns, end_ns = map(int, lap.removeprefix("m-lap-ns-[").split())
+        return start_ns, end_ns, np.array(results.rstrip("]").split(), np.float32)
+
+    def predict(self, images: ImageSet) -> Scores:
+        return self._predicted(np.load(images.path))
+
+    def _predicted(self, patches: NDArray[np.uint8]) -> Scores:
+        return np.stack([self._infer(patch, 1)[2] for patch in patches])
+
+    def probe_chunks(self) -> Iterator[ProbeChunk]:
+        return iter(())
+
+    def facts(self) -> SessionFacts:
+        steady = self._steady_ns
+        return SessionFacts(
+            cold=ColdFigures(load_s=0.1),
+            warmup=self._warmup,
+            memory=MemoryFigures(peak_bytes=300_000),
+            runtime={"name": "serial", "version": "1"},
+            windows_ns=SessionWindows(steady=(steady[0], steady[-1]) if steady else None),
+            probe_reasons={"": "the line has no meter"},
+            measured_patches=self._options["patches"] or None,
+            emulated=self._options["emulated"],
+        )
+
+
+def _patches_of(scene: Scene) -> NDArray[np.uint8]:
+    pixels: NDArray[np.uint8] = np.load(scene.path)
+    side = scene.patch
+    kept = pixels[: scene.rows * side, : scene.columns * side]
+    grid = kept.reshape(scene.rows, side, scene.columns, side, 3).transpose(0, 2, 1, 3, 4)
+    return np.ascontiguousarray(grid.reshape(-1, side, side, 3))
+
+
+def _stored(pixels: NDArray[np.uint8], cache: Cache) -> tuple[Path, str]:
+    held = io.BytesIO()
+    np.save(held, pixels)
+    return cache.add_bytes(held.getvalue(), ".npy")

@@ -1,0 +1,203 @@
+"""A device without an agent goes the whole way: run, folder, fit, report, JSON, CSV, resume, explanation."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import edgebench
+from edgebench import registry
+from edgebench.cli.main import app
+from edgebench.fit.summarise import summarise
+from edgebench.testing import HostContract
+from tests.serial_board import PATCH_NS, SerialBackend
+
+SCENE_S = 6 * PATCH_NS / 1e9
+PROFILE = """
+schema_version = 1
+name = "small"
+title = "A small board"
+
+[[requirements]]
+name = "runtime"
+quantity = "infer_s"
+limit = 1.0
+
+[[requirements]]
+name = "picture"
+quantity = "image_s"
+limit = 1.0
+"""
+
+
+class SerialPoint:
+    """The entry point that an installed package would have."""
+
+    def load(self) -> type[SerialBackend]:
+        return SerialBackend
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    points = registry._points
+    more = {"edgebench.backends": {"serial": SerialPoint()}}
+    monkeypatch.setattr(registry, "_points", lambda group: {**points(group), **more.get(group, {})})
+    monkeypatch.setenv("EDGEBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(PROFILE)
+
+    def invoke(*arguments: str, code: int = 0) -> str:
+        result = CliRunner().invoke(app, list(arguments))
+        assert result.exit_code == code, (result.output, result.exception)
+        return result.output
+
+    return invoke
+
+
+def measured(run, *words: str, options: dict[str, Any] | None = None, code: int = 0) -> str:
+    settings = [word for name, value in (options or {}).items() for word in ("--set", f"{name}={value}")]
+    base = ("run", "--device", "serial", "--port", "/dev/ttyACM7", "--name", "one", "--profile", "small.toml")
+    output: str = run(*base, "--sessions", "3", "--passes", "3", *settings, *words, code=code)
+    return output
+
+
+def told(run) -> tuple[dict[str, Any], dict[str, str], str]:
+    """The only trial in JSON and in CSV, and the whole report as Markdown."""
+    for name in ("one.json", "one.csv", "one.md", "one.html"):
+        run("report", "one", "-o", name)
+    with Path("one.csv").open(newline="") as file:
+        [row] = csv.DictReader(file)
+    [trial] = json.loads(Path("one.json").read_text())["trials"]
+    return trial, row, Path("one.md").read_text()
+
+
+def test_windows_go_the_whole_way(run):
+    output = measured(run)
+    results = edgebench.load("results/one")
+    windows = results.windows
+    assert len(windows) == 3 * 4
+    assert windows["inferences"].unique().tolist() == [50]
+    assert windows[windows["phase"] == "steady"]["patch"].tolist() == [1, 2, 3] * 3
+    assert not len(results.passes) and not len(results.batches)
+    session = results.path / "trials" / results.experiment.trials[0].key / "sessions" / "000"
+    assert not (session / "passes.parquet").exists() and (session / "windows.parquet").is_file()
+    trial, row, report = told(run)
+    assert trial["image_s"] is None and "windows" in trial["reasons"]["image_s"]
+    assert trial["infer_s"]["median"] == pytest.approx(SCENE_S)
+    assert trial["infer_s"]["sessions"] == 3 and trial["infer_s"]["n"] == 9
+    assert (trial["measured_patches"], trial["extrapolated"], trial["emulated"]) == (1, True, False)
+    assert (row["measured_patches"], row["extrapolated"], row["emulated"]) == ("1", "True", "False")
+    assert row["image_s"] == "" and float(row["infer_s"]) == pytest.approx(SCENE_S)
+    assert trial["accuracy"]["k"] == trial["accuracy"]["n"] == 4
+    assert (trial["scene_accuracy"]["k"], trial["scene_accuracy"]["n"]) == (4, 4)
+    assert "infer_s" in output and "9 of 9 windows covered fewer patches" in report
+    verdicts = {one.requirement: one for one in edgebench_verdicts()}
+    assert verdicts["runtime"].verdict == "pass"
+    assert verdicts["picture"].verdict == "unknown" and "windows" in verdicts["picture"].reason
+    # The port stands in experiment.json alone.
+    assert results.experiment.targets[0].port == "/dev/ttyACM7"
+    for name in ("one.json", "one.csv", "one.md", "one.html"):
+        assert "ttyACM7" not in Path(name).read_text(), name
+    assert json.loads((results.path / "experiment.json").read_text())["config"]["port"]["value"] == "..."
+
+
+def edgebench_verdicts() -> list[Any]:
+    from edgebench.fit.judged_experiment import judge_folder
+
+    return judge_folder(Path("results/one")).verdicts
+
+
+def test_a_narrow_interval_of_windows_ends_a_trial(run):
+    measured(run, "--target-ci", "1%", "--sessions", "9", "--quiet")
+    [trial] = summarise(edgebench.load("results/one"))
+    assert trial.ended is not None and trial.ended.by == "rule"
+    assert "(infer_s)" in trial.ended.text
+
+
+def test_it_is_resumed(run):
+    measured(run, "--quiet")
+    results = edgebench.load("results/one")
+    sessions = results.path / "trials" / results.experiment.trials[0].key / "sessions"
+    before = summarise(results)
+    shutil.rmtree(sessions / "002")
+    (results.path / "run.json").unlink()
+    measured(run, "--resume", "--quiet")
+    assert (sessions / "002" / "windows.parquet").is_file()
+    assert summarise(edgebench.load("results/one")) == before
+
+
+def test_passes_over_some_patches_are_scaled_up_and_flagged(run):
+    measured(run, "--quiet", options={"gives": "passes", "patches": 2})
+    trial, row, report = told(run)
+    assert trial["image_s"]["median"] == pytest.approx(SCENE_S)
+    assert (trial["measured_patches"], trial["extrapolated"]) == (2, True)
+    assert "extrapolated" in trial["mark"] and row["extrapolated"] == "True"
+    assert "9 of 9 passes covered fewer patches" in report
+    assert trial["scene_accuracy"]["n"] == 2
+
+
+def test_a_device_that_scales_up_by_itself_is_flagged_by_its_word(run):
+    measured(run, "--quiet", options={"gives": "passes"})
+    assert summarise(edgebench.load("results/one"))[0].extrapolated is False
+    results = edgebench.load("results/one")
+    for path in results.path.glob("trials/*/sessions/*/session.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"measured_patches": 4}))
+    [trial] = summarise(edgebench.load("results/one"))
+    assert (trial.measured_patches, trial.extrapolated) == (4, True)
+    assert trial.image_s is not None and trial.image_s.median == pytest.approx(SCENE_S)
+
+
+@pytest.mark.parametrize("gives", ["windows", "passes"])
+def test_an_emulated_device_has_no_seconds_and_no_verdict(run, gives):
+    output = measured(run, "--decide", "--sessions", "5", options={"gives": gives, "emulated": True})
+    trial, row, report = told(run)
+    assert trial["emulated"] is True and row["emulated"] == "True"
+    assert trial["image_s"] is None and trial["infer_s"] is None
+    assert trial["stages_ms"] == {} and set(trial["cold"].values()) == {None}
+    assert trial["power"] is None
+    for name in ("image_s", "infer_s", "power"):
+        assert "emulated" in trial["reasons"][name]
+    assert trial["accuracy"]["k"] == 4  # what it computes is not a time
+    assert {(one.verdict, "emulated" in one.reason) for one in edgebench_verdicts()} == {("unknown", True)}
+    # All sessions that may be measured are: nothing settles its verdicts.
+    assert (trial["ended"]["by"], trial["ended"]["sessions"]) == ("most", 5)
+    for text in (output, report, Path("one.html").read_text(), trial["mark"]):
+        assert "emulated" in text
+
+
+def test_an_early_end_is_told_in_the_backends_words(run):
+    measured(run, "--quiet", "--retries", "0", options={"dies": True}, code=5)
+    record = edgebench.load("results/one").session_records(
+        edgebench.load("results/one").experiment.trials[0].key
+    )[0]
+    assert record.failure is not None
+    assert record.failure.what == "the board stopped answering amid a window"
+    assert record.failure.fix == "flash it with the watchdog off"
+    assert record.status == "timeout"
+
+
+def test_its_sessions_time_is_what_its_backend_says(run):
+    # Never measured: load and images alone are known, and the windows are not.
+    assert "unknown" in measured(run, "--dry-run")
+
+
+def test_a_device_that_takes_no_port_refuses_one(run):
+    assert "not at a port" in run("run", "--device", "toy", "--port", "COM3", code=2)
+
+
+class TestWindows(HostContract):
+    backend = SerialBackend()
+    batch = 1
+    skips = {  # noqa: RUF012  # as in any class of the contract
+        "test_looking_at_it_loads_no_runtime": "it is no installed package",
+    }
+
+
+class TestPasses(TestWindows):
+    options = {"gives": "passes", "patches": 5}  # noqa: RUF012
