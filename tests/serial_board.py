@@ -228,7 +228,8 @@ class SerialSession:
 
     def measure(self, plan: MeasurePlan) -> Iterator[Pass | Window]:
         patches = _patches_of(plan.scene)
-        phases: list[Phase] = ["first", *["steady" for _ in range(plan.passes)]]
+        steady: list[Phase] = ["steady"] * plan.passes
+        phases: list[Phase] = ["first", *steady]
         self._warmup = WarmUp(0, steady=True)
         for index, phase in enumerate(phases):
             if self._options["dies"] and index == 1:
