@@ -9,7 +9,7 @@ from pathlib import Path
 
 from edgebench.atomic import write_atomically
 from edgebench.cache.objects import Cache, sha256_file
-from edgebench.cache.recipes import Kept
+from edgebench.cache.recipes import CachedFile
 from edgebench.errors import InputError, UnavailableError, UnsupportedError, UsageError
 from edgebench.models.prepare.chain import Chain, Recipe, Refusals
 from edgebench.models.prepare.tflite import TfliteChain
@@ -101,12 +101,14 @@ class EdgeTpuChain(Chain):
             recipe = self.recipe(request)
             file = scratch / f"{request.variant.name}.tflite"
             try:
-                recipe.keep(cache, file, _compile(request, base, file, progress))
+                recipe.store(cache, file, _compile(request, base, file, progress))
             except UnsupportedError as error:
                 refusals[recipe.key] = error
         return refusals
 
-    def artifact(self, request: PrepareRequest, recipe: Recipe, file: Kept, cache: Cache) -> Artifact | None:
+    def artifact(
+        self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
+    ) -> Artifact | None:
         """The int8 .tflite's, with what is known of the compiled file."""
         base = self._tflite.stored_artifact(request, cache)
         return None if base is None else _artifact(base, file)
@@ -254,7 +256,7 @@ def _not_compiled(request: PrepareRequest, content: compiled.Compiled) -> Unsupp
     )
 
 
-def _artifact(base: Artifact, file: Kept) -> Artifact:
+def _artifact(base: Artifact, file: CachedFile) -> Artifact:
     operations = dict(file.note["operations"])
     return base.model_copy(
         update={

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from edgebench.cache.objects import Cache, canonical_hash
-from edgebench.cache.recipes import Kept, find, keep, making
-from edgebench.data.images import keep_array, new_array
+from edgebench.cache.recipes import CachedFile, find, making, store
+from edgebench.data.images import new_array, store_array
 from edgebench.data.picture_reading import quiet_decoders, read_rgb
 from edgebench.errors import InputError
 from edgebench.vocabulary.pictures import ImageSet, Scene
@@ -57,17 +57,17 @@ def stand_in_scene(
             "recipe": _RECIPE,
         }
     )
-    kept = find(cache, "replay-scene", key)
-    if kept is None:
+    cached = find(cache, "replay-scene", key)
+    if cached is None:
         with making(cache, f"replay-{key[:16]}") as scratch:
             pixels = _enlarged(preview, rows * patch, columns * patch)
             if pixels is None:
                 tiles = marked(shown, patch).reshape(rows, columns, patch, patch, 3)
                 pixels = tiles.transpose(0, 2, 1, 3, 4).reshape(rows * patch, columns * patch, 3)
-            kept = keep_array(cache, "replay-scene", key, scratch, pixels)
+            cached = store_array(cache, "replay-scene", key, scratch, pixels)
     return Scene(
-        path=kept.path,
-        sha256=kept.sha256,
+        path=cached.path,
+        sha256=cached.sha256,
         height=rows * patch,
         width=columns * patch,
         patch=patch,
@@ -90,11 +90,11 @@ def stand_in_images(
     """So many images, black but for the pixel that says the class."""
     shown = list(labels) if labels is not None else [0] * n
     key = canonical_hash({"n": n, "patch": patch, "labels": shown, "recipe": _RECIPE})
-    kept = find(cache, "replay-images", key) or _make_images(cache, key, shown, patch)
+    cached = find(cache, "replay-images", key) or _make_images(cache, key, shown, patch)
     return ImageSet(
         name=name,
-        path=kept.path,
-        sha256=kept.sha256,
+        path=cached.path,
+        sha256=cached.sha256,
         n=n,
         labels=None if labels is None else tuple(labels),
         class_names=tuple(class_names),
@@ -102,14 +102,14 @@ def stand_in_images(
     )
 
 
-def _make_images(cache: Cache, key: str, labels: Sequence[int], patch: int) -> Kept:
+def _make_images(cache: Cache, key: str, labels: Sequence[int], patch: int) -> CachedFile:
     with making(cache, f"replay-{key[:16]}") as scratch:
         made = scratch / "made.npy"
         out = new_array(made, (len(labels), patch, patch, 3))
         out[:, 0, 0] = [(*MARK, label % 256) for label in labels]
         out.flush()
         del out
-        return keep(cache, "replay-images", key, made, ".npy")
+        return store(cache, "replay-images", key, made, ".npy")
 
 
 def _enlarged(preview: Path | None, height: int, width: int) -> Pixels | None:

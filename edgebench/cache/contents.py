@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from edgebench.cache.objects import SCRATCH, Cache
-from edgebench.cache.recipes import as_recipe
+from edgebench.cache.recipes import as_file_record
 from edgebench.cache.use import GATE, LOCKS, OF_A_SCRATCH, is_lock, lock_folder
 from edgebench.errors import UnavailableError
 
@@ -82,7 +82,7 @@ def totals(files: Iterable[CacheFile]) -> list[KindTotal]:
     by_kind: dict[str, list[CacheFile]] = {}
     for file in files:
         by_kind.setdefault(file.kind, []).append(file)
-    found = [
+    kind_totals = [
         KindTotal(
             kind,
             len(group),
@@ -91,7 +91,7 @@ def totals(files: Iterable[CacheFile]) -> list[KindTotal]:
         )
         for kind, group in by_kind.items()
     ]
-    return sorted(found, key=lambda total: (-total.size_bytes, total.kind))
+    return sorted(kind_totals, key=lambda total: (-total.size_bytes, total.kind))
 
 
 def foreign(cache: Cache) -> list[str]:
@@ -99,10 +99,10 @@ def foreign(cache: Cache) -> list[str]:
 
     UnavailableError where it cannot be listed.
     """
-    own = {"objects", "recipes", SCRATCH, "edgetpu"}
+    known = {"objects", "recipes", SCRATCH, "edgetpu"}
     locks = cache.root / LOCKS
     with _as_unavailable(cache, "listed", "list it as the user who owns it"):
-        names = {entry.name for entry in _entries(cache.root)} - own
+        names = {entry.name for entry in _entries(cache.root)} - known
         if locks.is_dir() and not locks.is_symlink():
             names.discard(LOCKS)
             names |= {f"{LOCKS}/{entry.name}" for entry in _entries(locks) if not is_lock(entry.name)}
@@ -117,8 +117,8 @@ def remove(cache: Cache, unused_since_s: float | None = None) -> list[CacheFile]
     with _as_unavailable(cache, "cleaned", "set EDGEBENCH_CACHE_DIR to a folder that can be read"):
         if not cache.root.is_dir():
             return []
-    with ExitStack() as held:
-        locks = _hold_all(cache, held)
+    with ExitStack() as open_locks:
+        locks = _hold_all(cache, open_locks)
         removed = select(list_files(cache), unused_since_s)
         fix = "remove that file by hand, or clean it as the user who owns it"
         with _as_unavailable(cache, "cleaned", fix):
@@ -141,12 +141,12 @@ def _recipes(cache: Cache) -> tuple[list[CacheFile], dict[str, tuple[float, str]
     makers: dict[str, tuple[float, str]] = {}
     for folder in _folders(cache.root / "recipes", _KIND):
         for entry, status in _regular(folder, _RECIPE):
-            recipe = as_recipe(cache.recipe(folder.name, entry.stem, used=False))
+            recipe = as_file_record(cache.recipe(folder.name, entry.stem, used=False))
             kind = "notes" if recipe is None else folder.name
             files.append(CacheFile(entry, kind, status.st_size, status.st_mtime))
             if recipe is not None:
-                made = recipe.sha256
-                makers[made] = max(makers.get(made, (0.0, "")), (status.st_mtime, kind))
+                digest = recipe.sha256
+                makers[digest] = max(makers.get(digest, (0.0, "")), (status.st_mtime, kind))
         files += _half_written(folder)
     return files, makers
 
@@ -179,8 +179,8 @@ def _half_written(folder: Path) -> Iterator[CacheFile]:
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            return sorted(found, key=lambda entry: entry.name)
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
     except _GONE:
         return []
 
@@ -228,7 +228,7 @@ def _as_unavailable(cache: Cache, verb: str, fix: str) -> Iterator[None]:
         ) from error
 
 
-def _hold_all(cache: Cache, held: ExitStack) -> list[Path]:
+def _hold_all(cache: Cache, open_locks: ExitStack) -> list[Path]:
     """Hold the gate and every lock of the cache until `held` ends; the files of the locks but the gate's."""
     folder = lock_folder(cache)
     in_use = UnavailableError(
@@ -239,11 +239,11 @@ def _hold_all(cache: Cache, held: ExitStack) -> list[Path]:
     with _as_unavailable(cache, "cleaned", "clean it as the user who owns it"):
         try:
             folder.mkdir(exist_ok=True)
-            held.enter_context(FileLock(folder / GATE, timeout=10))
+            open_locks.enter_context(FileLock(folder / GATE, timeout=10))
             locks = _regular(folder, re.compile(r".+\.lock"))
             paths = [path for path, _ in locks if is_lock(path.name) and path.name != GATE]
             for path in paths:
-                held.enter_context(FileLock(path, timeout=0))
+                open_locks.enter_context(FileLock(path, timeout=0))
         except Timeout:
             raise in_use from None
     return paths

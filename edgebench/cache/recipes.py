@@ -20,7 +20,7 @@ _SUFFIX = re.compile(r"(\.[a-z0-9]+)?")
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedFile:
     """A file in the cache and what was noted when it was made."""
 
     path: Path
@@ -29,7 +29,7 @@ class Kept:
     note: Mapping[str, Any]
 
 
-class Recipe(NamedTuple):
+class FileRecord(NamedTuple):
     """What the cache notes of a kept file; notes of other kinds lie among the recipes, too."""
 
     sha256: str
@@ -39,12 +39,12 @@ class Recipe(NamedTuple):
     note_sha256: str | None  # None in recipes of earlier versions
 
 
-def as_recipe(noted: Mapping[str, Any] | None) -> Recipe | None:
+def as_file_record(noted: Mapping[str, Any] | None) -> FileRecord | None:
     """What was noted as the recipe of a kept file; None where it is none, or is damaged."""
     if noted is None:
         return None
-    fields: list[Any] = [noted.get(field) for field in Recipe._fields]
-    recipe = Recipe(*fields)
+    fields: list[Any] = [noted.get(field) for field in FileRecord._fields]
+    recipe = FileRecord(*fields)
     sound = (
         isinstance(recipe.sha256, str)
         and _SHA256.fullmatch(recipe.sha256)
@@ -62,12 +62,12 @@ def _note_sha256(note: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(note, sort_keys=True).encode()).hexdigest()
 
 
-def find(cache: Cache, kind: str, key: str) -> Kept | None:
+def find(cache: Cache, kind: str, key: str) -> CachedFile | None:
     """What that recipe made, or None where it must be made (again).
 
     A file whose bytes are not those that were kept does not count, and is removed (`Cache.has_sound`).
     """
-    recipe = as_recipe(cache.recipe(kind, key))
+    recipe = as_file_record(cache.recipe(kind, key))
     if recipe is None:
         return None
     path = cache.object_path(recipe.sha256, recipe.suffix)
@@ -76,18 +76,18 @@ def find(cache: Cache, kind: str, key: str) -> Kept | None:
             return None
     except OSError:  # of somebody else, or on a disk that fails: it is made again
         return None
-    return Kept(path, recipe.sha256, recipe.size_bytes, recipe.note)
+    return CachedFile(path, recipe.sha256, recipe.size_bytes, recipe.note)
 
 
-def keep(
-    cache: Cache, kind: str, key: str, made: Path, suffix: str, note: Mapping[str, Any] | None = None
-) -> Kept:
+def store(
+    cache: Cache, kind: str, key: str, file: Path, suffix: str, note: Mapping[str, Any] | None = None
+) -> CachedFile:
     """Move a file that lies in `cache.scratch()` into the cache, under that recipe."""
-    path, digest = cache.add_file(made, suffix)
-    noted = dict(note or {})
-    recipe = Recipe(digest, suffix, path.stat().st_size, noted, _note_sha256(noted))
+    path, digest = cache.add_file(file, suffix)
+    note_fields = dict(note or {})
+    recipe = FileRecord(digest, suffix, path.stat().st_size, note_fields, _note_sha256(note_fields))
     cache.note_recipe(kind, key, recipe._asdict())
-    return Kept(path, digest, recipe.size_bytes, recipe.note)
+    return CachedFile(path, digest, recipe.size_bytes, recipe.note)
 
 
 @contextmanager

@@ -114,15 +114,15 @@ def using(cache: Cache) -> Iterator[None]:
     """
     folder = lock_folder(cache)
     path = folder / f"use-{os.getpid()}-{secrets.token_hex(4)}.lock"
-    with ExitStack() as held:
+    with ExitStack() as open_locks:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             with waiting(FileLock(folder / GATE), f"cleans the cache ({cache.root})"):
                 with suppress(OSError):  # what cannot be listed stays
                     _sweep(cache, folder)
-                held.callback(path.unlink, missing_ok=True)
+                open_locks.callback(path.unlink, missing_ok=True)
                 # Not thread-local: a run may end it in another thread than the one that began it.
-                held.enter_context(FileLock(path, thread_local=False))
+                open_locks.enter_context(FileLock(path, thread_local=False))
         yield
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from edgebench.cache.objects import Cache, canonical_hash
 from edgebench.cache.recipes import find, making
-from edgebench.data.images import keep_array, load_images
+from edgebench.data.images import load_images, store_array
 from edgebench.errors import InputError
 from edgebench.vocabulary.pictures import ImageSet
 
@@ -25,13 +25,13 @@ def load_calibration(path: Path, cache: Cache, size: int | tuple[int, int] = 224
         return images
     chosen = np.unique(np.linspace(0, images.n - 1, MOST).round().astype(int))
     key = canonical_hash({"of": images.sha256, "chosen": chosen.tolist()})
-    kept = find(cache, "images", key)
-    if kept is None:
+    file = find(cache, "images", key)
+    if file is None:
         with making(cache, f"images-{key[:16]}") as scratch:
             pixels = np.load(images.path, mmap_mode="r")[chosen]
-            kept = keep_array(cache, "images", key, scratch, pixels)
+            file = store_array(cache, "images", key, scratch, pixels)
     labels = None if images.labels is None else tuple(images.labels[index] for index in chosen)
-    return replace(images, path=kept.path, sha256=kept.sha256, n=len(chosen), labels=labels)
+    return replace(images, path=file.path, sha256=file.sha256, n=len(chosen), labels=labels)
 
 
 def refuse_overlap(calibration: ImageSet, images: ImageSet) -> None:

@@ -97,7 +97,7 @@ def draw_patches(
     classes = len(CLASS_NAMES)
     if n <= 0 or n % classes:
         raise ValueError(f"{n} patches cannot be shared out among {classes} classes")
-    taken = Footprints([draws.view(index) for draws in apart_from for index in range(len(draws))])
+    footprints = Footprints([draws.view(index) for draws in apart_from for index in range(len(draws))])
     rng = np.random.default_rng([seed, SPLITS.index(split)])
     values: list[tuple[float, ...]] = []
     labels: list[int] = []
@@ -115,7 +115,7 @@ def draw_patches(
             continue
         view = View(lat, lon, width, angle, shift, gain)
         label, share = commonest_class(render_classes(earth, view, _SEARCH_SIZE))
-        if share < _LEAST_SHARE or not missing[label] or taken.touches(view):
+        if share < _LEAST_SHARE or not missing[label] or footprints.touches(view):
             continue
         missing[label] -= 1
         values.append((lat, lon, width, angle, shift, gain, brightness))

@@ -66,8 +66,8 @@ def _from_folder(folder: Path) -> Listed:
     _refuse_nested(folder, inside)
     files: list[Path] = []
     labels: list[int] = []
-    for label, held in enumerate(inside):
-        pictures, others = _pictures_and_strays(held)
+    for label, entries_inside in enumerate(inside):
+        pictures, others = _pictures_and_strays(entries_inside)
         files += pictures
         strays += others
         labels += [label] * len(pictures)
@@ -97,13 +97,13 @@ def _pictures_and_strays(files: Iterable[Path]) -> tuple[list[Path], list[Path]]
 
 def _refuse_nested(folder: Path, inside: Sequence[Sequence[Path]]) -> None:
     """InputError for folders in class folders: else `train/` and `test/` would pass for two classes."""
-    nested = [[entry for entry in held if entry.is_dir()] for held in inside]
-    found = [entry for held in nested for entry in held]
-    if found:
+    nested = [[entry for entry in entries_inside if entry.is_dir()] for entries_inside in inside]
+    folders = [entry for entries_inside in nested for entry in entries_inside]
+    if folders:
         raise InputError(
-            f"{folder} has folders in its class folders: {first_few(_relative(found, folder))}",
+            f"{folder} has folders in its class folders: {first_few(_relative(folders, folder))}",
             why="a folder a class is taken, with the pictures right in it",
-            fix=f"name the folder of the class folders, such as {found[0].parent}"
+            fix=f"name the folder of the class folders, such as {folders[0].parent}"
             if all(nested)
             else "move them elsewhere",
         )

@@ -30,9 +30,9 @@ class Footprints:
         return any(_overlap(view, self._views[index]) for index in near)
 
 
-def _overlap(one: View, other: View) -> bool:
+def _overlap(first: View, second: View) -> bool:
     # Both ways: a small square can lie between the points of a large one.
-    return _holds(one, _grid(other)) or _holds(other, _grid(one))
+    return _holds(first, _grid(second)) or _holds(second, _grid(first))
 
 
 def _axes(view: View) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 from edgebench.cache.objects import Cache, canonical_hash, sha256_file
-from edgebench.cache.recipes import Kept, find, keep, making
+from edgebench.cache.recipes import CachedFile, find, making, store
 from edgebench.data.files import Listed, first_few, list_files
 from edgebench.data.landcover import Pixels
 from edgebench.data.picture_reading import MAX_FILE_BYTES, quiet_decoders, read_rgb
@@ -31,14 +31,14 @@ def load_scene(path: Path, cache: Cache, patch: int = 224) -> Scene:
     InputError when it cannot be read or is smaller than one patch.
     """
     key = canonical_hash({"file": _content(path), "npy": path.suffix.lower() == ".npy", "reading": _READING})
-    kept = find(cache, "scene", key)
-    if kept is None:
+    cached = find(cache, "scene", key)
+    if cached is None:
         with quiet_decoders():
             pixels = read_rgb(path)
         with making(cache, f"scene-{key[:16]}") as scratch:
-            kept = keep_array(cache, "scene", key, scratch, pixels)
-    height, width = (int(edge) for edge in np.load(kept.path, mmap_mode="r").shape[:2])
-    return cut(Scene(kept.path, kept.sha256, height, width, 1, name=_shown(path)), patch, patch)
+            cached = store_array(cache, "scene", key, scratch, pixels)
+    height, width = (int(edge) for edge in np.load(cached.path, mmap_mode="r").shape[:2])
+    return cut(Scene(cached.path, cached.sha256, height, width, 1, name=_shown(path)), patch, patch)
 
 
 def cut(scene: Scene, height: int, width: int, stride: int | None = None) -> Scene:
@@ -75,13 +75,13 @@ def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> 
     """
     listed = list_files(path)
     try:
-        kept = _kept(listed, cache, (size, size) if isinstance(size, int) else size)
+        cached = _cached(listed, cache, (size, size) if isinstance(size, int) else size)
     except InputError as error:
         raise _unreadable(listed) or error from error
     return ImageSet(
         name=_shown(path),
-        path=kept.path,
-        sha256=kept.sha256,
+        path=cached.path,
+        sha256=cached.sha256,
         n=len(listed.files),
         labels=listed.labels,
         class_names=listed.class_names,
@@ -89,11 +89,11 @@ def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> 
     )
 
 
-def keep_array(cache: Cache, kind: str, key: str, scratch: Path, pixels: Pixels) -> Kept:
+def store_array(cache: Cache, kind: str, key: str, scratch: Path, pixels: Pixels) -> CachedFile:
     """Keep an array as a .npy under a recipe."""
     file = scratch / "made.npy"
     np.save(file, np.ascontiguousarray(pixels))
-    return keep(cache, kind, key, file, ".npy")
+    return store(cache, kind, key, file, ".npy")
 
 
 def new_array(file: Path, shape: tuple[int, ...]) -> np.memmap[tuple[int, ...], np.dtype[np.uint8]]:
@@ -113,32 +113,34 @@ def new_array(file: Path, shape: tuple[int, ...]) -> np.memmap[tuple[int, ...], 
     return mapped
 
 
-def _kept(listed: Listed, cache: Cache, size: tuple[int, int]) -> Kept:
+def _cached(listed: Listed, cache: Cache, size: tuple[int, int]) -> CachedFile:
     height, width = size
     content = [[name, _content(file)] for name, file in zip(listed.names, listed.files, strict=True)]
     sides: int | list[int] = height if height == width else [height, width]
     key = canonical_hash({"files": content, "size": sides, "reading": _READING})
-    kept = find(cache, "images", key)
-    if kept is None:
+    cached = find(cache, "images", key)
+    if cached is None:
         with making(cache, f"images-{key[:16]}") as scratch:
-            kept = find(cache, "images", key)
-            kept = kept or _resize_all(cache, key, scratch, listed.files, size)
-    return kept
+            cached = find(cache, "images", key)
+            cached = cached or _resize_all(cache, key, scratch, listed.files, size)
+    return cached
 
 
-def _resize_all(cache: Cache, key: str, scratch: Path, files: Sequence[Path], size: tuple[int, int]) -> Kept:
+def _resize_all(
+    cache: Cache, key: str, scratch: Path, files: Sequence[Path], size: tuple[int, int]
+) -> CachedFile:
     def resized(file: Path) -> Pixels:
         image = Image.fromarray(read_rgb(file)).resize(size[::-1], Image.Resampling.BILINEAR)
         return np.asarray(image, np.uint8)
 
-    made = scratch / "made.npy"
-    out = new_array(made, (len(files), *size, 3))
+    file = scratch / "made.npy"
+    out = new_array(file, (len(files), *size, 3))
     with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
         for index, pixels in enumerate(pool.map(resized, files)):
             out[index] = pixels
     out.flush()
     del out
-    return keep(cache, "images", key, made, ".npy")
+    return store(cache, "images", key, file, ".npy")
 
 
 def _unreadable(listed: Listed) -> InputError | None:

@@ -169,11 +169,11 @@ def _layers(earth: Earth, view: View, size: int, rows: slice | None) -> tuple[Fl
     """Ground float64 [3, rows, size], water and cloud float64 [rows, size]; cloud None for a clear sky."""
     lat, lon = _coordinates(view, size, rows)
     near = _Neighbours.around(earth, lat, lon)
-    found = [earth.surface[corner].view(np.uint8).reshape(*lat.shape, 4) for corner in near.corners]
+    corner_pixels = [earth.surface[corner].view(np.uint8).reshape(*lat.shape, 4) for corner in near.corners]
     ground = np.empty((3, *lat.shape))
     for channel in range(3):
-        ground[channel] = near.blend([pixels[..., channel] for pixels in found])
-    water = near.blend([_FRACTION[pixels[..., 3]] for pixels in found])
+        ground[channel] = near.blend([pixels[..., channel] for pixels in corner_pixels])
+    water = near.blend([_FRACTION[pixels[..., 3]] for pixels in corner_pixels])
     if view.cloud_gain == 0:
         return ground, water, None
     over = _Neighbours.around(earth, lat, _wrapped(lon + view.cloud_shift_deg))

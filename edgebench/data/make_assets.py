@@ -41,16 +41,18 @@ def search(
 
     The train split is drawn freely, because the shipped weights were trained on it.
     """
-    found: dict[Split, Draws] = {}
+    drawn: dict[Split, Draws] = {}
     for split in SPLITS:
-        found[split] = draw_patches(earth, split, counts[split], seed, tuple(found.values()))
-    return found
+        drawn[split] = draw_patches(earth, split, counts[split], seed, tuple(drawn.values()))
+    return drawn
 
 
 def write_draws(file: Path, draws: Mapping[Split, Draws]) -> None:
     """Store the draws of the splits as an .npz that `shipped_draws` reads."""
-    arrays: dict[str, Any] = {f"{split}_values": one.values for split, one in draws.items()}
-    arrays |= {f"{split}_labels": one.labels for split, one in draws.items()}
+    arrays: dict[str, Any] = {
+        f"{split}_values": draws_of_split.values for split, draws_of_split in draws.items()
+    }
+    arrays |= {f"{split}_labels": draws_of_split.labels for split, draws_of_split in draws.items()}
     np.savez_compressed(file, allow_pickle=False, **arrays)
 
 

@@ -114,9 +114,9 @@ def _read_npy(path: Path) -> Pixels:
             fix="save it with numpy.save as uint8 [height, width, 3]",
         ) from error
     if not isinstance(stored, np.ndarray) or stored.dtype != np.uint8 or stored.shape[2:] != (3,):
-        found = f"{stored.dtype} {list(stored.shape)}" if isinstance(stored, np.ndarray) else "an archive"
+        content = f"{stored.dtype} {list(stored.shape)}" if isinstance(stored, np.ndarray) else "an archive"
         raise InputError(
-            f"{path} is no picture", why=f"it holds {found}", fix="save it as uint8 [height, width, 3], RGB"
+            f"{path} is no picture", why=f"it holds {content}", fix="save it as uint8 [height, width, 3], RGB"
         )
     _check_pixels(path, stored.shape[1], stored.shape[0])
     return np.array(stored, order="C")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.cache.objects import Cache, canonical_hash
-from edgebench.cache.recipes import Kept, find, keep, making
+from edgebench.cache.recipes import CachedFile, find, making, store
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.regular_files import reason, require_regular
 from edgebench.vocabulary.model_source import Samples
@@ -54,16 +54,16 @@ def random_samples(inputs: Sequence[Input], cache: Cache) -> Samples:
     0 and 1 are in every vocabulary and every table; what a network is asked to look up has to be there.
     UnsupportedError for an input of text or the like.
     """
-    told = [[one.dtype, list(one.shape)] for one in inputs]
-    size = sum(prod(one.shape) * _dtype(one).itemsize for one in inputs)
+    shapes = [[tensor.dtype, list(tensor.shape)] for tensor in inputs]
+    size = sum(prod(tensor.shape) * _dtype(tensor).itemsize for tensor in inputs)
     n = max(1, min(DEFAULT_COUNT, _MOST_BYTES // max(1, size)))
-    key = canonical_hash({"samples": told, "n": n, "seed": SEED, "drawing": _DRAWING})
-    kept = find(cache, "samples", key)
-    if kept is None:
+    key = canonical_hash({"samples": shapes, "n": n, "seed": SEED, "drawing": _DRAWING})
+    file = find(cache, "samples", key)
+    if file is None:
         rng = np.random.default_rng(SEED)
-        arrays = {str(place): _drawn(rng, one, n) for place, one in enumerate(inputs)}
-        kept = _kept(cache, key, arrays)
-    return Samples(kept.path, kept.sha256, n, f"random numbers (seed {SEED})")
+        arrays = {str(place): _drawn(rng, tensor, n) for place, tensor in enumerate(inputs)}
+        file = _stored_file(cache, key, arrays)
+    return Samples(file.path, file.sha256, n, f"random numbers (seed {SEED})")
 
 
 def given_samples(path: Path, inputs: Sequence[Input], cache: Cache) -> Samples:
@@ -72,64 +72,64 @@ def given_samples(path: Path, inputs: Sequence[Input], cache: Cache) -> Samples:
     An array is [n, ...] or one sample; InputError where one is missing, of another shape or type, or where
     they are not as many.
     """
-    found = {_plain(name): array for name, array in _stored(path).items()}
+    by_name = {_plain(name): array for name, array in _stored(path).items()}
     arrays: Arrays = {}
-    for place, one in enumerate(inputs):
-        array = found.get(_plain(one.name))
-        if array is None and len(inputs) == len(found) == 1:
-            array = next(iter(found.values()))
+    for place, tensor in enumerate(inputs):
+        array = by_name.get(_plain(tensor.name))
+        if array is None and len(inputs) == len(by_name) == 1:
+            array = next(iter(by_name.values()))
         if array is None:
             raise InputError(
-                f"{path} has no array for the input {one.name!r}",
-                why=f"it has {', '.join(sorted(found)) or 'none'}"[:300],
+                f"{path} has no array for the input {tensor.name!r}",
+                why=f"it has {', '.join(sorted(by_name)) or 'none'}"[:300],
                 fix="name each array, or each .npy file, as the input is named (`edgebench models show`)",
             )
-        arrays[str(place)] = _as_input(path, one, array)
+        arrays[str(place)] = _as_input(path, tensor, array)
     counts = {len(array) for array in arrays.values()}
     if len(counts) != 1:
         raise InputError(
             f"{path} has not as many samples for each input",
-            why=", ".join(f"{one.name}: {len(arrays[str(at)])}" for at, one in enumerate(inputs)),
+            why=", ".join(f"{tensor.name}: {len(arrays[str(at)])}" for at, tensor in enumerate(inputs)),
             fix="give each input as many",
         )
     key = canonical_hash({"of": {name: _digest(array) for name, array in arrays.items()}})
-    kept = find(cache, "samples", key) or _kept(cache, key, arrays)
-    return Samples(kept.path, kept.sha256, counts.pop(), f"the inputs of {path.resolve().name!r}")
+    file = find(cache, "samples", key) or _stored_file(cache, key, arrays)
+    return Samples(file.path, file.sha256, counts.pop(), f"the inputs of {path.resolve().name!r}")
 
 
 def golden_samples(samples: Samples, cache: Cache) -> Samples:
     """The first few of them, which outputs are checked with."""
     key = canonical_hash({"of": samples.sha256, "first": _GOLDEN})
     n = min(_GOLDEN, samples.n)
-    kept = find(cache, "samples", key)
-    if kept is None:
+    file = find(cache, "samples", key)
+    if file is None:
         with np.load(samples.path, allow_pickle=False) as stored:
-            kept = _kept(cache, key, {name: stored[name][:n] for name in stored.files})
-    return Samples(kept.path, kept.sha256, n, f"the first {n} of {samples.origin}")
+            file = _stored_file(cache, key, {name: stored[name][:n] for name in stored.files})
+    return Samples(file.path, file.sha256, n, f"the first {n} of {samples.origin}")
 
 
-def samples_scene(samples: Samples, given: bool) -> Scene:
+def samples_scene(samples: Samples, is_users: bool) -> Scene:
     """What a pass is: every given sample once, or 400 drawn ones (the same again where there are fewer)."""
-    count = samples.n if given else DEFAULT_COUNT
+    count = samples.n if is_users else DEFAULT_COUNT
     name = f"{count} samples, {samples.origin}"
     return Scene(samples.path, samples.sha256, count, 1, 1, name=name, kind="samples")
 
 
-def _drawn(rng: np.random.Generator, one: Input, n: int) -> NDArray[Any]:
-    dtype, shape = _dtype(one), (n, *one.shape)
+def _drawn(rng: np.random.Generator, tensor: Input, n: int) -> NDArray[Any]:
+    dtype, shape = _dtype(tensor), (n, *tensor.shape)
     if dtype.kind == "f":
         return rng.standard_normal(shape, np.float32).astype(dtype)
     return rng.integers(0, 2, shape).astype(dtype)
 
 
-def _dtype(one: Input) -> np.dtype[Any]:
+def _dtype(tensor: Input) -> np.dtype[Any]:
     try:
-        dtype = np.dtype(one.dtype)
+        dtype = np.dtype(tensor.dtype)
     except TypeError:
         dtype = np.dtype(object)
     if dtype.kind not in "fiub" or dtype.itemsize > 8:
         raise UnsupportedError(
-            f"the input {one.name!r} is of {one.dtype}",
+            f"the input {tensor.name!r} is of {tensor.dtype}",
             why="samples are real or whole numbers",
             fix="export the model without its processing of text",
         )
@@ -166,32 +166,33 @@ def _check_size(path: Path, size: int) -> None:
         )
 
 
-def _as_input(path: Path, one: Input, array: NDArray[Any]) -> NDArray[Any]:
-    dtype, shape = _dtype(one), tuple(one.shape)
-    held = np.asarray(array)
+def _as_input(path: Path, tensor: Input, array: NDArray[Any]) -> NDArray[Any]:
+    dtype, shape = _dtype(tensor), tuple(tensor.shape)
+    rows = np.asarray(array)
     inner = shape[1:] if shape[:1] == (1,) else None
-    if held.shape == shape:
-        held = held[None]
-    elif inner is not None and held.shape[1:] == inner:  # [n, ...] where the file has [1, ...]
-        held = held[:, None]
-    if held.shape[1:] != shape or not 0 < len(held) <= _MOST_GIVEN:
+    if rows.shape == shape:
+        rows = rows[None]
+    elif inner is not None and rows.shape[1:] == inner:  # [n, ...] where the file has [1, ...]
+        rows = rows[:, None]
+    if rows.shape[1:] != shape or not 0 < len(rows) <= _MOST_GIVEN:
         raise InputError(
-            f"the array for the input {one.name!r} in {path} is {list(array.shape)}",
+            f"the array for the input {tensor.name!r} in {path} is {list(array.shape)}",
             why=f"[n, {', '.join(map(str, shape))}] was due, n at most {_MOST_GIVEN}",
             fix="give one row a sample",
         )
-    if not np.can_cast(held.dtype, dtype, "same_kind"):
+    if not np.can_cast(rows.dtype, dtype, "same_kind"):
         raise InputError(
-            f"the array for the input {one.name!r} in {path} is {held.dtype}",
+            f"the array for the input {tensor.name!r} in {path} is {rows.dtype}",
             why=f"the model takes {dtype}",
             fix="save it as that",
         )
-    made = held.astype(dtype)
-    if dtype.kind in "iu" and not np.array_equal(made, held):
+    converted = rows.astype(dtype)
+    if dtype.kind in "iu" and not np.array_equal(converted, rows):
         raise InputError(
-            f"the array for the input {one.name!r} in {path} does not fit into {dtype}", fix="mend its values"
+            f"the array for the input {tensor.name!r} in {path} does not fit into {dtype}",
+            fix="mend its values",
         )
-    return made
+    return converted
 
 
 def _plain(name: str) -> str:
@@ -207,8 +208,8 @@ def _digest(array: NDArray[Any]) -> list[Any]:
     ]
 
 
-def _kept(cache: Cache, key: str, arrays: Arrays) -> Kept:
+def _stored_file(cache: Cache, key: str, arrays: Arrays) -> CachedFile:
     with making(cache, f"samples-{key[:16]}") as scratch:
-        made = scratch / "made.npz"
-        np.savez(made, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for its flag
-        return keep(cache, "samples", key, made, ".npz")
+        archive = scratch / "made.npz"
+        np.savez(archive, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for its flag
+        return store(cache, "samples", key, archive, ".npz")

@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from edgebench.cache.objects import Cache, canonical_hash, sha256_file
-from edgebench.cache.recipes import Kept, find, keep, making
+from edgebench.cache.recipes import CachedFile, find, making, store
 from edgebench.data.draws import ASSETS, PATCH, Draws, Split, render_patch, shipped_draws
-from edgebench.data.images import keep_array, new_array
+from edgebench.data.images import new_array, store_array
 from edgebench.data.landcover import CLASS_NAMES, EARTH_FILES, Earth
 from edgebench.data.picture_reading import read_rgb
 from edgebench.vocabulary.pictures import ImageSet, Scene
@@ -24,13 +24,13 @@ def shipped_scene(cache: Cache) -> Scene:
     """Greenland and the North Atlantic, 4512 x 4512, with the class of each of its 400 patches."""
     about = json.loads((ASSETS / "scene.json").read_text())
     key = canonical_hash({"file": _asset_sha256("scene.jpg"), "rendering": _RENDERING})
-    kept = find(cache, "scene", key)
-    if kept is None:
+    cached = find(cache, "scene", key)
+    if cached is None:
         with making(cache, f"scene-{key[:16]}") as scratch:
-            kept = keep_array(cache, "scene", key, scratch, read_rgb(ASSETS / "scene.jpg"))
+            cached = store_array(cache, "scene", key, scratch, read_rgb(ASSETS / "scene.jpg"))
     return Scene(
-        path=kept.path,
-        sha256=kept.sha256,
+        path=cached.path,
+        sha256=cached.sha256,
         height=about["pixels"],
         width=about["pixels"],
         patch=about["patch"],
@@ -47,14 +47,14 @@ def shipped_images(cache: Cache, split: Split) -> ImageSet:
     """
     draws = shipped_draws(split)
     key = images_identity(split)
-    kept = find(cache, "images", key)
-    if kept is None:
+    cached = find(cache, "images", key)
+    if cached is None:
         with making(cache, f"images-{key[:16]}") as scratch:
-            kept = find(cache, "images", key) or _render_all(cache, key, scratch, draws)
+            cached = find(cache, "images", key) or _render_all(cache, key, scratch, draws)
     return ImageSet(
         name=f"landcover-{split}",
-        path=kept.path,
-        sha256=kept.sha256,
+        path=cached.path,
+        sha256=cached.sha256,
         n=len(draws),
         labels=tuple(int(label) for label in draws.labels),
         class_names=CLASS_NAMES,
@@ -74,10 +74,10 @@ def images_identity(split: Split) -> str:
     )
 
 
-def _render_all(cache: Cache, key: str, scratch: Path, draws: Draws) -> Kept:
+def _render_all(cache: Cache, key: str, scratch: Path, draws: Draws) -> CachedFile:
     earth = Earth.load(ASSETS)
-    made = scratch / "made.npy"
-    out = new_array(made, (len(draws), PATCH, PATCH, 3))
+    file = scratch / "made.npy"
+    out = new_array(file, (len(draws), PATCH, PATCH, 3))
 
     def fill(index: int) -> None:
         out[index] = render_patch(earth, draws, index)
@@ -86,7 +86,7 @@ def _render_all(cache: Cache, key: str, scratch: Path, draws: Draws) -> Kept:
         for _ in pool.map(fill, range(len(draws))):
             pass
     out.flush()
-    return keep(cache, "images", key, made, ".npy")
+    return store(cache, "images", key, file, ".npy")
 
 
 @lru_cache

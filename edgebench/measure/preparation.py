@@ -58,7 +58,7 @@ def require_any(plan: Plan, prepared: PreparedTrials) -> None:
     failures = [error for error in refused if not isinstance(error, UnsupportedError)]
     if failures:
         raise failures[0]
-    if all(trial.request.source.own for trial in plan.trials):
+    if all(trial.request.source.is_users for trial in plan.trials):
         raise refused[0]
 
 

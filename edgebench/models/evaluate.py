@@ -71,8 +71,10 @@ def evaluate(artifacts: Sequence[Artifact], cache: Cache, progress: Progress) ->
                     cache.note_recipe(KIND, _key(artifact), outcome)
             results_of(outcomes)
     siblings = {artifact.variant: artifact for artifact in artifacts}
-    found = [stored_evaluation(one, cache, siblings.get(fp32_sibling(one))) for one in artifacts]
-    return [evaluation for evaluation in found if evaluation is not None]
+    evaluations = [
+        stored_evaluation(artifact, cache, siblings.get(fp32_sibling(artifact))) for artifact in artifacts
+    ]
+    return [evaluation for evaluation in evaluations if evaluation is not None]
 
 
 def stored_evaluation(artifact: Artifact, cache: Cache, fp32: Artifact | None = None) -> Evaluation | None:
@@ -156,5 +158,5 @@ def _job(artifact: Artifact, images: ImageSet) -> dict[str, Any]:
     }
 
 
-def _equal(one: Sequence[int], other: Sequence[int]) -> int:
-    return sum(a == b for a, b in zip(one, other, strict=True))
+def _equal(first: Sequence[int], second: Sequence[int]) -> int:
+    return sum(a == b for a, b in zip(first, second, strict=True))

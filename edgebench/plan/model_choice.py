@@ -24,7 +24,7 @@ from edgebench.plan.trials import default_precisions
 from edgebench.vocabulary.model_source import SHIPPED, InputChoice, ModelSource
 from edgebench.vocabulary.pictures import ImageSet, Scene
 from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.user_model import OwnModel
+from edgebench.vocabulary.user_model import UserModel
 from edgebench.vocabulary.values import Json, Progress
 from edgebench.vocabulary.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 
@@ -234,11 +234,11 @@ def _refuse_choices_without_use(
     inputs: Path | None,
 ) -> None:
     files = [one.source.model for one in found if one.source.model is not None]
-    if widths and all(one.source.own for one in found):
+    if widths and all(one.source.is_users for one in found):
         raise UsageError(
             "--width and --depth are of families", why="a model file has one width", fix="leave them out"
         )
-    if names is not None and not any(one.source.own for one in found):
+    if names is not None and not any(one.source.is_users for one in found):
         raise UsageError("--labels names the classes of a model of yours", fix="add --model FILE")
     if choice is not None:
         _refuse_input_without_use(files, choice)
@@ -250,7 +250,7 @@ def _refuse_choices_without_use(
         )
 
 
-def _refuse_input_without_use(files: Sequence[OwnModel], choice: InputChoice) -> None:
+def _refuse_input_without_use(files: Sequence[UserModel], choice: InputChoice) -> None:
     if choice.identity() and not files:
         raise UsageError(
             "what was said of the input fits no model of this run",

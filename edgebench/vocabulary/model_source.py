@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edgebench.vocabulary.pictures import ImageSet
-from edgebench.vocabulary.user_model import OwnModel
+from edgebench.vocabulary.user_model import UserModel
 from edgebench.vocabulary.variant import FAMILY
 
 SourceKind = Literal["family", "weights", "tflite", "onnx", "keras", "saved_model"]
@@ -29,7 +29,7 @@ class InputChoice:
 
     def identity(self) -> dict[str, Any]:
         """Plain data for a key; only what was said."""
-        said = {
+        choices = {
             "layout": self.layout,
             "scale": self.scale and list(self.scale),
             "mean": self.mean and list(self.mean),
@@ -37,7 +37,7 @@ class InputChoice:
             "width": self.width,
             "shapes": {name: list(shape) for name, shape in self.shapes} or None,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in choices.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,14 @@ class ModelSource:
     input: InputChoice = field(default_factory=InputChoice)
     class_names: tuple[str, ...] | None = None
     calibration: ImageSet | None = None
-    model: OwnModel | None = None
+    model: UserModel | None = None
     golden: Samples | None = None
     inputs: Samples | None = None
     family: str | None = None
     width: float | None = None
 
     @property
-    def own(self) -> bool:
+    def is_users(self) -> bool:
         """Whether it is the user's, and not a family's."""
         return self.kind != "family"
 

@@ -36,7 +36,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class OwnModel:
+class UserModel:
     """What is known of a user's file.
 
     Attributes:
@@ -73,4 +73,4 @@ class OwnModel:
 
     def shapes(self, batch: int) -> tuple[tuple[int, ...], ...]:
         """The inputs' shapes at a batch."""
-        return tuple((batch, *one.shape[1:]) if one.shape else () for one in self.inputs)
+        return tuple((batch, *tensor.shape[1:]) if tensor.shape else () for tensor in self.inputs)

@@ -11,7 +11,7 @@ import pytest
 
 from edgebench.cache.contents import KINDS, foreign, list_files, remove, select, totals
 from edgebench.cache.objects import Cache
-from edgebench.cache.recipes import find, keep, making
+from edgebench.cache.recipes import find, making, store
 from edgebench.cache.use import GATE, using
 from edgebench.errors import UnavailableError
 
@@ -31,7 +31,7 @@ def cache(tmp_path: Path) -> Cache:
     ):
         with making(cache, "prepare-tflite") as scratch:
             (scratch / "made").write_bytes(content)
-            keep(cache, kind, KEYS[key], scratch / "made", ".tflite")
+            store(cache, kind, KEYS[key], scratch / "made", ".tflite")
     cache.remember("image-cost", KEYS[3], {"patch_s": 1.0})
     cache.add_bytes(b"c" * 10, ".json")
     return cache

@@ -12,7 +12,7 @@ from filelock import FileLock
 from edgebench.cache import objects as caching
 from edgebench.cache import use
 from edgebench.cache.objects import Cache
-from edgebench.cache.recipes import find, keep, making
+from edgebench.cache.recipes import find, making, store
 from edgebench.errors import UnavailableError
 
 KEY = "0" * 64
@@ -30,7 +30,7 @@ def made(cache: Cache, content: bytes = b"made") -> Path:
 
 
 def test_what_is_kept_is_found_with_its_note(cache: Cache):
-    kept = keep(cache, "thing", KEY, made(cache), ".bin", {"n": 1})
+    kept = store(cache, "thing", KEY, made(cache), ".bin", {"n": 1})
     assert find(cache, "thing", KEY) == kept
     assert kept.path.read_bytes() == b"made"
     assert (kept.size_bytes, kept.note) == (4, {"n": 1})
@@ -39,7 +39,7 @@ def test_what_is_kept_is_found_with_its_note(cache: Cache):
 
 @pytest.mark.attack("a file in the cache is damaged: it is found out and removed")
 def test_damage_is_noticed(cache: Cache):
-    path = keep(cache, "thing", KEY, made(cache), ".bin").path
+    path = store(cache, "thing", KEY, made(cache), ".bin").path
     path.write_bytes(b"mad")
     assert find(cache, "thing", KEY) is None
     path.write_bytes(b"evil")
@@ -67,7 +67,7 @@ def test_damage_is_noticed(cache: Cache):
     ],
 )
 def test_a_damaged_note_counts_for_nothing(cache: Cache, change: dict[str, object]):
-    keep(cache, "thing", KEY, made(cache), ".bin")
+    store(cache, "thing", KEY, made(cache), ".bin")
     recipe = cache.recipe("thing", KEY)
     assert recipe is not None
     cache.note_recipe("thing", KEY, {**recipe, **change})
@@ -102,7 +102,7 @@ def test_one_maker_at_a_time(cache: Cache):
 
 
 def test_what_cannot_be_noted_or_read_again_is_no_fault(cache: Cache, monkeypatch: pytest.MonkeyPatch):
-    path = keep(cache, "thing", KEY, made(cache), ".bin").path
+    path = store(cache, "thing", KEY, made(cache), ".bin").path
     os.utime(path, ns=(1, 1))
 
     def refused(*_: object) -> str:

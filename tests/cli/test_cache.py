@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from edgebench.cache.objects import Cache
-from edgebench.cache.recipes import keep
+from edgebench.cache.recipes import store
 from edgebench.cache.use import using
 from edgebench.cli.main import app
 from edgebench.errors import UnavailableError, UsageError
@@ -18,7 +18,7 @@ def cache(tmp_path: Path) -> Cache:
     cache = Cache(tmp_path / "cache")
     made = cache.scratch() / "made"
     made.write_bytes(b"x" * 2_000_000)
-    keep(cache, "scene", "0" * 64, made, ".npy")
+    store(cache, "scene", "0" * 64, made, ".npy")
     made.parent.rmdir()
     (cache.root / "board").mkdir()
     return cache

@@ -28,7 +28,7 @@ def test_drawn_samples_are_the_same_again_and_whole_numbers_are_0_and_1(cache: C
         assert (stored["1"].shape, stored["1"].dtype) == ((400, 1, 2, 4), np.float32)
         assert abs(float(stored["1"].std()) - 1) < 0.1
     assert random_samples(INPUTS, Cache(tmp_path / "another")).sha256 == drawn.sha256
-    scene = samples_scene(drawn, given=False)
+    scene = samples_scene(drawn, is_users=False)
     assert (scene.patches, scene.kind) == (400, "samples")
 
 
@@ -36,7 +36,7 @@ def test_of_large_inputs_fewer_are_drawn_and_a_pass_is_as_long(cache: Cache, mon
     monkeypatch.setattr(module, "_MOST_BYTES", 10 * 56)
     drawn = random_samples(INPUTS, cache)
     assert drawn.n == 10
-    assert samples_scene(drawn, given=False).patches == 400
+    assert samples_scene(drawn, is_users=False).patches == 400
 
 
 def test_given_samples_come_by_name_from_a_folder_or_an_archive(cache: Cache, tmp_path: Path):
@@ -47,7 +47,7 @@ def test_given_samples_come_by_name_from_a_folder_or_an_archive(cache: Cache, tm
     np.save(tmp_path / "folder" / "extra.npy", extra)
     one, other = (given_samples(tmp_path / name, INPUTS, cache) for name in ("a.npz", "folder"))
     assert one.sha256 == other.sha256
-    assert samples_scene(one, given=True).patches == 3
+    assert samples_scene(one, is_users=True).patches == 3
     with np.load(one.path) as stored:
         np.testing.assert_array_equal(stored["0"], tokens[:, None])
         assert stored["1"].dtype == np.float32

@@ -38,18 +38,18 @@ def make(folder: Path, cache: Cache) -> Manifest:
         if not isinstance(outcome, Artifact):
             raise outcome
         recipe = chain.recipe(request)
-        kept = recipe.find(cache)
-        assert kept is not None
+        converted = recipe.find(cache)
+        assert converted is not None
         file = folder / f"{request.variant.name}.tflite"
-        shutil.copyfile(kept.path, file)
+        shutil.copyfile(converted.path, file)
         file.chmod(0o644)
         artifacts.append(
             ShippedArtifact(
                 file=file.name,
-                sha256=kept.sha256,
-                size_bytes=kept.size_bytes,
+                sha256=converted.sha256,
+                size_bytes=converted.size_bytes,
                 inputs=recipe.inputs,
-                note=dict(kept.note),
+                note=dict(converted.note),
             )
         )
     manifest = Manifest(artifacts=tuple(artifacts))

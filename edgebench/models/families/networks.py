@@ -96,7 +96,7 @@ def randomise(model: Model, seed: int = RANDOM_SEED) -> None:
 
 def _residual(model: Model) -> set[str]:
     """The names of the layers whose output, but for dropout, is added to another's."""
-    found: set[str] = set()
+    names: set[str] = set()
     for layer in model.layers[0].layers:
         if type(layer).__name__ != "Add":
             continue
@@ -104,8 +104,8 @@ def _residual(model: Model) -> set[str]:
             made_by = tensor._keras_history.operation
             if type(made_by).__name__ == "Dropout":
                 made_by = made_by.input._keras_history.operation
-            found.add(made_by.name)
-    return found
+            names.add(made_by.name)
+    return names
 
 
 def _variables(model: Model) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from edgebench.cache.objects import canonical_hash, sha256_file
-from edgebench.cache.recipes import Kept
+from edgebench.cache.recipes import CachedFile
 from edgebench.errors import InputError
 from edgebench.regular_files import read_regular, reason
 
@@ -65,7 +65,7 @@ def is_shipped(inputs: Mapping[str, Any]) -> bool:
     return shipped is not None and shipped.inputs == dict(inputs)
 
 
-def find_shipped(inputs: Mapping[str, Any]) -> Kept | None:
+def find_shipped(inputs: Mapping[str, Any]) -> CachedFile | None:
     """The shipped file that was made of these inputs, tools included; InputError when it is damaged."""
     shipped = _by_recipe(FOLDER).get(_recipe(inputs))
     if shipped is None or not is_shipped(inputs):
@@ -77,7 +77,7 @@ def find_shipped(inputs: Mapping[str, Any]) -> Kept | None:
         sound = False
     if not sound:
         raise _damaged(path, "its SHA-256 is not the one of the package")
-    return Kept(path, shipped.sha256, shipped.size_bytes, shipped.note)
+    return CachedFile(path, shipped.sha256, shipped.size_bytes, shipped.note)
 
 
 def read_manifest(folder: Path = FOLDER) -> Manifest:

@@ -82,7 +82,7 @@ def count_parameters(path: Path) -> int:
 
 def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
     """The arrays' shapes by name, from their headers alone; InputError when it is no weights file."""
-    found: dict[str, tuple[int, ...]] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     try:
         with open_regular(path, MAX_FILE_BYTES) as file, zipfile.ZipFile(file) as archive:
             require_bounded(archive, MAX_FILE_BYTES)
@@ -91,10 +91,10 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
                     version = np.lib.format.read_magic(member)
                     read = np.lib.format
                     header = read.read_array_header_1_0 if version == (1, 0) else read.read_array_header_2_0
-                    found[name.removesuffix(".npy")] = tuple(int(length) for length in header(member)[0])
+                    shapes[name.removesuffix(".npy")] = tuple(int(length) for length in header(member)[0])
     except _DAMAGE as error:
         raise _not_weights(path, error) from error
-    return found
+    return shapes
 
 
 def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:

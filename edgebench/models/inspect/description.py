@@ -68,7 +68,7 @@ def _pixels(family: catalogue.Family) -> dict[str, float]:
 def _weights(path: Path) -> dict[str, Any]:
     """Of a .npz; which family it is of is known from the record beside it, or because it is shipped."""
     shapes = shapes_of(path)
-    told: dict[str, Any] = {
+    record_fields: dict[str, Any] = {
         "name": path.name,
         "path": str(path),
         "format": "weights",
@@ -79,10 +79,10 @@ def _weights(path: Path) -> dict[str, Any]:
         "macs_reason": "there is no record beside the weights that names their family",
     }
     if not path.with_suffix(RECORD_SUFFIX).exists():
-        return told | _shipped(told["sha256"])
+        return record_fields | _shipped(record_fields["sha256"])
     record = read_record(path)
     family = catalogue.spec(record.family)
-    told |= {
+    record_fields |= {
         "family": family.name,
         "width": record.depth_multiplier,
         "class_names": list(record.class_names),
@@ -91,8 +91,8 @@ def _weights(path: Path) -> dict[str, Any]:
     head = shapes.get("scores/kernel", ())
     if len(head) == 2:
         more = (head[1] - catalogue.CLASSES) * head[0]
-        told |= {"macs": family.macs(record.depth_multiplier) + more, "macs_reason": ""}
-    return told
+        record_fields |= {"macs": family.macs(record.depth_multiplier) + more, "macs_reason": ""}
+    return record_fields
 
 
 def _shipped(digest: str) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def _read(schema: Any, model: Any, size: int) -> dict[str, Any]:
 def _tally(name: str, operator: Any, tensors: list[_Tensor], sources: dict[int, int], tally: Tally) -> None:
     """Layouts as in TensorFlow Lite's kernels: a convolution's weights are [out, height, width, in]."""
 
-    def taken(place: int) -> _Tensor:
+    def input_at(place: int) -> _Tensor:
         if place >= operator.InputsLength():
             raise Malformed(f"{name} lacks input {place}")
         return _at(tensors, operator.Inputs(place), "tensors")
@@ -121,29 +121,29 @@ def _tally(name: str, operator: Any, tensors: list[_Tensor], sources: dict[int, 
         tensor = _at(tensors, sources.get(index, index), "tensors")
         return tensor.dtype if tensor.stored else None
 
-    def given() -> Shape:
+    def output_shape() -> Shape:
         if not operator.OutputsLength():
             raise Malformed(f"{name} has no output")
         return _at(tensors, operator.Outputs(0), "tensors").shape
 
     if name in ("DEQUANTIZE", "DENSIFY") and operator.OutputsLength():
-        taken(0)
+        input_at(0)
         sources[operator.Outputs(0)] = sources.get(operator.Inputs(0), operator.Inputs(0))
     elif name in ("CONV_2D", "FULLY_CONNECTED"):
-        tally.product(name, [given(), taken(1).shape[1:]], stored(1), taken(0).dtype)
+        tally.product(name, [output_shape(), input_at(1).shape[1:]], stored(1), input_at(0).dtype)
     elif name == "DEPTHWISE_CONV_2D":
-        tally.product(name, [given(), taken(1).shape[1:3]], stored(1), taken(0).dtype)
+        tally.product(name, [output_shape(), input_at(1).shape[1:3]], stored(1), input_at(0).dtype)
     elif name == "CONV_3D":
-        tally.product(name, [given(), taken(1).shape[:4]], stored(1), taken(0).dtype)
+        tally.product(name, [output_shape(), input_at(1).shape[:4]], stored(1), input_at(0).dtype)
     elif name == "TRANSPOSE_CONV":
-        tally.product(name, [taken(2).shape, taken(1).shape[:3]], stored(1), taken(2).dtype)
+        tally.product(name, [input_at(2).shape, input_at(1).shape[:3]], stored(1), input_at(2).dtype)
     elif name == "BATCH_MATMUL":
         # Of either orientation, the inner length is what the left one has beside the rows of the result.
-        left, made = taken(0).shape, given()
+        left, made = input_at(0).shape, output_shape()
         if len(left) < 2 or len(made) < 2:
             raise Malformed(f"{name} of fewer than two axes")
         inner = left[-2] if _adjoint(operator) else left[-1]
-        tally.product(name, [made, (inner,)], stored(1), taken(0).dtype)
+        tally.product(name, [made, (inner,)], stored(1), input_at(0).dtype)
     elif name in _HIDDEN or name.startswith(("custom:", "STABLEHLO_")):
         tally.hidden(name, "does not tell its work")
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from pydantic import ValidationError
 
 from edgebench.cache.objects import Cache, canonical_hash
-from edgebench.cache.recipes import Kept, find, keep, making
+from edgebench.cache.recipes import CachedFile, find, making, store
 from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UnsupportedError
 from edgebench.installed import versions_of
 from edgebench.models.prepare.subject import Images, Subject
@@ -49,13 +49,13 @@ class Recipe:
         """The hash of what decides the file."""
         return canonical_hash(self.inputs)
 
-    def find(self, cache: Cache) -> Kept | None:
+    def find(self, cache: Cache) -> CachedFile | None:
         """The file, where the cache holds it whole."""
         return find(cache, self.kind, self.key)
 
-    def keep(self, cache: Cache, file: Path, note: Mapping[str, Any]) -> Kept:
+    def store(self, cache: Cache, file: Path, note: Mapping[str, Any]) -> CachedFile:
         """Move a file that lies in a scratch folder of the cache into the cache."""
-        return keep(cache, self.kind, self.key, file, self.suffix, note)
+        return store(cache, self.kind, self.key, file, self.suffix, note)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def carry_out(
             if isinstance(note, EdgeBenchError):
                 refusals[recipe.key] = note
             else:
-                recipe.keep(cache, Path(task["outputs"][name]), note)
+                recipe.store(cache, Path(task["outputs"][name]), note)
     return refusals
 
 
@@ -128,13 +128,15 @@ class Chain(ABC):
         """Make the files of requests whose recipes all differ, and keep them in the cache."""
 
     @abstractmethod
-    def artifact(self, request: PrepareRequest, recipe: Recipe, file: Kept, cache: Cache) -> Artifact | None:
+    def artifact(
+        self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
+    ) -> Artifact | None:
         """What the request's file is; None where it has to be made again.
 
         A file that was noted otherwise than its recipe has it may raise KeyError, TypeError or ValueError.
         """
 
-    def find(self, recipe: Recipe, cache: Cache) -> Kept | None:
+    def find(self, recipe: Recipe, cache: Cache) -> CachedFile | None:
         """The file, where it is there."""
         return recipe.find(cache)
 
@@ -217,7 +219,7 @@ def artifact_of(
     request: PrepareRequest,
     subject: Subject,
     recipe: Recipe,
-    file: Kept,
+    file: CachedFile,
     cache: Cache,
     *,
     format: str,

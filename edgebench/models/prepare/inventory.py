@@ -40,14 +40,14 @@ def list_variants(cache: Cache, batch: int = 1) -> list[dict[str, Any]]:
         except InputError as error:  # its shipped file is damaged; the others are not
             rows.append(_row(request, None, None, "; ".join(str(error).splitlines())))
             continue
-        found = None if artifact is None else _evaluation(artifact, cache)
-        rows.append(_row(request, artifact, found, ""))
+        evaluation = None if artifact is None else _evaluation(artifact, cache)
+        rows.append(_row(request, artifact, evaluation, ""))
     return rows
 
 
 def list_prepared(
     requests: Sequence[PrepareRequest],
-    made: Sequence[Prepared],
+    outcomes: Sequence[Prepared],
     cache: Cache,
     *,
     evaluate: bool,
@@ -59,16 +59,18 @@ def list_prepared(
     """
     if evaluate:
         _evaluate_all(
-            [one for one in made if isinstance(one, Artifact) and _can_be_evaluated(one)], cache, progress
+            [outcome for outcome in outcomes if isinstance(outcome, Artifact) and _can_be_evaluated(outcome)],
+            cache,
+            progress,
         )
-    siblings = {one.variant: one for one in made if isinstance(one, Artifact)}
+    siblings = {outcome.variant: outcome for outcome in outcomes if isinstance(outcome, Artifact)}
     rows = []
-    for request, outcome in zip(requests, made, strict=True):
+    for request, outcome in zip(requests, outcomes, strict=True):
         if isinstance(outcome, EdgeBenchError):
             rows.append(_row(request, None, None, "; ".join(str(outcome).splitlines())))
         else:
-            found = _evaluation(outcome, cache, siblings) if _can_be_evaluated(outcome) else None
-            rows.append(_row(request, outcome, found, ""))
+            evaluation = _evaluation(outcome, cache, siblings) if _can_be_evaluated(outcome) else None
+            rows.append(_row(request, outcome, evaluation, ""))
     return rows
 
 

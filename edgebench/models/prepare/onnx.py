@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from edgebench.cache.objects import Cache
-from edgebench.cache.recipes import Kept
+from edgebench.cache.recipes import CachedFile
 from edgebench.errors import UnsupportedError
 from edgebench.installed import versions_of
 from edgebench.models.prepare.chain import Chain, Recipe, Refusals, StepJob, artifact_of, carry_out
@@ -99,7 +99,9 @@ class OnnxChain(Chain):
                 derived.append(self._derived_job(request, recipe, file, cache))
         return refusals | carry_out(_STEPS, derived, cache, scratch, progress)
 
-    def artifact(self, request: PrepareRequest, recipe: Recipe, file: Kept, cache: Cache) -> Artifact | None:
+    def artifact(
+        self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
+    ) -> Artifact | None:
         """With how far each step is off."""
         subject, note, precision = subject_of(request), file.note, request.variant.precision
         largest = max((abs(score) for scores in note["scores"] for score in scores), default=0.0) or 1e-6
@@ -156,7 +158,9 @@ class OnnxChain(Chain):
         }
         return StepJob(description, {subject.precision: recipe})
 
-    def _derived_job(self, request: PrepareRequest, recipe: Recipe, base: Kept, cache: Cache) -> StepJob:
+    def _derived_job(
+        self, request: PrepareRequest, recipe: Recipe, base: CachedFile, cache: Cache
+    ) -> StepJob:
         subject, precision = subject_of(request), request.variant.precision
         description = {
             "step": precision,

@@ -30,6 +30,6 @@ class OnnxForm:
 
     def quantisation(self) -> dict[str, Any]:
         """What of it decides an int8 file, as plain data for a key."""
-        found = asdict(self)
-        del found["layout"]
-        return {**found, "exclude": sorted(self.exclude), "per_channel": True}
+        fields = asdict(self)
+        del fields["layout"]
+        return {**fields, "exclude": sorted(self.exclude), "per_channel": True}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgebench.cache.objects import Cache
-from edgebench.cache.recipes import Kept
+from edgebench.cache.recipes import CachedFile
 from edgebench.data.draws import SHIPPED_COUNTS
 from edgebench.data.landcover import CLASS_NAMES
 from edgebench.data.shipped import images_identity, shipped_images
@@ -20,7 +20,7 @@ from edgebench.vocabulary.artifact import InputSpec, TensorInput
 from edgebench.vocabulary.model_source import ModelSource, SourceKind
 from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.user_model import OwnModel
+from edgebench.vocabulary.user_model import UserModel
 
 _TAKEN_AS_IT_IS = ("tflite", "onnx")
 
@@ -42,7 +42,7 @@ class GoldenPatches:
     n: int
     identity: Any
     origin: str
-    file: Callable[[Cache], Kept]
+    file: Callable[[Cache], CachedFile]
 
 
 SHIPPED_GOLDEN = GoldenPatches(
@@ -237,7 +237,7 @@ def _file(request: PrepareRequest) -> Subject:
     )
 
 
-def _file_spec(source: ModelSource, model: OwnModel) -> InputSpec:
+def _file_spec(source: ModelSource, model: UserModel) -> InputSpec:
     """The input of the file as it is; float32 where TensorFlow makes the file."""
     if source.kind not in _TAKEN_AS_IT_IS:
         return input_spec(source, "float32")
@@ -256,7 +256,7 @@ def _golden(source: ModelSource) -> GoldenPatches:
         samples.n,
         samples.sha256,
         samples.origin,
-        lambda _: Kept(samples.path, samples.sha256, samples.path.stat().st_size, {}),
+        lambda _: CachedFile(samples.path, samples.sha256, samples.path.stat().st_size, {}),
     )
 
 

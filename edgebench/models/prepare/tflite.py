@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edgebench.cache.objects import Cache
-from edgebench.cache.recipes import Kept
+from edgebench.cache.recipes import CachedFile
 from edgebench.data.shipped import images_identity
 from edgebench.errors import UnsupportedError
 from edgebench.installed import versions_of
@@ -70,7 +70,7 @@ class TfliteChain(Chain):
                 return ()
         return TOOLS
 
-    def find(self, recipe: Recipe, cache: Cache) -> Kept | None:
+    def find(self, recipe: Recipe, cache: Cache) -> CachedFile | None:
         """InputError where the shipped file is damaged."""
         return (find_shipped(recipe.inputs) if self._use_shipped else None) or recipe.find(cache)
 
@@ -87,7 +87,9 @@ class TfliteChain(Chain):
         jobs = [self._job(group, cache) for group in ordered]
         return carry_out(_STEPS, jobs, cache, scratch, progress)
 
-    def artifact(self, request: PrepareRequest, recipe: Recipe, file: Kept, cache: Cache) -> Artifact | None:
+    def artifact(
+        self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
+    ) -> Artifact | None:
         """With reference kernels int8 computes its golden scores exactly."""
         subject, note, precision = subject_of(request), file.note, request.variant.precision
         is_int8 = precision == "int8"

@@ -23,7 +23,7 @@ _MAX_CALIBRATION = 250
 
 
 @dataclass(frozen=True)
-class Part:
+class Split:
     """Some images of a set, by their indices; `files` are all files of the set, where it has any."""
 
     images: ImageSet
@@ -46,18 +46,18 @@ class Part:
         table.writerow(["path", "label"])
         for index in self.indices:
             file = self.files[index].resolve()
-            shown = file.relative_to(base) if file.is_relative_to(base) else file
-            table.writerow([shown.as_posix(), self.images.class_names[self.images.labels[index]]])
+            listed_path = file.relative_to(base) if file.is_relative_to(base) else file
+            table.writerow([listed_path.as_posix(), self.images.class_names[self.images.labels[index]]])
         return text.getvalue()
 
 
 @dataclass(frozen=True)
-class Parts:
+class Splits:
     """Which images serve for what; calibration, where it is not a set of its own, is of the training part."""
 
-    train: Part
-    validation: Part
-    calibration: Part
+    train: Split
+    validation: Split
+    calibration: Split
 
 
 def split(n: int, seed: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -75,17 +75,17 @@ def split(n: int, seed: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(sorted(order[:-count].tolist())), tuple(sorted(order[-count:].tolist()))
 
 
-def shipped_parts(cache: Cache) -> Parts:
+def shipped_splits(cache: Cache) -> Splits:
     """The land-cover set: all 6,000 of the train split, validated on the 250 of the calibration split.
 
     A part of the train split would not do for validation: its patches share pixels with their neighbours.
     """
     images, other = shipped_images(cache, "train"), shipped_images(cache, "calibration")
-    aside = Part(other, tuple(range(other.n)))
-    return Parts(Part(images, tuple(range(images.n))), aside, aside)
+    held_out = Split(other, tuple(range(other.n)))
+    return Splits(Split(images, tuple(range(images.n))), held_out, held_out)
 
 
-def folder_parts(folder: Path, cache: Cache, seed: int) -> Parts:
+def folder_splits(folder: Path, cache: Cache, seed: int) -> Splits:
     """The user's images, split by `seed`; InputError when they cannot be."""
     images = load_images(folder, cache)
     if images.labels is None or len(images.class_names) < 2:
@@ -102,18 +102,18 @@ def folder_parts(folder: Path, cache: Cache, seed: int) -> Parts:
         _require_all_classes(folder, images, indices, name)
     chosen = np.random.default_rng(seed).permutation(training)[:_MAX_CALIBRATION].tolist()
     files = list_files(folder).files
-    return Parts(
-        Part(images, training, files),
-        Part(images, validation, files),
-        Part(images, tuple(sorted(int(index) for index in chosen)), files),
+    return Splits(
+        Split(images, training, files),
+        Split(images, validation, files),
+        Split(images, tuple(sorted(int(index) for index in chosen)), files),
     )
 
 
 def _require_all_classes(folder: Path, images: ImageSet, indices: Sequence[int], name: str) -> None:
     assert images.labels is not None
-    there = {images.labels[index] for index in indices}
+    labels = {images.labels[index] for index in indices}
     for label, class_name in enumerate(images.class_names):
-        if label not in there:
+        if label not in labels:
             raise InputError(
                 f"{folder} has too few images of the class {class_name}",
                 why=f"the {name} part has none: files are drawn at random, whatever their class",

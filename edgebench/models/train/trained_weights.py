@@ -101,9 +101,9 @@ def source_from_weights(path: Path, cache: Cache, *, calibration: Path | None = 
         family=record.family,
         width=record.depth_multiplier,
     )
-    beside = path.with_suffix(CALIBRATION_SUFFIX)
-    if calibration is None and beside.is_file():
-        calibration = beside
+    companion = path.with_suffix(CALIBRATION_SUFFIX)
+    if calibration is None and companion.is_file():
+        calibration = companion
     if calibration is not None:
         return replace(source, calibration=load_calibration(calibration, cache))
     noted = record.data.get("calibration", {})

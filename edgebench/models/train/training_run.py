@@ -16,7 +16,7 @@ from edgebench.errors import InputError, UnavailableError, UsageError
 from edgebench.installed import version_of, versions_of
 from edgebench.models.families import catalogue
 from edgebench.models.prepare.tflite import TOOLS
-from edgebench.models.train.splits import Parts, folder_parts, shipped_parts
+from edgebench.models.train.splits import Splits, folder_splits, shipped_splits
 from edgebench.models.train.trained_weights import CALIBRATION_SUFFIX, RECORD_SUFFIX, VALIDATION_SUFFIX
 from edgebench.models.workers.processes import results_of, run_jobs
 from edgebench.regular_files import reason, require_regular
@@ -77,37 +77,40 @@ def train(
     HelperError when the training fails.
     """
     width = catalogue.spec(family).width(depth_multiplier)
-    beside = {suffix: output.with_suffix(suffix) for suffix in (RECORD_SUFFIX, *_lists(data))}
-    _check(output, list(beside.values()), init, epochs, full_epochs)
-    parts = shipped_parts(cache) if data is None else folder_parts(data, cache, seed)
-    for note in parts.train.images.notes:
+    companions = {suffix: output.with_suffix(suffix) for suffix in (RECORD_SUFFIX, *_lists(data))}
+    _check(output, list(companions.values()), init, epochs, full_epochs)
+    splits = shipped_splits(cache) if data is None else folder_splits(data, cache, seed)
+    for note in splits.train.images.notes:
         progress(f"note: {note}")
     job = {
         "what": f"training {family}" + ("" if width is None else f"-{width}"),
         "family": family,
         "depth_multiplier": width,
-        "classes": len(parts.train.images.class_names),
+        "classes": len(splits.train.images.class_names),
         "init": None if init is None else str(init),
-        "train": parts.train.as_job(),
-        "validation": parts.validation.as_job(),
+        "train": splits.train.as_job(),
+        "validation": splits.validation.as_job(),
         "epochs": epochs,
         "full_epochs": full_epochs,
         "seed": seed,
     }
     with making(cache, f"train-{canonical_hash({'output': str(output.resolve())})[:16]}") as scratch:
-        made = scratch / "weights.npz"
+        weights_file = scratch / "weights.npz"
         outcomes = run_jobs(
-            "edgebench.models.workers.training", [{**job, "output": str(made)}], scratch, progress
+            "edgebench.models.workers.training", [{**job, "output": str(weights_file)}], scratch, progress
         )
         (result,) = results_of(outcomes)
-        digest = sha256_file(made)
-        content = made.read_bytes()
+        digest = sha256_file(weights_file)
+        content = weights_file.read_bytes()
     written = {output: content}
     if data is not None:
-        for suffix, part in ((VALIDATION_SUFFIX, parts.validation), (CALIBRATION_SUFFIX, parts.calibration)):
-            written[beside[suffix]] = part.as_csv(output.parent).encode()
-    about = _record(parts, job, init, result, digest)
-    written[beside[RECORD_SUFFIX]] = json.dumps(about, indent=1).encode() + b"\n"
+        for suffix, split in (
+            (VALIDATION_SUFFIX, splits.validation),
+            (CALIBRATION_SUFFIX, splits.calibration),
+        ):
+            written[companions[suffix]] = split.as_csv(output.parent).encode()
+    record = _record(splits, job, init, result, digest)
+    written[companions[RECORD_SUFFIX]] = json.dumps(record, indent=1).encode() + b"\n"
     try:
         for path, bytes_ in written.items():
             write_atomically(path, bytes_)
@@ -115,11 +118,11 @@ def train(
         raise _unwritable(output, error) from error
     return Trained(
         output,
-        beside[RECORD_SUFFIX],
+        companions[RECORD_SUFFIX],
         digest,
         result["validation"]["k"],
         result["validation"]["n"],
-        beside.get(VALIDATION_SUFFIX),
+        companions.get(VALIDATION_SUFFIX),
         result["new_head"],
     )
 
@@ -128,12 +131,12 @@ def _lists(data: Path | None) -> tuple[str, ...]:
     return () if data is None else (VALIDATION_SUFFIX, CALIBRATION_SUFFIX)
 
 
-def _check(output: Path, beside: list[Path], init: Path | None, epochs: int, full_epochs: int) -> None:
+def _check(output: Path, companions: list[Path], init: Path | None, epochs: int, full_epochs: int) -> None:
     if output.suffix != ".npz":
         raise UsageError(f"{output} is no name for weights", fix="let it end in .npz")
     if epochs < 0 or full_epochs < 0 or epochs + full_epochs == 0:
         raise UsageError("there is nothing to train", fix="ask for at least one epoch")
-    for path in (output, *beside):
+    for path in (output, *companions):
         if path.exists():
             raise UsageError(f"{path} exists", why="it is not written over", fix="name another file")
     require_folder(output.parent, "-o")
@@ -157,7 +160,7 @@ def _check(output: Path, beside: list[Path], init: Path | None, epochs: int, ful
 
 
 def _record(
-    parts: Parts,
+    splits: Splits,
     job: Mapping[str, Any],
     init: Path | None,
     result: Mapping[str, Any],
@@ -170,12 +173,12 @@ def _record(
         "depth_multiplier": job["depth_multiplier"],
         "parameters": result["parameters"],
         "weights_sha256": digest,
-        "class_names": list(parts.train.images.class_names),
+        "class_names": list(splits.train.images.class_names),
         "input": {"divisor": family.divisor, "offset": family.offset},
         "data": {
-            "train": parts.train.as_record(),
-            "validation": parts.validation.as_record(),
-            "calibration": {**parts.calibration.as_record(), "indices": list(parts.calibration.indices)},
+            "train": splits.train.as_record(),
+            "validation": splits.validation.as_record(),
+            "calibration": {**splits.calibration.as_record(), "indices": list(splits.calibration.indices)},
         },
         "init_sha256": None if init is None else sha256_file(init),
         "new_head": result["new_head"],

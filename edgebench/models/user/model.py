@@ -16,7 +16,7 @@ from edgebench.errors import InputError, UsageError
 from edgebench.vocabulary.artifact import InputSpec
 from edgebench.vocabulary.model_facts import ModelFacts, TensorFacts
 from edgebench.vocabulary.model_source import InputChoice, ModelSource
-from edgebench.vocabulary.user_model import OwnModel, Picture, Tensor
+from edgebench.vocabulary.user_model import Picture, Tensor, UserModel
 
 DEFAULT_SIDE = 224
 """Pixels an edge where neither the model nor the user says how large its pictures are."""
@@ -29,28 +29,29 @@ MAX_ELEMENTS = 1 << 28
 _INSIDE = ("Rescaling", "Normalization")  # Keras's layers that take pixels as they are
 
 
-def understand(facts: ModelFacts, choice: InputChoice, name: str) -> OwnModel:
+def understand(facts: ModelFacts, choice: InputChoice, name: str) -> UserModel:
     """What a file's inputs and outputs mean, by what it says and what the user said; pure."""
     assumed: list[str] = []
     open_axes = any(length is None for tensor in facts.inputs for length in tensor.shape)
     open_batch = all(tensor.shape and tensor.shape[0] is None for tensor in facts.inputs)
-    given = _given_shapes(facts, choice, name)
+    chosen_shapes = _chosen_shapes(facts, choice, name)
     picture: Picture | None = None
-    why = ""
+    reason = ""
     if len(facts.inputs) != 1:
-        why = f"it has {len(facts.inputs)} inputs"
+        reason = f"it has {len(facts.inputs)} inputs"
     else:
-        layout = _layout(facts.inputs[0], given.get(0), choice)
+        layout = _layout(facts.inputs[0], chosen_shapes.get(0), choice)
         if layout is None:
-            why = f"its input {_shown(facts.inputs[0])} is no picture of three channels"
+            reason = f"its input {_described(facts.inputs[0])} is no picture of three channels"
         elif facts.inputs[0].dtype not in PICTURE_DTYPES:
-            why = f"its input is {facts.inputs[0].dtype}, which no picture is"
+            reason = f"its input is {facts.inputs[0].dtype}, expected float32, float16, int8 or uint8"
         else:
-            picture = _picture(facts, facts.inputs[0], layout, given.get(0), choice, assumed)
+            picture = _picture(facts, facts.inputs[0], layout, chosen_shapes.get(0), choice, assumed)
     inputs = tuple(
-        _fixed(tensor, given.get(place), picture, assumed) for place, tensor in enumerate(facts.inputs)
+        _fixed(tensor, chosen_shapes.get(place), picture, assumed)
+        for place, tensor in enumerate(facts.inputs)
     )
-    model = OwnModel(
+    model = UserModel(
         facts.precision,
         inputs,
         open_batch,
@@ -61,11 +62,11 @@ def understand(facts: ModelFacts, choice: InputChoice, name: str) -> OwnModel:
         facts.macs,
     )
     if picture is None:
-        why = f"{why}, so it is timed with other inputs than pictures"
+        reason = f"{reason}, so it is timed with other inputs than pictures"
     elif model.scores is None:
-        outputs = ", ".join(_shown(tensor) for tensor in facts.outputs) or "none"
-        why = f"its outputs ({outputs}) are not one row of scores"
-    return replace(model, accuracy_reason=why, assumed=tuple(assumed))
+        outputs = ", ".join(_described(tensor) for tensor in facts.outputs) or "none"
+        reason = f"its outputs ({outputs}) are not one row of scores"
+    return replace(model, accuracy_reason=reason, assumed=tuple(assumed))
 
 
 def input_spec(
@@ -124,24 +125,24 @@ def plain_stem(path: Path) -> str:
     return stem or "model"
 
 
-def _given_shapes(facts: ModelFacts, choice: InputChoice, name: str) -> dict[int, tuple[int, ...]]:
+def _chosen_shapes(facts: ModelFacts, choice: InputChoice, name: str) -> dict[int, tuple[int, ...]]:
     names = [tensor.name for tensor in facts.inputs]
-    found: dict[int, tuple[int, ...]] = {}
+    shapes: dict[int, tuple[int, ...]] = {}
     for asked, shape in choice.shapes:
         place = place_of(asked, names)
         if place is None:
             continue  # another model's of the same run
-        have = facts.inputs[place].shape
-        fits = len(have) == len(shape) and all(
-            length is None or length == new for length, new in zip(have, shape, strict=True)
+        file_shape = facts.inputs[place].shape
+        fits = len(file_shape) == len(shape) and all(
+            length is None or length == new for length, new in zip(file_shape, shape, strict=True)
         )
         if not fits:
             raise UsageError(
-                f"--input-shape: {list(shape)} does not fit {name}'s input {_shown(facts.inputs[place])}",
+                f"--input-shape: {list(shape)} does not fit {name}'s input {_described(facts.inputs[place])}",
                 fix="give every axis; those that the model fixes have to stay",
             )
-        found[place] = shape
-    return found
+        shapes[place] = shape
+    return shapes
 
 
 def place_of(asked: str, names: Sequence[str]) -> int | None:
@@ -153,10 +154,10 @@ def place_of(asked: str, names: Sequence[str]) -> int | None:
 
 
 def _layout(
-    tensor: TensorFacts, given: tuple[int, ...] | None, choice: InputChoice
+    tensor: TensorFacts, chosen_shape: tuple[int, ...] | None, choice: InputChoice
 ) -> Literal["NHWC", "NCHW"] | None:
     """Where the three channels are; None where the input is no picture."""
-    shape = given or tensor.shape
+    shape = chosen_shape or tensor.shape
     if len(shape) != 4:
         return None
     last, second = shape[3] == 3, shape[1] == 3
@@ -169,19 +170,21 @@ def _picture(
     facts: ModelFacts,
     tensor: TensorFacts,
     layout: Literal["NHWC", "NCHW"],
-    given: tuple[int, ...] | None,
+    chosen_shape: tuple[int, ...] | None,
     choice: InputChoice,
     assumed: list[str],
 ) -> Picture:
-    shape = given or tensor.shape
-    found = (shape[1], shape[2]) if layout == "NHWC" else (shape[2], shape[3])
-    asked = (choice.height, choice.width)
+    shape = chosen_shape or tensor.shape
+    file_sides = (shape[1], shape[2]) if layout == "NHWC" else (shape[2], shape[3])
+    chosen_sides = (choice.height, choice.width)
     sides: list[int] = []
-    for side, said, which in zip(found, asked, ("height", "width"), strict=True):
-        if side is not None and said is not None and side != said:
-            raise UsageError(f"the model's input has a {which} of {side}, not {said}", fix="leave it out")
-        sides.append(side or said or DEFAULT_SIDE)
-        if side is None and said is None:
+    for side, chosen_side, which in zip(file_sides, chosen_sides, ("height", "width"), strict=True):
+        if side is not None and chosen_side is not None and side != chosen_side:
+            raise UsageError(
+                f"the model's input has a {which} of {side}, not {chosen_side}", fix="leave it out"
+            )
+        sides.append(side or chosen_side or DEFAULT_SIDE)
+        if side is None and chosen_side is None:
             assumed.append(f"a {which} of {DEFAULT_SIDE}, which the file leaves open (--input-shape)")
     divisors, offsets, told_by = _normalisation(facts, tensor, choice)
     if not told_by:
@@ -213,7 +216,7 @@ def _normalisation(
 
 
 def _fixed(
-    tensor: TensorFacts, given: tuple[int, ...] | None, picture: Picture | None, assumed: list[str]
+    tensor: TensorFacts, chosen_shape: tuple[int, ...] | None, picture: Picture | None, assumed: list[str]
 ) -> Tensor:
     if picture is not None:
         middle = (picture.height, picture.width)
@@ -221,9 +224,9 @@ def _fixed(
         if tensor.shape[0] not in (None, 1):
             shape = (int(tensor.shape[0] or 1), *shape[1:])
     else:
-        shape = tuple(1 if length is None else length for length in given or tensor.shape)
+        shape = tuple(1 if length is None else length for length in chosen_shape or tensor.shape)
         loose = [place for place, length in enumerate(tensor.shape) if length is None and place > 0]
-        if loose and given is None:
+        if loose and chosen_shape is None:
             axes = ", ".join(str(place) for place in loose)
             assumed.append(f"1 for axis {axes} of {tensor.name}, which the file leaves open (--input-shape)")
     if prod(shape) > MAX_ELEMENTS:
@@ -235,12 +238,12 @@ def _fixed(
     return Tensor(tensor.name, tensor.dtype, shape, tensor.scale, tensor.zero_point)
 
 
-def fixed_batch(model: OwnModel) -> int | None:
+def fixed_batch(model: UserModel) -> int | None:
     """The batch that the file has fixed; None where it left it open."""
-    batches = {one.shape[0] for one in model.inputs if one.shape}
+    batches = {tensor.shape[0] for tensor in model.inputs if tensor.shape}
     return None if model.open_batch or len(batches) != 1 else batches.pop()
 
 
-def _shown(tensor: TensorFacts) -> str:
+def _described(tensor: TensorFacts) -> str:
     shape = ", ".join("?" if length is None else str(length) for length in tensor.shape)
     return f"{tensor.name} [{shape}]"

@@ -136,14 +136,15 @@ def _unreadable(path: str, error: Exception) -> InputError:
 
 def require_shapes(network: Network, shapes: Sequence[Sequence[int]]) -> None:
     """UnsupportedError where the network's inputs cannot have these shapes."""
-    have = [tuple(tensor.shape) for tensor in network.inputs]
-    fits = len(have) == len(shapes) and all(
-        len(one) == len(shape) and all(side in (None, want) for side, want in zip(one, shape, strict=True))
-        for one, shape in zip(have, shapes, strict=False)
+    input_shapes = [tuple(tensor.shape) for tensor in network.inputs]
+    fits = len(input_shapes) == len(shapes) and all(
+        len(input_shape) == len(shape)
+        and all(side in (None, want) for side, want in zip(input_shape, shape, strict=True))
+        for input_shape, shape in zip(input_shapes, shapes, strict=False)
     )
     if not fits:
         raise UnsupportedError(
-            f"the model takes {_shown(have)}, not {_shown(shapes)}",
+            f"the model takes {_shown(input_shapes)}, not {_shown(shapes)}",
             why="it fixes its batch or its size",
             fix="ask for its own batch and size, or save it with an open batch",
         )

@@ -64,9 +64,9 @@ def train(job: Job, report: Report) -> dict[str, Any]:
             "the training came to nothing", why=str(error), fix="begin with other weights or another seed"
         ) from error
     networks.load(model, output)  # as float16, which is what is used from here on
-    part = job["validation"]
+    split_job = job["validation"]
     scores = model.predict(_batches(tf, job, "validation", FULL_SIZE, augmented=False), verbose=0)
-    right = scores.argmax(1) == np.asarray(part["labels"])[part["indices"]]
+    right = scores.argmax(1) == np.asarray(split_job["labels"])[split_job["indices"]]
     return {
         "validation": {"k": int(right.sum()), "n": len(right)},
         "parameters": int(model.count_params()),
@@ -84,7 +84,7 @@ def _fit(tf: Any, model: Any, job: Job, size: int, epochs: int, rate: float, rep
         metrics=["accuracy"],
     )
 
-    def said(epoch: int, logs: Mapping[str, float]) -> None:
+    def report_epoch(epoch: int, logs: Mapping[str, float]) -> None:
         report(
             f"{size} x {size}, epoch {epoch + 1} of {epochs}: loss {logs['loss']:.3f}, "
             f"right {logs['accuracy']:.1%}, on validation {logs['val_accuracy']:.1%}"
@@ -94,20 +94,20 @@ def _fit(tf: Any, model: Any, job: Job, size: int, epochs: int, rate: float, rep
         _batches(tf, job, "train", size, augmented=True),
         epochs=epochs,
         validation_data=_batches(tf, job, "validation", size, augmented=False),
-        callbacks=[tf.keras.callbacks.LambdaCallback(on_epoch_end=said)],
+        callbacks=[tf.keras.callbacks.LambdaCallback(on_epoch_end=report_epoch)],
         verbose=0,
     )
 
 
 def _batches(tf: Any, job: Job, name: str, size: int, *, augmented: bool) -> Any:
     """A tf.data pipeline of float32 [batch, size, size, 3], as the family takes them, and one-hot labels."""
-    part, classes, family = job[name], job["classes"], catalogue.spec(job["family"])
-    images = np.load(part["images"], mmap_mode="r")
-    labels = part["labels"]
+    split_job, classes, family = job[name], job["classes"], catalogue.spec(job["family"])
+    images = np.load(split_job["images"], mmap_mode="r")
+    labels = split_job["labels"]
     rng = np.random.default_rng([job["seed"], size])
 
     def rows() -> Iterator[tuple[NDArray[np.uint8], int]]:
-        order = rng.permutation(part["indices"]) if augmented else part["indices"]
+        order = rng.permutation(split_job["indices"]) if augmented else split_job["indices"]
         for index in order:
             yield images[index], labels[index]
 
@@ -123,7 +123,7 @@ def _batches(tf: Any, job: Job, name: str, size: int, *, augmented: bool) -> Any
         return patch / family.divisor + family.offset, tf.one_hot(label, classes)
 
     # An incomplete last batch would move the batch normalisation; it is dropped where there are others.
-    drop = augmented and len(part["indices"]) >= BATCH
+    drop = augmented and len(split_job["indices"]) >= BATCH
     return (
         tf.data.Dataset.from_generator(
             rows,
@@ -132,7 +132,7 @@ def _batches(tf: Any, job: Job, name: str, size: int, *, augmented: bool) -> Any
                 tf.TensorSpec((), tf.int32),
             ),
         )
-        .apply(tf.data.experimental.assert_cardinality(len(part["indices"])))
+        .apply(tf.data.experimental.assert_cardinality(len(split_job["indices"])))
         .map(prepared)
         .batch(BATCH, drop_remainder=drop)
         .prefetch(1)

@@ -11,7 +11,7 @@ import pytest
 
 from edgebench import installed
 from edgebench.cache.objects import Cache
-from edgebench.cache.recipes import Kept
+from edgebench.cache.recipes import CachedFile
 from edgebench.errors import UnavailableError, UnsupportedError
 from edgebench.models.prepare import chain
 from edgebench.models.prepare.chain import Chain, Recipe, Refusals, StepJob, artifact_of, carry_out
@@ -54,10 +54,12 @@ class NumberChain(Chain):
             elif request.variant.precision != "lost":
                 file = scratch / "file"
                 file.write_text(request.variant.name)
-                recipe.keep(cache, file, {"scores": [[0.0] * 5], "reference": "nobody"})
+                recipe.store(cache, file, {"scores": [[0.0] * 5], "reference": "nobody"})
         return refusals
 
-    def artifact(self, request: PrepareRequest, recipe: Recipe, file: Kept, cache: Cache) -> Artifact | None:
+    def artifact(
+        self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
+    ) -> Artifact | None:
         spec = InputSpec(dtype="float32")
         return artifact_of(
             request, subject_of(request), recipe, file, cache, format="numbers", input_spec=spec,

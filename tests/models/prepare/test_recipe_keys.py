@@ -24,7 +24,7 @@ from edgebench.vocabulary.model_facts import TensorFacts
 from edgebench.vocabulary.model_source import InputChoice, ModelSource, Samples, SourceKind
 from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.user_model import OwnModel, Picture, Tensor
+from edgebench.vocabulary.user_model import Picture, Tensor, UserModel
 from edgebench.vocabulary.variant import Variant
 
 KEYS = Path(__file__).with_name("recipe_keys.json")
@@ -33,9 +33,9 @@ CALIBRATION = ImageSet("flowers", NOWHERE / "images.npy", "c" * 64, 9, None, ("a
 GOLDEN = Samples(NOWHERE / "golden.npy", "d" * 64, 5, "5 calibration images")
 
 
-def picture_model(precision: str, batch: int | None = None, dtype: str = "float32") -> OwnModel:
+def picture_model(precision: str, batch: int | None = None, dtype: str = "float32") -> UserModel:
     """A model of 32 x 48 pictures; `batch` is None where the file leaves it open."""
-    return OwnModel(
+    return UserModel(
         precision,
         (Tensor("x", dtype, (batch or 1, 32, 48, 3)),),
         batch is None,
@@ -46,15 +46,15 @@ def picture_model(precision: str, batch: int | None = None, dtype: str = "float3
     )
 
 
-def tensor_model() -> OwnModel:
+def tensor_model() -> UserModel:
     """A model of two inputs that are no picture."""
     inputs = (Tensor("a", "float32", (1, 6)), Tensor("b", "int64", (1, 2, 4)))
     why = "it has 2 inputs, so it is timed with other inputs than pictures"
     outputs = (TensorFacts("y", "float32", (1, 3)),)
-    return OwnModel("fp32", inputs, False, False, None, outputs, accuracy_reason=why)
+    return UserModel("fp32", inputs, False, False, None, outputs, accuracy_reason=why)
 
 
-def file_source(kind: SourceKind, model: OwnModel, **more: Any) -> ModelSource:
+def file_source(kind: SourceKind, model: UserModel, **more: Any) -> ModelSource:
     source = ModelSource(f"{kind}-aaaaaaaa", "keras", NOWHERE / kind, "a" * 64, model=model, golden=GOLDEN)
     return replace(source, kind=kind, **more)
 

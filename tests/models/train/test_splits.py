@@ -8,7 +8,7 @@ from PIL import Image
 from edgebench.cache.objects import Cache
 from edgebench.data.files import list_files
 from edgebench.errors import InputError
-from edgebench.models.train.splits import Part, folder_parts, split
+from edgebench.models.train.splits import Split, folder_splits, split
 
 
 def folder_of(root: Path, counts: dict[str, int]) -> Path:
@@ -49,27 +49,27 @@ def test_a_folder_is_split_into_the_very_files_that_keras_splits_it_into(
         check=True,
     )
     told = [line.split("|")[1:] for line in done.stdout.splitlines() if line.startswith("paths|")]
-    parts = folder_parts(folder, session_cache, 123)
+    splits = folder_splits(folder, session_cache, 123)
 
-    def paths(part: Part) -> list[str]:
-        return sorted(str(part.files[index]) for index in part.indices)
+    def paths(split_part: Split) -> list[str]:
+        return sorted(str(split_part.files[index]) for index in split_part.indices)
 
-    assert [paths(parts.train), paths(parts.validation)] == told
-    assert set(parts.calibration.indices) <= set(parts.train.indices)
+    assert [paths(splits.train), paths(splits.validation)] == told
+    assert set(splits.calibration.indices) <= set(splits.train.indices)
 
 
 def test_a_part_is_listed_with_its_labels(tmp_path: Path, session_cache: Cache):
     folder = folder_of(tmp_path / "data" / "flowers", {"daisy": 15, "roses": 15})
-    parts = folder_parts(folder, session_cache, 3)
+    splits = folder_splits(folder, session_cache, 3)
     near, far = tmp_path / "data" / "v.csv", tmp_path / "elsewhere" / "v.csv"
     far.parent.mkdir()
     for path in (near, far):
-        path.write_text(parts.validation.as_csv(path.parent))
+        path.write_text(splits.validation.as_csv(path.parent))
         listed = list_files(path)
-        assert listed.files == tuple(parts.validation.files[index] for index in parts.validation.indices)
+        assert listed.files == tuple(splits.validation.files[index] for index in splits.validation.indices)
         assert listed.class_names == ("daisy", "roses")
-        assert parts.train.images.labels is not None
-        assert listed.labels == tuple(parts.train.images.labels[at] for at in parts.validation.indices)
+        assert splits.train.images.labels is not None
+        assert listed.labels == tuple(splits.train.images.labels[at] for at in splits.validation.indices)
     assert near.read_text().splitlines()[1].startswith("flowers/")
     assert far.read_text().splitlines()[1].startswith(str(tmp_path))
 
@@ -77,5 +77,5 @@ def test_a_part_is_listed_with_its_labels(tmp_path: Path, session_cache: Cache):
 def test_a_class_that_a_part_lacks_is_said(tmp_path: Path, session_cache: Cache):
     folder = folder_of(tmp_path / "rare", {"daisy": 20, "roses": 1})
     with pytest.raises(InputError, match="too few images of the class roses") as caught:
-        folder_parts(folder, session_cache, 7)
+        folder_splits(folder, session_cache, 7)
     assert "part has none" in caught.value.why
