@@ -31,6 +31,7 @@ class BoardRequests:
         self._files = FileStore(folder)
         self._lock = BoardLock(note_folder)
         self._clock = clock
+        self._builds = 0
         self.operations: Dict[str, Answer] = {
             "clock": lambda message, payload: {"now_ns": self._clock()},
             "hello": _hello,
@@ -47,6 +48,11 @@ class BoardRequests:
         """Let go of the lock, and of files that were not sent whole."""
         self._files.forget()
         self._lock.release()
+
+    def new_scratch(self) -> str:
+        """A folder of its own for a worker that builds; it is the worker that makes it."""
+        self._builds += 1
+        return self._files.scratch(self._builds)
 
     def _put(self, message: Message, payload: bytes) -> Message:
         return {"path": self._files.put(message["name"], message["offset"], payload, message["last"])}

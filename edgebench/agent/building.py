@@ -191,10 +191,10 @@ def _require_result(result: Any, scratch: str) -> str:
         about = os.lstat(path)
     except OSError:
         raise BuildFailed("build() gave {}, and there is no such file".format(path)) from None
-    if stat.S_ISLNK(about.st_mode) or about.st_nlink > 1:
-        raise BuildFailed("build() gave {}, which is a link: copy what it leads to".format(path))
-    if not stat.S_ISREG(about.st_mode):
-        raise BuildFailed("build() gave {}, which is no file".format(path))
+    if stat.S_ISDIR(about.st_mode):
+        raise BuildFailed("build() gave {}, which is a folder".format(path))
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+        raise BuildFailed("build() gave {}, which is a link or no plain file: copy its content".format(path))
     if not about.st_size:
         raise BuildFailed("build() gave {}, which is empty".format(path))
     return path

@@ -151,7 +151,7 @@ class Supervisor:
             raise RuntimeError("the agent's file was damaged since the agent was started")
         if not self._workers.running:
             self._probes.end_leftover()
-        self._workers.start(message)
+        self._workers.start(message, self._board.new_scratch() if message.get("build") else "")
         return {}
 
 

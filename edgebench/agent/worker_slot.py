@@ -8,6 +8,7 @@ from typing import Any, Callable, List, Optional, Set
 from .children import Child
 from .clock import Clock
 from .descriptor_watch import DescriptorWatch
+from .files import remove_tree
 from .frames import Frame, Message, Send
 from .orphans import Orphan
 
@@ -42,6 +43,7 @@ class WorkerSlot:
         self._stop_id: Any = None  # of a stop that waits for the worker's end
         self._oom_kills: Optional[int] = None
         self._last_end: Message = {}
+        self._scratch = ""
 
     @property
     def pid(self) -> Optional[int]:
@@ -58,8 +60,10 @@ class WorkerSlot:
         """The end of what the worker, or the last one here, wrote on stderr."""
         return self._worker.tail.text() if self._worker else str(self._last_end.get("stderr_tail", ""))
 
-    def start(self, message: Message) -> None:
+    def start(self, message: Message, scratch: str = "") -> None:
         """Start a worker with the `python`, `env`, `prefix` and `affinity` of the message.
+
+        One that builds is given a folder as `scratch`, which is gone when the worker is.
 
         RuntimeError where one runs here already.
         """
@@ -69,6 +73,9 @@ class WorkerSlot:
         command = list(message.get("prefix") or []) + [python, sys.argv[0], "worker"]
         if message.get("affinity"):
             command.append("--affinity=" + ",".join(str(int(cpu)) for cpu in message["affinity"]))
+        if scratch:
+            command.append("--building=" + scratch)
+        self._scratch = scratch
         self._oom_kills = _oom_kills()
         self._timed_out = False
         self._last_end = {}
@@ -141,6 +148,7 @@ class WorkerSlot:
             self.hear(frame)
         self._watch.close_child(worker)
         left_running = end_left_running()
+        self._forget_scratch()
         self._worker = None
         self.deadline = None
         killed_for_memory = (
@@ -166,6 +174,12 @@ class WorkerSlot:
         """Kill the worker, if there is one, and tell nobody."""
         if self._worker is not None:
             self._worker.close()
+            self._forget_scratch()
+
+    def _forget_scratch(self) -> None:
+        if self._scratch:
+            remove_tree(self._scratch)
+            self._scratch = ""
 
     def _send(self, message: Message, payload: bytes = b"") -> None:
         self._send_to_host(dict(message, worker=self.number), payload)

@@ -40,8 +40,8 @@ class WorkerSlots:
         """The processes of the workers, by the number of their slots."""
         return {slot.number: slot.pid for slot in self._slots.values() if slot.pid is not None}
 
-    def start(self, message: Message) -> None:
-        """Start a worker in the slot that the message names, as its launch says.
+    def start(self, message: Message, scratch: str = "") -> None:
+        """Start a worker in the slot that the message names, as its launch says; in `scratch` it may build.
 
         RuntimeError where one runs there already, or the launch cannot be carried out here.
         """
@@ -49,7 +49,7 @@ class WorkerSlots:
         faults = launch_faults(message)
         if faults:
             raise RuntimeError("; ".join("{}: {}".format(what, fix) for what, fix in faults))
-        slot.start(message)
+        slot.start(message, scratch)
 
     def deadlines(self) -> List[float]:
         """When the workers that owe something are late, on time.monotonic."""

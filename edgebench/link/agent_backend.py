@@ -36,7 +36,11 @@ class AgentBackend(Backend):
             UsageError: the target asks for a power mode that the board does not have.
         """
         device = AgentDevice(
-            open_link(target), self.runner_files(), explain=self.explain, own_clock=self.own_clock
+            open_link(target),
+            self.runner_files(),
+            explain=self.explain,
+            own_clock=self.own_clock,
+            builds=self.builds,
         )
         if target.power_mode is not None:
             try:

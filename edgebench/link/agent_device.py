@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +13,7 @@ from edgebench.agent import frames
 from edgebench.agent.frames import ProtocolError
 from edgebench.errors import DiskFullError, EdgeBenchError, UnavailableError
 from edgebench.link.agent_session import AgentSession
+from edgebench.link.board_builds import BoardBuilds
 from edgebench.link.board_lock import take_lock
 from edgebench.link.cleaning import Cleaned, clean_board
 from edgebench.link.connection import Connection, LinkLost, ignore, unavailable
@@ -31,6 +33,11 @@ MOST_RETRY_S = 5.0
 _log = logging.getLogger(__name__)
 
 
+def builds_nothing(options: Mapping[str, Json]) -> bool:
+    """Artifacts are loaded as they were prepared."""
+    return False
+
+
 class AgentDevice:
     """Implements `Device` over a link; opened once for all sessions of an experiment.
 
@@ -40,6 +47,7 @@ class AgentDevice:
         timeouts: for each stage; from the environment when not given.
         explain: what the backend knows of a session's failure.
         own_clock: whether its runner brings a time of its own.
+        builds: whether, under a session's options, it makes what it loads on the board.
         locks: whether the board is kept from other harnesses until `close`; only looking needs no lock.
 
     Raises:
@@ -58,7 +66,9 @@ class AgentDevice:
         locks: bool = True,
         explain: Explain = unexplained,
         own_clock: bool = False,
+        builds: Callable[[Mapping[str, Json]], bool] = builds_nothing,
     ) -> None:
+        self._builds = builds
         self._explain = explain
         self._own_clock = own_clock
         self._link = link
@@ -74,6 +84,7 @@ class AgentDevice:
             link.close()
             raise
         self._placer = self._placing()
+        self._board_builds = self._building()
 
     def describe(self) -> dict[str, Json]:
         """The board's facts, each None with its reason under `absent` where it cannot be had.
@@ -144,6 +155,7 @@ class AgentDevice:
             self._timeouts,
             self._explain,
             self._own_clock,
+            self._board_builds if self._builds(settings.options) else None,
         )
 
     def clean(self) -> Cleaned:
@@ -169,10 +181,14 @@ class AgentDevice:
             self._connection.close()
             self._connection, self._hello = self._connect_again()
             self._placer = self._placing()
+            self._board_builds = self._building()
         return self._connection
 
     def _placing(self) -> Placer:
         return Placer(self._connection, self._link.shares_files, self._timeouts.connect, self._link.name)
+
+    def _building(self) -> BoardBuilds:
+        return BoardBuilds(self._connection, self._placer, self._runner_files, self._timeouts, self._explain)
 
     def _connect_again(self) -> tuple[Connection, Hello]:
         """A board that boots takes a minute; one that was waited for in vain is asked once, and no more."""

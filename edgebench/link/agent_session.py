@@ -12,10 +12,11 @@ import numpy as np
 
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.errors import SessionError
+from edgebench.link.board_builds import BoardBuilds
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection, LinkLost, ignore
 from edgebench.link.pass_requests import PassRequests, Round
-from edgebench.link.placing import Placer
+from edgebench.link.placing import Loadable, Placer, place_artifact
 from edgebench.link.replies import Ended, checked
 from edgebench.link.schedule import Schedule
 from edgebench.link.session_faults import Explain, SessionFaults, WorkerEnded, unexplained
@@ -25,6 +26,7 @@ from edgebench.link.worker_calls import ImageProgress
 from edgebench.link.worker_conversation import WorkerConversation
 from edgebench.session_stages import SENDING, SessionStage
 from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.built_artifact import BuiltArtifact
 from edgebench.vocabulary.passes import Pass
 from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.probe import ProbeChunk
@@ -55,6 +57,7 @@ class AgentSession:
         timeouts: for each stage.
         explain: what the backend knows of a failure.
         own_clock: whether the backend's runner brings a time of its own.
+        builds: where the device makes what it loads of the artifact.
     """
 
     def __init__(
@@ -67,7 +70,10 @@ class AgentSession:
         timeouts: Timeouts,
         explain: Explain = unexplained,
         own_clock: bool = False,
+        builds: BoardBuilds | None = None,
     ) -> None:
+        self._builds = builds
+        self._built: BuiltArtifact | None = None
         self._connection = connection
         self._placer = placer
         self._artifact = artifact
@@ -91,15 +97,18 @@ class AgentSession:
     # --- entering and leaving ---
 
     def __enter__(self) -> AgentSession:
+        loadable = self._loadable()
         try:
             with self._faults.as_session_error("start"):
                 self._clock.edge("start", self._timeouts.connect)
             self._start()
-            self._load()
+            self._load(loadable)
             with self._faults.as_session_error("start"):
                 self._probes.start(self._connection, self._placer, self._timeouts.probe)
         except BaseException as error:
             self._stop(gently=False)
+            if self._builds is not None:  # what lies there may not be what was built
+                self._builds.forget(self._artifact)
             if isinstance(error, SessionError):  # there is no session whose facts could have it
                 error.stderr_tail += "".join(f"\nedgebench: {text}" for text in self._left_running())
             raise
@@ -111,6 +120,16 @@ class AgentSession:
         self._faults.stopping = self._faults.stopping or isinstance(error, KeyboardInterrupt)
         self._stop(gently=error is None)
 
+    def _loadable(self) -> Loadable:
+        """What is to be loaded: the artifact, or what the device has made of it."""
+        if self._builds is not None:
+            built = self._builds.of(self._artifact, self._settings)
+            self._built = built.artifact
+            self._report("load")
+            return built.loadable
+        with self._faults.as_session_error("start"):
+            return place_artifact(self._placer, self._artifact)
+
     def _start(self) -> None:
         self._running = True
         for worker in self._workers:
@@ -118,12 +137,11 @@ class AgentSession:
             # Before this the agent has ended what an earlier session left: what comes unasked is this one's.
             self._connection.listen(self._hear)
 
-    def _load(self) -> None:
+    def _load(self, loadable: Loadable) -> None:
         with self._faults.as_session_error("start"):
             code = self._placer.place_code(self._runner_files)
-            artifact = self._placer.place(self._artifact.path, self._artifact.sha256)
         for worker in self._workers:
-            worker.load(code, artifact)
+            worker.load(code, loadable)
 
     def _stop(self, gently: bool) -> None:
         """End the workers and the probes, whatever state they are in; nothing here replaces an error."""
@@ -229,6 +247,7 @@ class AgentSession:
             monitor_reasons=monitor_reasons,
             stderr_tail="\n".join(worker.calls.stderr_tail for worker in self._workers),
             warnings=self._warnings(),
+            built=self._built,
         )
         if len(self._workers) == 1:
             return facts

@@ -11,6 +11,7 @@ from edgebench.link.replies import Ended
 
 _DOING = {
     "start": "starting",
+    "build": "building on the board",
     "load": "loading the artifact",
     "golden": "running the golden patches",
     "scene": "placing the scene in memory",

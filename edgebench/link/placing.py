@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from edgebench.agent.frames import Frame
@@ -12,6 +13,7 @@ from edgebench.cache.objects import sha256_file
 from edgebench.link.board_failures import disk_full, raise_refusal
 from edgebench.link.connection import Connection
 from edgebench.link.replies import Room, checked
+from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.values import Json
 
 PIECE_BYTES = 1 << 20
@@ -30,6 +32,22 @@ Sending = Callable[[int, int], None]
 
 def unheard(sent: int, size: int) -> None:
     """Nobody waits for it."""
+
+
+@dataclass(frozen=True)
+class PlacedFile:
+    """A file on the device."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Loadable:
+    """What a runner loads, as it lies on the device: a file, and its companions by name."""
+
+    file: PlacedFile
+    companions: dict[str, PlacedFile]
 
 
 class Placer:
@@ -129,6 +147,17 @@ class Placer:
         if error is not None:
             raise_refusal(error, self._name, subject=path.name)
         return str(frame.message.get("path") or "")
+
+
+def place_artifact(placer: Placer, artifact: Artifact) -> Loadable:
+    """An artifact and its companions on the device."""
+    return Loadable(
+        PlacedFile(placer.place(artifact.path, artifact.sha256), artifact.sha256),
+        {
+            name: PlacedFile(placer.place(companion.path, companion.sha256), companion.sha256)
+            for name, companion in artifact.companions.items()
+        },
+    )
 
 
 def code_at(files: Sequence[Path], place: Callable[[Path, str], str]) -> dict[str, Json]:

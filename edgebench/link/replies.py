@@ -111,10 +111,26 @@ class Warmed(Reply):
     end_ns: Count = 0
 
 
+class BuildReply(Reply):
+    """The file that a worker has built, or that lay there."""
+
+    path: str = Field(max_length=4096)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    size: AboveZero
+    seconds: float = Field(ge=0, allow_inf_nan=False)
+    cached: bool
+
+
 class Progressed(Reply):
-    """How many of its images a worker has predicted, and the device's clock as its agent passed that on."""
+    """How many of its images, or of a build's steps, a worker has done, and the device's clock as its agent
+    passed that on.
+
+    `total` steps are 0 where nobody knows how many; `text` says what is being done.
+    """
 
     progress: Count
+    total: Count = 0
+    text: _Name = ""
     now_ns: Count
 
 

@@ -21,6 +21,7 @@ class Timeouts:
 
     connect: float = 60.0  # for an answer of the agent, and without any headway in what is sent to it
     start: float = 60.0
+    build: float = 3600.0  # on the board, for a step of it or, where it does not say how far it is, all of it
     load: float = 900.0
     golden: float = 600.0
     scene: float = 300.0
@@ -41,7 +42,7 @@ class Timeouts:
         """
         found: dict[str, float] = {}
         if limit := _seconds(ENVIRONMENT):
-            found = dict.fromkeys(("load", "golden", "scene", "measure", "predict"), limit)
+            found = dict.fromkeys(("build", "load", "golden", "scene", "measure", "predict"), limit)
         for name, variable in (("lock", LOCK_ENVIRONMENT), ("reconnect", RECONNECT_ENVIRONMENT)):
             if seconds := _seconds(variable):
                 found[name] = seconds

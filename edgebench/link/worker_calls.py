@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 
 from edgebench.agent.frames import Frame, Message
 from edgebench.agent.worker import PREDICT_STEP
@@ -14,10 +15,23 @@ from edgebench.link.failures import from_reply
 from edgebench.link.replies import ClockReading, Ended, LeftRunning, Progressed, checked, failure_in
 from edgebench.link.session_faults import SessionFaults
 from edgebench.link.stamp_checks import Span
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.session import SessionSettings
+from edgebench.vocabulary.target import Launch
 from edgebench.vocabulary.values import Json
 
 AGENT_GRACE_S = 15.0
 """How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
+
+
+class WorkProgress(Protocol):
+    """How far a request is, by the notes that its worker sends."""
+
+    def reach(self, note: Progressed) -> bool:
+        """Take in a note; whether it is further than before."""
+
+    def longest_s(self, limit_s: float) -> float:
+        """For all of it, where `limit_s` may go by without progress."""
 
 
 class ImageProgress:
@@ -33,8 +47,9 @@ class ImageProgress:
         self._report = report
         self.done = 0
 
-    def reach(self, done: int) -> bool:
+    def reach(self, note: Progressed) -> bool:
         """Take in a note; whether it is further than before. More than there are is no progress."""
+        done = note.progress
         if not self.done < done <= self._images:
             return False
         self.done = done
@@ -44,6 +59,23 @@ class ImageProgress:
     def longest_s(self, limit_s: float) -> float:
         """For all images, where a note of progress, each few hundred of them, may take `limit_s`."""
         return limit_s * math.ceil(self._images / PREDICT_STEP)
+
+
+def start_fields(launch: Launch) -> Message:
+    """What a start says of how a process is launched."""
+    return {
+        "python": launch.python,
+        "env": dict(launch.env),
+        "prefix": list(launch.prefix),
+        "affinity": list(launch.affinity),
+    }
+
+
+def runner_options(artifact: Artifact, settings: SessionSettings) -> dict[str, Json]:
+    """A runner's options: those of the session, and shapes where the file leaves them open."""
+    shapes = artifact.input_shapes
+    open_shapes = {"input_shapes": [list(shape) for shape in shapes]} if shapes else {}
+    return {**settings.options, **open_shapes}
 
 
 class WorkerCalls:
@@ -86,7 +118,7 @@ class WorkerCalls:
         return self._clock.span_of(self.number)
 
     def start(self, launch: Message, timeout_s: float) -> None:
-        """Start the worker's process with `python`, `env`, `prefix` and `affinity`."""
+        """Start the worker's process with `start_fields`; with `build` it may build and does nothing else."""
         with self.as_session_error("start"):
             message = {"op": "start", "worker": self.number, **launch}
             if failure := failure_in(self._connection.request(message, timeout_s)):
@@ -97,7 +129,7 @@ class WorkerCalls:
         operation: str,
         stage: str,
         timeout_s: float,
-        progress: ImageProgress | None = None,
+        progress: WorkProgress | None = None,
         **fields: Json,
     ) -> Frame:
         """Ask for something and wait for the reply; SessionError for whatever ends the session."""
@@ -117,7 +149,7 @@ class WorkerCalls:
         stage: str,
         timeout_s: float,
         grace_s: float = AGENT_GRACE_S,
-        progress: ImageProgress | None = None,
+        progress: WorkProgress | None = None,
     ) -> Frame:
         """The reply to a request, where it is no failure."""
         limit_s = timeout_s + grace_s
@@ -129,7 +161,7 @@ class WorkerCalls:
             def further(frame: Frame) -> bool:
                 note = checked(Progressed, frame.message)
                 self._clock.note_reply(note.now_ns, self.number)
-                return progress.reach(note.progress)
+                return progress.reach(note)
 
             longest_s = progress.longest_s(limit_s)
             return self.admit(self._connection.wait(request, limit_s, further, longest_s), stage)
@@ -171,6 +203,10 @@ class WorkerCalls:
         """Keep what is to be known of a worker that has ended."""
         self.stderr_tail = end.stderr_tail
         self.left_running = end.left_running
+
+    def left_running_text(self) -> str:
+        """What was left running, as it follows a worker's stderr where no session's facts can have it."""
+        return "".join(f"\nedgebench: {process.words()}" for process in self.left_running)
 
     @contextlib.contextmanager
     def as_session_error(self, stage: str) -> Iterator[None]:

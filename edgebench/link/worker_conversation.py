@@ -5,11 +5,11 @@ from __future__ import annotations
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection
-from edgebench.link.placing import Placer
+from edgebench.link.placing import Loadable, Placer
 from edgebench.link.replies import Ended, Loaded, checked
 from edgebench.link.session_faults import SessionFaults, WorkerEnded
 from edgebench.link.timeouts import Timeouts
-from edgebench.link.worker_calls import ImageProgress, WorkerCalls
+from edgebench.link.worker_calls import ImageProgress, WorkerCalls, runner_options, start_fields
 from edgebench.link.worker_replies import WorkerReplies
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.session import SessionSettings
@@ -62,36 +62,38 @@ class WorkerConversation:
 
     def start(self) -> None:
         """Start its process."""
-        launch = self._settings.launch
         self._started = True
-        message = {
-            "python": launch.python,
-            "env": {**launch.env, SESSION_NUMBER: str(self._settings.number)},
-            "prefix": list(launch.prefix),
-            "affinity": list(launch.affinity),
-        }
+        message = start_fields(self._settings.launch)
+        message["env"][SESSION_NUMBER] = str(self._settings.number)
         self.calls.start(message, self._timeouts.start)
 
-    def load(self, code: Json, artifact: str) -> None:
-        """Have it import the runner and load the artifact; SessionError where it cannot.
+    def load(self, code: Json, loadable: Loadable) -> None:
+        """Have it import the runner and load what it is to load; SessionError where it cannot.
 
         Args:
             code: the runner's files as they lie on the device.
-            artifact: likewise its path.
+            loadable: likewise the artifact, or what was built of it.
         """
+        companions = {
+            name: {"path": file.path, "sha256": self._placer.unverified(file.sha256)}
+            for name, file in loadable.companions.items()
+        }
         frame = self.call_with(
-            self._artifact.sha256,
+            loadable.file.sha256,
             "load",
             "load",
             self._timeouts.load,
             code=code,
-            artifact=artifact,
-            options={**self._settings.options, **_shape_options(self._artifact)},
+            artifact=loadable.file.path,
+            companions=companions,
+            options=runner_options(self._artifact, self._settings),
             input=self._artifact.input.model_dump(),
             batch=self._artifact.batch,
             classes=self._artifact.scores,
             tensors=[tensor.model_dump() for tensor in self._artifact.tensors],
         )
+        for file in loadable.companions.values():
+            self._placer.note_verified(file.sha256)
         with self.calls.as_session_error("load"):
             loaded = checked(Loaded, frame.message)
             if loaded.own_time and not self._may_bring_time:
@@ -149,9 +151,3 @@ class WorkerConversation:
                     self.calls.note_stopped(ended.end)
                     break
         self._started = False
-
-
-def _shape_options(artifact: Artifact) -> dict[str, Json]:
-    """What a runner's options have of shapes: only where the file leaves them open."""
-    shapes = artifact.input_shapes
-    return {"input_shapes": [list(shape) for shape in shapes]} if shapes else {}

@@ -385,7 +385,9 @@ class Lane:
             standing.has_images = standing.has_images or "images" in record.predicted
             if watch is not None:
                 scene_s = latency.median_s if latency else None
-                self._learn(trial, watch.cost_of(scene_s, record.duration_s))
+                build_s = record.built.seconds if record.built else None
+                cost = watch.cost_of(scene_s, record.duration_s)
+                self._learn(trial, replace(cost, build_s=build_s))
         elif record.status != "interrupted":
             standing.failed_in_a_row += 1
             # What fails again and again is not worth the time of its further sessions; a single failure

@@ -153,6 +153,7 @@ def _record(
 ) -> SessionRecord:
     facts = got.facts or SessionFacts()
     device_s = got.device_s + (facts.cold.import_s or 0.0) + (facts.cold.load_s or 0.0)
+    device_s += facts.built.seconds if facts.built and not facts.built.cached else 0.0
     device_s += job.settings.idle_s if facts.windows_ns.idle else 0.0
     record = SessionRecord(
         trial=job.key,
@@ -177,6 +178,7 @@ def _recorded(facts: SessionFacts) -> dict[str, Any]:
     """The fields of a record that its session fills in itself."""
     return {
         "cold": asdict(facts.cold),
+        "built": facts.built,
         "warmup": {} if facts.warmup is None else asdict(facts.warmup),
         "memory": asdict(facts.memory),
         "runtime": facts.runtime,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from edgebench.vocabulary.built_artifact import BuiltArtifact
 from edgebench.vocabulary.probe import ProbeInfo
 from edgebench.vocabulary.values import Json
 
@@ -82,6 +83,7 @@ class SessionFacts:
         monitor_reasons: by monitor, likewise.
         measured_patches: of the scene, where its passes do not tell.
         emulated: whether no device carried it out.
+        built: what the device has made of the artifact on the board; None where it loads the artifact itself.
         stderr_tail: the end of what the worker wrote to stderr.
         warnings: what runtime, clock and processes left running have to say to a reader.
     """
@@ -99,6 +101,7 @@ class SessionFacts:
     monitor_reasons: Mapping[str, str] = field(default_factory=dict)
     measured_patches: int | None = None
     emulated: bool = False
+    built: BuiltArtifact | None = None
     stderr_tail: str = ""
     warnings: tuple[str, ...] = ()
 
