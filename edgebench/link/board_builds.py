@@ -142,8 +142,9 @@ class BoardBuilds:
                 error.stderr_tail += calls.left_running_text()
             raise
         self._stop(calls, faults)
-        for verified in (placed.file, *placed.companions.values(), reply):
-            self._placer.note_verified(verified.sha256)
+        for file in (placed.file, *placed.companions.values()):
+            self._placer.note_verified(file.sha256)
+        self._placer.note_verified(reply.sha256)
         made = BuiltArtifact(reply.seconds, reply.sha256, reply.size, reply.cached)
         return Built(replace(placed, file=PlacedFile(reply.path, reply.sha256)), made)
 
