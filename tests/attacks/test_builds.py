@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from edgebench import registry
 from edgebench.agent import building
 from edgebench.agent.content import sha256_of
 from edgebench.agent.files import FileStore
@@ -25,6 +24,7 @@ from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.target import Launch
 from edgebench.vocabulary.variant import Variant
+from tests.fakes import agent_backend
 from tests.link.rig import make_rig, silent
 
 FAILS = "its session fails with the reason, and nothing of it stays on the board"
@@ -95,7 +95,7 @@ class BuildingDevice:
 
     def __init__(self, folder: Path) -> None:
         self.rig = make_rig(folder / "cache")
-        backend = registry.backend("toy")
+        backend = agent_backend("toy")
         request = PrepareRequest(Variant(1.0, "fp32"), 1, self.rig.options(build=True))
         [artifact] = backend.prepare([request], self.rig.cache, silent)
         assert isinstance(artifact, Artifact)
