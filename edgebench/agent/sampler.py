@@ -60,20 +60,19 @@ class Rejections:
         }
         self._count = 0
         self._first: List[str] = []
-        self._told = 0
 
     def within_range(self, values: Dict[str, Sequence[float]]) -> Dict[str, Sequence[float]]:
         """The values by channel, with no number in the place of each that is out of range."""
         return {name: self._kept(name, column) for name, column in values.items()}
 
     def tell(self, probe: Any, stream: FrameStream) -> None:
-        """Send how many there are by now, and the first of them, where there are more than before."""
+        """Send how many there were since the last time, and the first of them; nothing for none."""
         unparsed = getattr(probe, "rejected", None)
         while unparsed:
             self._add(str(unparsed.pop(0)))
-        if self._count > self._told:
-            self._told = self._count
+        if self._count:
             stream.write({"kind": "rejected", "count": self._count, "first": self._first})
+            self._count, self._first = 0, []
 
     def _kept(self, name: str, column: Sequence[float]) -> Sequence[float]:
         if name not in self._ranges:

@@ -143,10 +143,11 @@ class HostProbes:
         connection = self._alive()
         probe = self._probes.get(name)
         if probe is not None and name not in self._faults and not probe.facts()[1]:
+            probe.forget_rejected()
             return
         self._faults.pop(name, None)
         self._later.pop(name, None)
-        self._probes[name] = probe = SessionProbes((name,))
+        self._probes[name] = probe = SessionProbes((name,), worker=None)
         placer = Placer(connection, shares_files=True, timeout_s=self._timeouts.connect, name="this machine")
         probe.start(connection, placer, self._timeouts.probe, HOST)
 
@@ -175,8 +176,9 @@ class HostProbes:
         """The agent is gone, or never came."""
         if self._connection is not None:
             self._connection.close()
+        why = error.what if isinstance(error, EdgeBenchError) else f"the agent on this machine ended: {error}"
         for name in self._names:
-            self._faults.setdefault(name, f"{name}: the agent on this machine ended: {error}")
+            self._faults.setdefault(name, f"{name}: {why}")
 
     def _wait_until(self, host_ns: int) -> None:
         """Until every probe that samples has given what it saw up to then, for a few seconds at most."""

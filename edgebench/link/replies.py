@@ -194,7 +194,7 @@ class ProbeReport(Reply):
     fix: str = ""
     n: Count = 0
     channels: tuple[_Name, ...] = Field(default=(), max_length=256)
-    count: Count = 0  # of readings that were rejected by now
+    count: Count = 0  # of readings that were rejected since it last told of any
     first: tuple[_Name, ...] = Field(default=(), max_length=5)  # of them, verbatim
     stderr_tail: str = ""
     code: int | None = None  # of a process that ended

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from edgebench import registry
 from edgebench.agent.frames import Frame, ProtocolError
+from edgebench.agent.sampler import MAX_VERBATIM
 from edgebench.link.connection import Connection
 from edgebench.link.placing import Placer
 from edgebench.link.replies import ProbeReport, checked
@@ -97,8 +98,10 @@ class SessionProbes:
         elif report.kind == "chunk":
             self._keep(report.chunk(frame.payload))
         elif report.kind == "rejected" and meter in self._infos:
-            first = tuple(printable(reading) for reading in report.first)
-            self._infos[meter] = replace(self._infos[meter], rejected=report.count, rejected_first=first)
+            info = self._infos[meter]
+            first = (*info.rejected_first, *(printable(reading) for reading in report.first))
+            count = info.rejected + report.count
+            self._infos[meter] = replace(info, rejected=count, rejected_first=first[:MAX_VERBATIM])
         elif report.kind in {"missing", "failed"}:
             fix = f" ({report.fix})" if report.fix else ""
             self._reasons[meter] = f"{meter.partition(':')[0]}: {report.reason}{fix}"
@@ -107,6 +110,11 @@ class SessionProbes:
             how = last[-1] if last else report.signal or f"exit code {report.code}"
             when = " amid the session" if meter in self._infos else ""
             self._reasons[meter] = f"{meter}: its process ended{when}: {how}"
+
+    def forget_rejected(self) -> None:
+        """Count rejected readings from here on."""
+        for meter, info in self._infos.items():
+            self._infos[meter] = replace(info, rejected=0, rejected_first=())
 
     def require_all(self) -> None:
         """ProtocolError where there were once more samples than are kept."""

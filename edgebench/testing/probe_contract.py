@@ -146,11 +146,9 @@ class ProbeContract:
         seen = "no two samples" if rate_hz is None else f"{rate_hz:.1f} samples a second"
         record_property(NOTE, f"{edgebench_probe.name}: {seen}, {run.info.rate_hz:g} are stated")
         names = {channel.name for channel in run.info.channels}
-        if run.rejected is not None:
-            first = "; ".join(run.rejected.first)
-            record_property(
-                NOTE, f"{edgebench_probe.name}: {run.rejected.count} readings were rejected, first {first}"
-            )
+        if run.rejected:
+            words = f"{run.rejected} readings were rejected, the first was {run.rejected_first!r}"
+            record_property(NOTE, f"{edgebench_probe.name}: {words}")
         with problems() as found:
             found.unless(
                 not run.problem, f"it sent no frames: {run.problem}", "write nothing to descriptor 1"

@@ -39,7 +39,8 @@ class ProbeRun:
     info: ProbeInfo | None = None
     missing: ProbeReport | None = None
     failed: ProbeReport | None = None
-    rejected: ProbeReport | None = None  # the latest: how many readings, and the first of them
+    rejected: int = 0  # readings
+    rejected_first: str = ""
     chunks: list[ProbeChunk] = field(default_factory=list)
     problem: str = ""
     ended: bool = False
@@ -174,6 +175,7 @@ class _Hearing:
         elif report.kind == "missing":
             self._run.missing = report
         elif report.kind == "rejected":
-            self._run.rejected = report
+            self._run.rejected += report.count
+            self._run.rejected_first = self._run.rejected_first or "".join(report.first[:1])
         else:
             self._run.failed = report

@@ -154,6 +154,8 @@ def test_rejected_readings_are_counted_and_the_first_are_kept(meter, host_probes
     values = np.concatenate([chunk.values["in"] for chunk in samples.chunks])
     assert np.isnan(values).any()
     assert not (values < 0).any()
+    assert host_probes.begin_session([name])
+    assert host_probes.state().probes[0].rejected < info.rejected  # the next session's own
 
 
 def test_doctor_says_of_a_meter_on_the_host_whether_it_answers(meter):

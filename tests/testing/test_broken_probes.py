@@ -63,6 +63,18 @@ TWICE = "yield [one for one in stamps for _ in range(2)], {'made_up': 2 * watts}
             "leave MONITOR out",
         ),
         ("test_what_it_says_of_itself", CHANNEL, f"2 * {CHANNEL}", "two channels share a name"),
+        (
+            "test_what_it_says_of_itself",
+            CHANNEL,
+            CHANNEL.replace("}", ', "range": [9.0, 1.0]}'),
+            "made_up has the range (9.0, 1.0)",
+        ),
+        (
+            "test_what_it_says_of_itself",
+            CHANNEL,
+            "[dict(name=name, quantity='power', unit='W', total=True) for name in ('a', 'b')]",
+            "several channels of one quantity are total",
+        ),
         ("test_what_it_says_of_itself", '"rate_hz": RATE_HZ', '"rate_hz": 1e9', "rate_hz is"),
         (
             "test_samples",
