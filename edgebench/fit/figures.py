@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from edgebench.fit.figure import STATED, Certainty, Figure, largest, over_sessions
-from edgebench.fit.metrics import Judge, Question, Sampled, Stated
+from edgebench.fit.metric import Judge, Question, Sampled, Stated
 from edgebench.fit.power_limits import energy_figure, mean_figure, peak_figure
 from edgebench.fit.requirement import Requirement
 from edgebench.fit.trial_summary import TrialSummary

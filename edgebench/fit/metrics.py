@@ -1,146 +1,34 @@
 """The catalogue of metrics: what a trial comes to, each metric described once.
 
 Requirements, the CSV's columns, the tables, the `--json` document with its reasons and the schemas'
-descriptions iterate over it. A new metric is one entry here and, where no figure of `TrialSummary` holds it
-yet, what computes it.
+descriptions iterate over it. A new metric is one entry here, of what `edgebench.fit.metric` describes, and
+what computes it, where no figure of `TrialSummary` holds it yet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
+
+from edgebench.fit.metric import (
+    BYTE_UNITS,
+    ENERGY_UNITS,
+    LENGTH_UNITS,
+    MASS_UNITS,
+    POWER_UNITS,
+    SHARE_UNITS,
+    TIME_UNITS,
+    Metric,
+    Sampled,
+    Shown,
+    Stated,
+)
 
 if TYPE_CHECKING:  # statistics take long to import, and requirements are read without them
-    from edgebench.fit.figure import Certainty, Figure
     from edgebench.fit.trial_summary import PowerFigure, TrialSummary
 
-SHARE_UNITS = {"1": 1.0, "%": 0.01}
-TIME_UNITS = {"s": 1.0, "ms": 1e-3}
-POWER_UNITS = {"W": 1.0, "mW": 1e-3}
-ENERGY_UNITS = {"J": 1.0, "mJ": 1e-3}
-BYTE_UNITS = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
-MASS_UNITS = {"g": 1.0, "kg": 1e3}
-LENGTH_UNITS = {"mm": 1.0, "cm": 10.0}
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a requirement asks of a trial.
-
-    Attributes:
-        metric: the name of what it is about.
-        statistic: one of the metric's.
-        limit: in the metric's base unit; infinite for a body, which has three.
-        averaging_s: of power: the time over which the limit means its average.
-    """
-
-    metric: str
-    statistic: str
-    limit: float
-    averaging_s: float | None = None
-
-
-Judge = Callable[["TrialSummary", Question, "Certainty"], "Figure"]
-"""What gives the figure that a requirement is held against, in the metric's base unit."""
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """Judged by the values of the sessions, with an interval over sessions.
-
-    Attributes:
-        values: of a trial, by session; sessions without any are left out.
-        of: what a value is of, in the plural.
-        absent: why there is no figure where there are no values.
-        above_zero: whether a value that is not above 0 cannot have been measured.
-    """
-
-    values: Callable[[TrialSummary], Sequence[Sequence[float]]]
-    of: Literal["passes", "sessions"]
-    absent: str
-    above_zero: bool = True
-
-
-@dataclass(frozen=True)
-class Stated:
-    """Judged by one number that was declared or recorded, and has no interval.
-
-    Attributes:
-        what: it is, in words.
-        absent: why there is no figure where it is missing.
-        doubted: whether the trial's `board_doubts` may say that it is another machine's.
-    """
-
-    what: str
-    absent: str
-    doubted: bool = False
-
-
-Judging = Sampled | Stated | Literal["accuracy", "deadlines", "peak power", "mean power", "energy"] | Judge
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One thing that a trial comes to.
-
-    Attributes:
-        name: in requirements, and in the JSON and the CSV unless these say otherwise.
-        sentence: what it is, for the documentation and the schemas.
-        value: of a trial: a number, an Interval, an Accuracy, a mapping by stage, ...; None where missing.
-        units: unit -> how many of the base unit it is, the base unit (that of the figures) first.
-        source: the file or the clock that it comes from.
-        better: which values are better.
-        statistics: those that a requirement may ask for, the default first; none where no requirement may be
-            about it. `declared` is what the target's description says, `share` is k of n, `recorded` is a
-            single number.
-        judged: how a requirement's figure comes about.
-        missing: why the value is missing in a trial that was measured; empty where only a trial that was not
-            measured lacks it. Of the metrics that share a field, the first says it.
-        json_field: the field of a trial's document that holds it; None for one of its own name.
-        csv: heading -> which field of the value, the value itself where that is empty; None for one column
-            of the metric's name.
-        keyed: whether the value is a mapping whose keys differ between trials; `{key}` in a heading of `csv`
-            stands for them.
-        share_of: what a share is of, in the singular; empty for what is no share.
-    """
-
-    name: str
-    sentence: str
-    value: Callable[[TrialSummary], Any]
-    units: Mapping[str, float]
-    source: str
-    better: Literal["lower", "higher"] = "lower"
-    statistics: tuple[str, ...] = ()
-    judged: Judging | None = None
-    missing: Callable[[TrialSummary], str] = field(default=lambda trial: "")
-    json_field: str | None = None
-    csv: Mapping[str, str] | None = None
-    keyed: bool = False
-    is_power: bool = False
-    is_size: bool = False
-    share_of: str = ""
-
-    @property
-    def unit(self) -> str:
-        """The base unit."""
-        return next(iter(self.units))
-
-    @property
-    def at_least(self) -> bool:
-        """Whether a requirement wants its figure to reach the limit rather than to stay below it."""
-        return self.better == "higher"
-
-    @property
-    def csv_fields(self) -> Mapping[str, str]:
-        """Heading -> which field of the value, the value itself where that is empty."""
-        return {self.name: ""} if self.csv is None else self.csv
-
-    @property
-    def json_place(self) -> str:
-        """The field of a trial's document that holds it."""
-        return self.json_field or self.name
+SAME_AS_FP32 = "same as fp32"  # heads the column of `agreement` wherever there is one
 
 
 def _columns(name: str, *of: str) -> dict[str, str]:
@@ -207,6 +95,7 @@ _ENTRIES = (
         ),
         missing=attrgetter("untimed_reason"),
         csv=_columns("image_s", *_INTERVAL),
+        shown=(Shown("latency", "", "interval"), Shown("terminal", "image_s [s]", "interval")),
     ),
     Metric(
         "infer_s",
@@ -223,6 +112,10 @@ _ENTRIES = (
         ),
         missing=attrgetter("untimed_reason"),
         csv=_columns("infer_s", *_INTERVAL),
+        shown=(
+            Shown("latency", "the runtime alone", "interval"),
+            Shown("terminal", "infer_s [s]", "interval"),
+        ),
     ),
     Metric(
         "stages_ms",
@@ -232,6 +125,7 @@ _ENTRIES = (
         source="passes.parquet",
         csv={"{key}_ms": ""},
         keyed=True,
+        shown=(Shown("stages", "{key} [ms]", "number"),),
     ),
     Metric(
         "import_s",
@@ -240,6 +134,7 @@ _ENTRIES = (
         TIME_UNITS,
         source="session.json",
         json_field="cold",
+        shown=(Shown("cold", "import [ms]", "milliseconds"),),
     ),
     Metric(
         "load_s",
@@ -252,6 +147,7 @@ _ENTRIES = (
             _by_session("load_s_values"), "sessions", absent="no finished session says how long loading took"
         ),
         json_field="cold",
+        shown=(Shown("cold", "load [ms]", "milliseconds"),),
     ),
     Metric(
         "first_inference_s",
@@ -260,6 +156,7 @@ _ENTRIES = (
         TIME_UNITS,
         source="session.json",
         json_field="cold",
+        shown=(Shown("cold", "first inference [ms]", "milliseconds"),),
     ),
     Metric(
         "first_pass_s",
@@ -268,6 +165,7 @@ _ENTRIES = (
         TIME_UNITS,
         source="session.json",
         json_field="cold",
+        shown=(Shown("cold", "first pass [ms]", "milliseconds"),),
     ),
     Metric(
         "accuracy",
@@ -281,6 +179,12 @@ _ENTRIES = (
         missing=attrgetter("accuracy_reason"),
         csv=_columns("accuracy", *_SHARE),
         share_of="image",
+        shown=(
+            Shown("terminal", "right of n", "right of n"),
+            Shown("accuracy", "right of n", "right of n"),
+            Shown("accuracy", "top-1", "share"),
+            Shown("accuracy", "95 % interval (Wilson)", "Wilson interval"),
+        ),
     ),
     Metric(
         "scene_accuracy",
@@ -291,6 +195,7 @@ _ENTRIES = (
         better="higher",
         missing=_no_scene_accuracy,
         csv={},
+        shown=(Shown("accuracy", "scene's patches", "right of n"),),
     ),
     Metric(
         "agreement",
@@ -301,6 +206,11 @@ _ENTRIES = (
         better="higher",
         missing=_no_agreement,
         csv={},
+        shown=(
+            Shown("terminal", SAME_AS_FP32, "share"),
+            Shown("accuracy", SAME_AS_FP32, "right of n"),
+            Shown("accuracy", "McNemar p", "p"),
+        ),
     ),
     Metric(
         "power_mean_w",
@@ -314,6 +224,8 @@ _ENTRIES = (
         json_field="power",
         csv={"mean_w": ""},
         is_power=True,
+        shown=(Shown("power", "mean [W]", "number"),),
+        rail="mean_w",
     ),
     Metric(
         "power_peak_w",
@@ -326,6 +238,20 @@ _ENTRIES = (
         json_field="power",
         csv={"peak_w": ""},
         is_power=True,
+        shown=(Shown("power", "peak [W]", "number"),),
+        rail="peak_w",
+    ),
+    Metric(
+        "power_idle_w",
+        "Mean power of the idle window, as the primary meter and rail see it.",
+        _primary("idle_w"),
+        POWER_UNITS,
+        source="probes.parquet",
+        json_field="power",
+        csv={},
+        is_power=True,
+        shown=(Shown("power", "idle [W]", "number"),),
+        rail="idle_w",
     ),
     Metric(
         "energy_j",
@@ -336,6 +262,8 @@ _ENTRIES = (
         statistics=("median",),
         judged="energy",
         json_field="power",
+        shown=(Shown("power", "energy [J]", "number"),),
+        rail="energy_j",
     ),
     Metric(
         "net_energy_j",
@@ -344,6 +272,8 @@ _ENTRIES = (
         ENERGY_UNITS,
         source="probes.parquet",
         json_field="power",
+        shown=(Shown("power", "net of idle [J]", "number"),),
+        rail="net_energy_j",
     ),
     Metric(
         "memory_bytes",
@@ -358,6 +288,10 @@ _ENTRIES = (
             absent="no finished session says how much memory it took",
         ),
         missing=_no_session_said,
+        shown=(
+            Shown("terminal", "memory", "bytes"),
+            Shown("memory", "peak memory of the worker", "bytes"),
+        ),
     ),
     Metric(
         "artifact_bytes",
@@ -368,6 +302,7 @@ _ENTRIES = (
         statistics=("recorded",),
         judged=Stated("the artifact's size", absent="the artifact's size was not recorded"),
         missing=_no_session_said,
+        shown=(Shown("memory", "artifact", "bytes"),),
     ),
     Metric(
         "deadline_misses",
@@ -418,3 +353,8 @@ METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _ENTRIES}
 def required_metrics() -> dict[str, Metric]:
     """Those that a requirement may be about, by name."""
     return {name: metric for name, metric in METRICS.items() if metric.statistics}
+
+
+def shown_in(table: str) -> list[tuple[Metric, Shown]]:
+    """The columns of a table of the report, or its tables of their own."""
+    return [(metric, shown) for metric in METRICS.values() for shown in metric.shown if shown.table == table]

@@ -8,7 +8,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from edgebench.fit.metrics import METRICS, Metric, required_metrics
+from edgebench.fit.metric import Metric
+from edgebench.fit.metrics import METRICS, required_metrics
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from edgebench.fit.metrics import SAME_AS_FP32
 from edgebench.report import words
 from edgebench.report.console import cell, line, new_table
 from edgebench.report.model_tables import print_families, write_json
@@ -154,7 +155,7 @@ def print_variants(
         known = {"families": [dict(family) for family in families]} if families else {}
         write_json(console, {"variants": [dict(row) for row in rows], **known})
         return
-    headings = ("variant", "parameters", "file", "right of n", words.SAME_AS_FP32)
+    headings = ("variant", "parameters", "file", "right of n", SAME_AS_FP32)
     table = new_table(console, [(heading, place > 0) for place, heading in enumerate(headings)])
     for row in rows:
         table.add_row(*(cell(console, text) for text in _variant_cells(row)))

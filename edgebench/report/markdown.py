@@ -31,10 +31,10 @@ def export_markdown(
     parts += [_table(table, f"### {escape(table.title)}") for table in page["verdict_tables"]]
     if not page["cards"]:
         parts.append("No profile was asked for.")
-    parts.append(_table(page["image_s"], f"## image\\_s: {escape(page['passes'])}"))
-    if page["timed"]:
-        parts.append(_listed(page["timed"]))
-    parts.append(_table(page["infer_s"], "## infer\\_s: the runtime alone"))
+    for name, what, table in page["latency"]:
+        parts.append(_table(table, f"## {escape(name)}: {escape(what)}"))
+        if name == "image_s" and page["timed"]:
+            parts.append(_listed(page["timed"]))
     if page["ended"]:
         parts.append(f"## Why no more was measured\n\n{_listed(page['ended'])}")
     for name, heading in (("paced", "## Paced"), ("sustained", "## Sustained")):

@@ -45,9 +45,7 @@ def texts(
         "said": notes.cautions(summaries, trials, [Flag.SAID]),
         "glance": tables.glance(summaries, verdicts),
         "verdict_tables": tables.verdict_tables(summaries, verdicts),
-        "image_s": tables.latency(summaries, "image_s"),
-        "infer_s": tables.latency(summaries, "infer_s"),
-        "passes": words.passes(summaries),
+        "latency": tables.latency_tables(summaries),
         "timed": notes.shared([(one.key, one.timed) for one in words.timed(summaries)], trials),
         "stages": tables.stages(summaries),
         "cold": tables.cold(summaries),
@@ -69,7 +67,7 @@ def texts(
         "environment": environment(results),
         "command": command_line(exported(record).command) or "the command was not kept",
         "repeat_note": f"With --seed {record.seed} the sessions run in the same order.",
-        "definitions": words.HOW_FIGURES_ARE_DEFINED,
+        "definitions": words.definitions(),
         "footer": f"Made by EdgeBench from the result {words.plain(results.path.name, 120)}; "
         f"measured by version {words.plain(record.edgebench_version, 40)}.",
     }

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from edgebench.fit.metrics import METRICS, Metric
+from edgebench.fit.metric import Metric
+from edgebench.fit.metrics import METRICS
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.plan.sweeps import settings_text
 from edgebench.report import verdict_groups, words

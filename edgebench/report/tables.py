@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from edgebench.fit.metrics import METRICS, shown_in
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import Overall
 from edgebench.report import verdict_groups, words
@@ -150,14 +151,14 @@ def without_empty(table: Table) -> Table:
 
 
 def latency(summaries: Sequence[TrialSummary], quantity: str) -> Table:
-    """Median, interval and what it rests on, of `image_s` or `infer_s`; never both in one table."""
+    """Median, interval and what it rests on, of one metric of latency; never of two in one table."""
     names = trial_names(summaries)
+    metric = METRICS[quantity]
     rows = []
     for summary in summaries:
-        figure = summary.image_s if quantity == "image_s" else summary.infer_s
         why = reasons(summary)
         note = why.get(quantity) or why.get(f"{quantity}.interval", "")
-        rows.append((names[summary.key], *_interval_cells(figure), words.plain(note)))
+        rows.append((names[summary.key], *_interval_cells(metric.value(summary)), words.plain(note)))
     return without_empty(
         Table(
             quantity,
@@ -198,106 +199,89 @@ def _interval_cells(figure: Interval | None) -> tuple[str, ...]:
     return (median, f"{figure.low:.{places}f} to {figure.high:.{places}f}", relative, *counts)
 
 
+def latency_tables(summaries: Sequence[TrialSummary]) -> list[tuple[str, str, Table]]:
+    """Each metric of latency: its name, what it is the time of, and its table."""
+    return [
+        (metric.name, shown.heading or words.passes(summaries), latency(summaries, metric.name))
+        for metric, shown in shown_in("latency")
+    ]
+
+
+def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[Column, list[str]]]:
+    """The columns of the metrics in a table, each with a cell a trial; one a key of what is keyed."""
+    columns = []
+    for metric, shown in shown_in(table):
+        values = [metric.value(summary) for summary in summaries]
+        if not metric.keyed:
+            columns.append((shown.heading, shown.form, values))
+            continue
+        for key in dict.fromkeys(key for value in values for key in value or {}):
+            heading = shown.heading.format(key=words.plain(key, 40))
+            columns.append((heading, shown.form, [(value or {}).get(key) for value in values]))
+    return [
+        (Column(heading, figures=True), [words.metric_text(value, form) for value in values])
+        for heading, form, values in columns
+    ]
+
+
+def _metric_table(
+    title: str,
+    summaries: Sequence[TrialSummary],
+    caption: str,
+    *more: tuple[Column, Sequence[str]],
+) -> Table:
+    """One row a trial, a column for everything that is shown in the table of that title, then `more`."""
+    names = trial_names(summaries)
+    columns = [*metric_columns(title, summaries), *more]
+    cells = [texts for _, texts in columns]
+    rows = [(names[summary.key], *row) for summary, *row in zip(summaries, *cells, strict=True)]
+    return Table(title, (Column("trial"), *(column for column, _ in columns)), tuple(rows), caption=caption)
+
+
 def stages(summaries: Sequence[TrialSummary]) -> Table:
     """Milliseconds a patch by stage."""
-    shown = [summary for summary in summaries if summary.stages_ms]
-    names = trial_names(summaries)
-    found = list(dict.fromkeys(stage for summary in shown for stage in summary.stages_ms))
-    return Table(
-        "stages",
-        (Column("trial"), *(Column(f"{words.plain(name, 40)} [ms]", figures=True) for name in found)),
-        tuple(
-            (
-                names[one.key],
-                *(words.number(one.stages_ms[n]) if n in one.stages_ms else words.MISSING for n in found),
-            )
-            for one in shown
-        ),
-        caption=f"a patch; {words.MEDIAN}",
-    )
+    staged = [summary for summary in summaries if summary.stages_ms]
+    return _metric_table("stages", staged, f"a patch; {words.MEDIAN}")
 
 
 def cold(summaries: Sequence[TrialSummary]) -> Table:
     """What happens once a session, in milliseconds; means over the sessions."""
-    names = trial_names(summaries)
-    shown = (
-        ("import_s", "import"),
-        ("load_s", "load"),
-        ("first_inference_s", "first inference"),
-        ("first_pass_s", "first pass"),
-    )
-    return Table(
-        "cold figures",
-        (Column("trial"), *(Column(f"{heading} [ms]", figures=True) for _, heading in shown)),
-        tuple(
-            (names[one.key], *(_milliseconds(one.cold.get(name)) for name, _ in shown)) for one in summaries
-        ),
-        caption="once a session, apart from the steady figures; mean over the sessions",
-    )
-
-
-def _milliseconds(seconds: float | None) -> str:
-    return words.MISSING if seconds is None else words.number(seconds * 1e3)
+    caption = "once a session, apart from the steady figures; mean over the sessions"
+    return replace(_metric_table("cold", summaries, caption), title="cold figures")
 
 
 def accuracy(summaries: Sequence[TrialSummary]) -> Table:
     """Right of n with the Wilson interval, the scene's own, and the agreement with fp32."""
-    names = trial_names(summaries)
-    rows = []
-    for one in summaries:
-        figure, scene, same = one.accuracy, one.scene_accuracy, one.agreement
-        p = same.mcnemar_p if same else None
-        reason = one.accuracy_reason if figure is None else ""
-        rows.append(
-            (
-                names[one.key],
-                words.right_of(figure),
-                words.percent(figure.k / figure.n) if figure and figure.n else words.MISSING,
-                f"{100 * figure.low:.1f} to {100 * figure.high:.1f} %" if figure else words.MISSING,
-                words.right_of(scene),
-                f"{same.k}/{same.n}" if same else words.MISSING,
-                words.number(p, 2) if p is not None else words.MISSING,
-                words.plain("; ".join(filter(None, (reason, words.assumed(one))))),
+    notes = [
+        words.plain(
+            "; ".join(
+                filter(
+                    None,
+                    ("" if summary.accuracy else summary.accuracy_reason, words.assumed(summary)),
+                )
             )
         )
-    return without_empty(
-        Table(
-            "accuracy",
-            (
-                Column("trial"),
-                Column("right of n", figures=True),
-                Column("top-1", figures=True),
-                Column("95 % interval (Wilson)", figures=True),
-                Column("scene's patches", figures=True),
-                Column(words.SAME_AS_FP32, figures=True),
-                Column("McNemar p", figures=True),
-                Column("", long=True),
-            ),
-            tuple(rows),
-            caption="the images, then the patches of the timed scene; p is McNemar's exact test against fp32",
-        )
-    )
+        for summary in summaries
+    ]
+    caption = "the images, then the patches of the timed scene; p is McNemar's exact test against fp32"
+    return without_empty(_metric_table("accuracy", summaries, caption, (Column("", long=True), notes)))
 
 
 def power(summaries: Sequence[TrialSummary]) -> Table:
     """One row a trial, meter and rail."""
     names = trial_names(summaries)
-    rows = []
-    for one in summaries:
-        for figure in one.power or ():
-            watts = (figure.mean_w, figure.peak_w, figure.idle_w)
-            joules = (figure.energy_j, figure.net_energy_j)
-            rows.append(
-                (
-                    names[one.key],
-                    words.plain(f"{figure.meter} {figure.channel}", 60)
-                    + (" (primary)" if figure.primary else ""),
-                    words.plain(figure.scope, 20),
-                    *(words.MISSING if item is None else words.number(item) for item in (*watts, *joules)),
-                    words.plain(figure.reason),
-                )
-            )
-    headings = ("mean [W]", "peak [W]", "idle [W]", "energy [J]", "net of idle [J]")
+    columns = shown_in("power")
+    rows = [
+        (
+            names[summary.key],
+            words.plain(f"{rail.meter} {rail.channel}", 60) + (" (primary)" if rail.primary else ""),
+            words.plain(rail.scope, 20),
+            *(words.metric_text(getattr(rail, metric.rail), shown.form) for metric, shown in columns),
+            words.plain(rail.reason),
+        )
+        for summary in summaries
+        for rail in summary.power or ()
+    ]
     return without_empty(
         Table(
             "power",
@@ -305,7 +289,7 @@ def power(summaries: Sequence[TrialSummary]) -> Table:
                 Column("trial"),
                 Column("meter and rail"),
                 Column("scope"),
-                *(Column(heading, figures=True) for heading in headings),
+                *(Column(shown.heading, figures=True) for _, shown in columns),
                 Column("", long=True),
             ),
             tuple(rows),
@@ -316,18 +300,6 @@ def power(summaries: Sequence[TrialSummary]) -> Table:
 
 def memory(summaries: Sequence[TrialSummary]) -> Table:
     """Peak resident memory of the worker, and the artifact's size."""
-    names = trial_names(summaries)
-    return Table(
-        "memory",
-        (
-            Column("trial"),
-            Column("peak memory of the worker", figures=True),
-            Column("artifact", figures=True),
-            Column("batch", figures=True),
-        ),
-        tuple(
-            (names[one.key], words.size(one.memory_bytes), words.size(one.artifact_bytes), str(one.batch))
-            for one in summaries
-        ),
-        caption="the peak of each session, mean over the sessions",
-    )
+    batches = [str(summary.batch) for summary in summaries]
+    caption = "the peak of each session, mean over the sessions"
+    return _metric_table("memory", summaries, caption, (Column("batch", figures=True), batches))

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from edgebench.fit.metric import Metric, Shown
+from edgebench.fit.metrics import shown_in
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import Overall
 from edgebench.report import notes, verdict_groups, words
@@ -57,16 +59,10 @@ def _figures(console: Console, target: str, group: Sequence[TrialSummary], names
     line(console, f"{target}: {words.families(group)}", "bold")
     measured = [summary for summary in group if summary.latency is not None or summary.emulated]
     if measured:
-        headings = ("variant", "image_s [s]", "infer_s [s]", "right of n", words.SAME_AS_FP32, "memory")
+        columns = shown_in("terminal")
+        headings = ("variant", *(shown.heading for _, shown in columns))
         rows = [
-            (
-                names[summary.key],
-                words.interval(summary.image_s),
-                words.interval(summary.infer_s),
-                _right_of(summary),
-                words.agreement(summary.agreement),
-                words.size(summary.memory_bytes),
-            )
+            (names[summary.key], *(_text(summary, metric, shown) for metric, shown in columns))
             for summary in measured
         ]
         _print_figures(console, headings, rows)
@@ -100,10 +96,11 @@ def _figures_table(console: Console, headings: Sequence[str], rows: Sequence[Seq
     return table
 
 
-def _right_of(summary: TrialSummary) -> str:
-    """`24/120`, with a star where a note below says what was assumed of the input."""
-    star = " *" if summary.accuracy is not None and summary.assumed else ""
-    return f"{words.right_of(summary.accuracy)}{star}"
+def _text(summary: TrialSummary, metric: Metric, shown: Shown) -> str:
+    """A metric as its entry says; `24/120 *` where a note below says what was assumed of the input."""
+    value = metric.value(summary)
+    star = " *" if shown.form == "right of n" and value is not None and summary.assumed else ""
+    return f"{words.metric_text(value, shown.form)}{star}"
 
 
 def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:

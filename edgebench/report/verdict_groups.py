@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from edgebench.fit.metrics import shown_in
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS, Overall, Word, overall
 from edgebench.report import words
 
-LATENCY = ("image_s", "infer_s")
+LATENCY = tuple(metric.name for metric, _ in shown_in("latency"))
 
 
 def profiles(verdicts: Sequence[Verdict]) -> list[str]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from edgebench.fit.trial_summary import Accuracy, Agreement, TrialSummary, Verdict
+from edgebench.fit.metric import Form
+from edgebench.fit.metrics import METRICS
 from edgebench.printable import printable
-from edgebench.stats.interval import Interval
+
+if TYPE_CHECKING:  # listings print without the summaries, and what these import
+    from edgebench.fit.trial_summary import Accuracy, Agreement, TrialSummary, Verdict
+    from edgebench.stats.interval import Interval
 
 MISSING = "-"
-SAME_AS_FP32 = "same as fp32"  # heads the column of `agreement` wherever there is one
 
 LOPSIDED = 0.2
 """From this half-width on the sides of an interval differ by so much that ± would say something else."""
@@ -18,17 +22,7 @@ LOPSIDED = 0.2
 MEDIAN = "median: the mean over the sessions of each session's median"
 """What a trial's median is, of an image as of its stages."""
 
-HOW_FIGURES_ARE_DEFINED: tuple[tuple[str, str], ...] = (
-    (
-        "image_s",
-        "seconds from the scene in the device's memory to the last score: patchify, preprocess, infer. "
-        "It is what a profile judges unless it says otherwise.",
-    ),
-    (
-        "infer_s",
-        "seconds in which the runtime works on the scene's patches: the union of the inference intervals "
-        "where they overlap. No table mixes it with image_s.",
-    ),
+_DEFINITIONS: tuple[tuple[str, str], ...] = (
     (
         "median",
         "the mean over the sessions of each session's median over its steady passes: of image_s, of infer_s "
@@ -55,9 +49,18 @@ HOW_FIGURES_ARE_DEFINED: tuple[tuple[str, str], ...] = (
         "verdict",
         "pass when the whole interval meets the limit, fail when the whole interval misses it, inconclusive "
         "when the data cannot tell, unknown when the figure is missing. A margin is what is left to the "
-        "limit; it is negative where the limit is missed.",
+        "limit; it is negative where the limit is missed. A requirement is about image_s unless it names "
+        "another metric, and no table mixes image_s with infer_s.",
     ),
 )
+
+
+def definitions() -> list[tuple[str, str]]:
+    """How the figures of a report are defined: the metrics, then what they are made with."""
+    said = {name for name, _ in _DEFINITIONS}
+    metrics = [(metric.name, metric.sentence) for metric in METRICS.values() if metric.name not in said]
+    return [*metrics, *_DEFINITIONS]
+
 
 OVERLAP_NOTE = "Some of the images are crops that share pixels, so these intervals are a little too narrow."
 
@@ -169,9 +172,9 @@ def alike_timed(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     return groups[0] or groups[1]
 
 
-def right_of(accuracy: Accuracy | None) -> str:
+def right_of(figure: Accuracy | Agreement | None) -> str:
     """`954/1000`."""
-    return MISSING if accuracy is None else f"{accuracy.k}/{accuracy.n}"
+    return MISSING if figure is None else f"{figure.k}/{figure.n}"
 
 
 def assumed(summary: TrialSummary) -> str:
@@ -179,9 +182,24 @@ def assumed(summary: TrialSummary) -> str:
     return f"assumed of its input: {'; '.join(summary.assumed)}" if summary.assumed else ""
 
 
-def agreement(figure: Agreement | None) -> str:
-    """`99.6 %` of the patches predicted as the fp32 variant predicts them."""
-    return MISSING if figure is None or figure.n == 0 else percent(figure.k / figure.n)
+def share(figure: Accuracy | Agreement) -> str:
+    """`99.6 %`: k of n."""
+    return percent(figure.k / figure.n) if figure.n else MISSING
+
+
+def wilson(figure: Accuracy) -> str:
+    """The ends of its interval: `94.0 to 96.6 %`."""
+    return f"{100 * figure.low:.1f} to {100 * figure.high:.1f} %"
+
+
+def p_value(figure: Agreement) -> str:
+    """McNemar's p, where there were labels."""
+    return MISSING if figure.mcnemar_p is None else number(figure.mcnemar_p, 2)
+
+
+def milliseconds(seconds: float) -> str:
+    """Seconds as milliseconds."""
+    return number(seconds * 1e3)
 
 
 def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
@@ -275,7 +293,8 @@ _UNSAID = ("", "declared", "recorded", "share")  # there is but one such figure
 
 def wants_more(verdict: Verdict) -> bool:
     """Whether the requirement is a lower bound, as for accuracy."""
-    return verdict.quantity == "accuracy"
+    metric = METRICS.get(verdict.quantity)
+    return metric is not None and metric.at_least
 
 
 def value(verdict: Verdict) -> str:
@@ -323,3 +342,20 @@ def advice(finding: Mapping[str, object]) -> str:
 def finding(found: Mapping[str, object]) -> str:
     """The same with its subject in front."""
     return f"{found.get('subject')}: {advice(found)}"
+
+
+FORMS: Mapping[Form, Callable[[Any], str]] = {
+    "interval": interval,
+    "share": share,
+    "right of n": right_of,
+    "Wilson interval": wilson,
+    "p": p_value,
+    "bytes": size,
+    "number": number,
+    "milliseconds": milliseconds,
+}
+
+
+def metric_text(value: Any, form: Form) -> str:
+    """The value of a metric as its entry says; the sign for a missing one."""
+    return MISSING if value is None else FORMS[form](value)

@@ -10,11 +10,14 @@ import pytest
 
 from edgebench.errors import UsageError
 from edgebench.fit.judged_experiment import Judged
-from edgebench.fit.metrics import METRICS, TIME_UNITS, Metric, Sampled
+from edgebench.fit.metric import TIME_UNITS, Metric, Sampled, Shown
+from edgebench.fit.metrics import METRICS
 from edgebench.fit.profile import parse_profile
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.fit.verdict import judge
+from edgebench.report import tables, words
 from edgebench.report.document import document
+from edgebench.report.markdown import escape, export_markdown
 from edgebench.report.spreadsheet import export_csv
 
 PROFILE = 'name = "mine"\n[[requirements]]\nname = "gap"\nquantity = "overhead_s"\n'
@@ -39,6 +42,7 @@ INVENTED = Metric(
     source="passes.parquet",
     statistics=("median", "max"),
     judged=Sampled(overheads_s, "passes", absent="no pass was timed"),
+    shown=(Shown("memory", "overhead [ms]", "milliseconds"),),
 )
 
 
@@ -70,3 +74,15 @@ def test_the_document_has_it_or_says_why_not(whole: Judged, nothing: Judged) -> 
     for trial in document(nothing.results, nothing.summaries, nothing.verdicts)["trials"]:
         assert trial["overhead_s"] is None
         assert trial["reasons"]["overhead_s"] == "no session has run"
+
+
+def test_a_table_has_its_column(whole: Judged) -> None:
+    table = tables.memory(whole.summaries)
+    place = [column.heading for column in table.columns].index("overhead [ms]")
+    texts = [row[place] for row in table.rows]
+    assert texts == [words.milliseconds(least_overhead_s(trial) or 0.0) for trial in whole.summaries]
+    assert escape("overhead [ms]") in export_markdown(whole.results, whole.summaries, whole.verdicts)
+
+
+def test_the_page_defines_it() -> None:
+    assert (INVENTED.name, INVENTED.sentence) in words.definitions()

@@ -1,0 +1,160 @@
+"""What is said of a metric: where it comes from, how it is judged, where it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:  # statistics take long to import, and requirements are read without them
+    from edgebench.fit.figure import Certainty, Figure
+    from edgebench.fit.trial_summary import TrialSummary
+
+SHARE_UNITS = {"1": 1.0, "%": 0.01}
+TIME_UNITS = {"s": 1.0, "ms": 1e-3}
+POWER_UNITS = {"W": 1.0, "mW": 1e-3}
+ENERGY_UNITS = {"J": 1.0, "mJ": 1e-3}
+BYTE_UNITS = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
+MASS_UNITS = {"g": 1.0, "kg": 1e3}
+LENGTH_UNITS = {"mm": 1.0, "cm": 10.0}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a requirement asks of a trial.
+
+    Attributes:
+        metric: the name of what it is about.
+        statistic: one of the metric's.
+        limit: in the metric's base unit; infinite for a body, which has three.
+        averaging_s: of power: the time over which the limit means its average.
+    """
+
+    metric: str
+    statistic: str
+    limit: float
+    averaging_s: float | None = None
+
+
+Judge = Callable[["TrialSummary", Question, "Certainty"], "Figure"]
+"""What gives the figure that a requirement is held against, in the metric's base unit."""
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Judged by the values of the sessions, with an interval over sessions.
+
+    Attributes:
+        values: of a trial, by session; sessions without any are left out.
+        of: what a value is of, in the plural.
+        absent: why there is no figure where there are no values.
+        above_zero: whether a value that is not above 0 cannot have been measured.
+    """
+
+    values: Callable[[TrialSummary], Sequence[Sequence[float]]]
+    of: Literal["passes", "sessions"]
+    absent: str
+    above_zero: bool = True
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Judged by one number that was declared or recorded, and has no interval.
+
+    Attributes:
+        what: it is, in words.
+        absent: why there is no figure where it is missing.
+        doubted: whether the trial's `board_doubts` may say that it is another machine's.
+    """
+
+    what: str
+    absent: str
+    doubted: bool = False
+
+
+Form = Literal["interval", "share", "right of n", "Wilson interval", "p", "bytes", "number", "milliseconds"]
+"""How a value is printed; `edgebench.report.words.FORMS` does it."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One place where a metric is printed.
+
+    Attributes:
+        table: `latency` gives it a table of its own, the others a column; `terminal` is what a run ends with.
+        heading: of the column, or of the table of its own; empty for what a pass is, in words.
+        form: how the value is printed.
+    """
+
+    table: Literal["terminal", "latency", "stages", "cold", "accuracy", "power", "memory"]
+    heading: str
+    form: Form
+
+
+Judging = Sampled | Stated | Literal["accuracy", "deadlines", "peak power", "mean power", "energy"] | Judge
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One thing that a trial comes to.
+
+    Attributes:
+        name: in requirements, and in the JSON and the CSV unless these say otherwise.
+        sentence: what it is, for the documentation and the schemas.
+        value: of a trial: a number, an Interval, an Accuracy, a mapping by stage, ...; None where missing.
+        units: unit -> how many of the base unit it is, the base unit (that of the figures) first.
+        source: the file or the clock that it comes from.
+        better: which values are better.
+        statistics: those that a requirement may ask for, the default first; none where no requirement may be
+            about it. `declared` is what the target's description says, `share` is k of n, `recorded` is a
+            single number.
+        judged: how a requirement's figure comes about.
+        missing: why the value is missing in a trial that was measured; empty where only a trial that was not
+            measured lacks it. Of the metrics that share a field, the first says it.
+        json_field: the field of a trial's document that holds it; None for one of its own name.
+        csv: heading -> which field of the value, the value itself where that is empty; None for one column
+            of the metric's name.
+        keyed: whether the value is a mapping whose keys differ between trials; `{key}` in a heading of `csv`
+            stands for them.
+        shown: where it is printed, in the order of the columns.
+        rail: which field of a meter and rail it is, of power; empty for what no meter sees.
+        share_of: what a share is of, in the singular; empty for what is no share.
+    """
+
+    name: str
+    sentence: str
+    value: Callable[[TrialSummary], Any]
+    units: Mapping[str, float]
+    source: str
+    better: Literal["lower", "higher"] = "lower"
+    statistics: tuple[str, ...] = ()
+    judged: Judging | None = None
+    missing: Callable[[TrialSummary], str] = field(default=lambda trial: "")
+    json_field: str | None = None
+    csv: Mapping[str, str] | None = None
+    keyed: bool = False
+    shown: tuple[Shown, ...] = ()
+    rail: str = ""
+    is_power: bool = False
+    is_size: bool = False
+    share_of: str = ""
+
+    @property
+    def unit(self) -> str:
+        """The base unit."""
+        return next(iter(self.units))
+
+    @property
+    def at_least(self) -> bool:
+        """Whether a requirement wants its figure to reach the limit rather than to stay below it."""
+        return self.better == "higher"
+
+    @property
+    def csv_fields(self) -> Mapping[str, str]:
+        """Heading -> which field of the value, the value itself where that is empty."""
+        return {self.name: ""} if self.csv is None else self.csv
+
+    @property
+    def json_place(self) -> str:
+        """The field of a trial's document that holds it."""
+        return self.json_field or self.name
