@@ -87,14 +87,14 @@ def _tally(layer: Any, tally: Tally) -> None:
     tally.operations[name] += 1
     if name in _KERNEL_AXES:
         try:
-            made: Shape = tuple(
+            output_shape: Shape = tuple(
                 1 if place == 0 else length for place, length in enumerate(layer.output.shape)
             )
         except AttributeError:  # used at several places, or nowhere
-            made = (None,)
+            output_shape = (None,)
         kernel = tuple(int(length) for length in layer.kernel.shape)
         dtype = str(layer.kernel.dtype)
-        tally.product(name, [made, kernel[: _KERNEL_AXES[name]]], dtype, str(layer.compute_dtype))
+        tally.product(name, [output_shape, kernel[: _KERNEL_AXES[name]]], dtype, str(layer.compute_dtype))
     elif name not in _NO_PRODUCTS:
         tally.hidden(name, "does not tell its work")
 

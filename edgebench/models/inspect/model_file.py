@@ -144,5 +144,5 @@ def _check(path: Path, format_: str) -> str:
 
 def as_record(facts: ModelFacts) -> dict[str, Any]:
     """The facts as plain data for JSON."""
-    made: dict[str, Any] = TypeAdapter(ModelFacts).dump_python(facts, mode="json")
-    return made
+    record: dict[str, Any] = TypeAdapter(ModelFacts).dump_python(facts, mode="json")
+    return record

@@ -84,17 +84,19 @@ def _constants(graph: Any) -> dict[str, tuple[str, Shape]]:
     """Dtype and shape of every initialiser and of the constant nodes that hold a tensor, by name."""
     from onnx import TensorProto
 
-    found: dict[str, tuple[str, Shape]] = {}
+    constants_by_name: dict[str, tuple[str, Shape]] = {}
     for name, tensor in _tensors(graph):
         if tensor.data_location == TensorProto.EXTERNAL:
             raise Malformed("its weights lie in another file: save the model as one file")
         dtype, itemsize = _dtype(tensor.data_type)
         shape = tuple(int(length) for length in tensor.dims)
-        held = len(tensor.raw_data)
-        if any(length < 0 for length in shape) or (held and itemsize and prod(shape) * itemsize != held):
-            raise Malformed(f"a constant of shape {list(shape)} has {held} bytes of numbers")
-        found[name] = (dtype, shape)
-    return found
+        stored_bytes = len(tensor.raw_data)
+        if any(length < 0 for length in shape) or (
+            stored_bytes and itemsize and prod(shape) * itemsize != stored_bytes
+        ):
+            raise Malformed(f"a constant of shape {list(shape)} has {stored_bytes} bytes of numbers")
+        constants_by_name[name] = (dtype, shape)
+    return constants_by_name
 
 
 def _tensors(graph: Any) -> Iterator[tuple[str, Any]]:

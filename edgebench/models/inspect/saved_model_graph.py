@@ -34,7 +34,7 @@ def read(path: Path) -> dict[str, Any]:
     tally = Tally()
     for operation in convert_variables_to_constants_v2(function).graph.get_operations():
         _tally(operation, tally)
-    inputs = [_facts(one.name, one) for one in network.inputs]
+    inputs = [_facts(tensor.name, tensor) for tensor in network.inputs]
     if any(length is None for tensor in inputs for length in tensor.shape[1:]):
         tally.hidden("an input", "has no fixed shape")
     stored: Counter[str] = Counter()
@@ -45,7 +45,7 @@ def read(path: Path) -> dict[str, Any]:
         facts |= {"parameters": None, "parameters_reason": "it keeps no variables: they are in the graph"}
     return {
         "inputs": [asdict(tensor) for tensor in inputs],
-        "outputs": [asdict(_facts(name, one)) for name, one in network.outputs],
+        "outputs": [asdict(_facts(name, tensor)) for name, tensor in network.outputs],
         **facts,
     }
 
@@ -56,18 +56,18 @@ def _tally(operation: Any, tally: Tally) -> None:
         return
     tally.operations[name] += 1
     if name in _KERNEL_AXES:
-        taken, kernel = operation.inputs[0], operation.inputs[1]
+        left, kernel = operation.inputs[0], operation.inputs[1]
         factors = _shape(kernel)[_KERNEL_AXES[name]]
     elif name in _MATRICES:
-        taken, kernel = operation.inputs[0], operation.inputs[1]
+        left, kernel = operation.inputs[0], operation.inputs[1]
         inner = -2 if operation.get_attr(_MATRICES[name]) else -1
-        factors = (_shape(taken) or (None,) * 2)[inner:][:1]
+        factors = (_shape(left) or (None,) * 2)[inner:][:1]
     else:
         if _HIDDEN.search(name):
             tally.hidden(name, "does not tell its work")
         return
     weights = kernel.dtype.name if _is_constant(kernel) else None
-    tally.product(name, [_of_one(operation.outputs[0]), factors], weights, taken.dtype.name)
+    tally.product(name, [_at_batch_1(operation.outputs[0]), factors], weights, left.dtype.name)
 
 
 def _is_constant(tensor: Any) -> bool:
@@ -77,7 +77,7 @@ def _is_constant(tensor: Any) -> bool:
     return bool(operation.type == "Const")
 
 
-def _of_one(tensor: Any) -> Shape:
+def _at_batch_1(tensor: Any) -> Shape:
     """A result's shape for a batch of one."""
     lengths = _shape(tensor) or (None,)
     return (1 if lengths[0] is None else lengths[0], *lengths[1:])

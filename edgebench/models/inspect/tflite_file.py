@@ -139,11 +139,11 @@ def _tally(name: str, operator: Any, tensors: list[_Tensor], sources: dict[int, 
         tally.product(name, [input_at(2).shape, input_at(1).shape[:3]], stored(1), input_at(2).dtype)
     elif name == "BATCH_MATMUL":
         # Of either orientation, the inner length is what the left one has beside the rows of the result.
-        left, made = input_at(0).shape, output_shape()
-        if len(left) < 2 or len(made) < 2:
+        left, result = input_at(0).shape, output_shape()
+        if len(left) < 2 or len(result) < 2:
             raise Malformed(f"{name} of fewer than two axes")
         inner = left[-2] if _adjoint(operator) else left[-1]
-        tally.product(name, [made, (inner,)], stored(1), input_at(0).dtype)
+        tally.product(name, [result, (inner,)], stored(1), input_at(0).dtype)
     elif name in _HIDDEN or name.startswith(("custom:", "STABLEHLO_")):
         tally.hidden(name, "does not tell its work")
 
@@ -170,23 +170,25 @@ def _tensor(schema: Any, tensor: Any, buffers: list[int], size: int) -> _Tensor:
     open_ = tuple(
         int(tensor.ShapeSignature(axis)) for axis in range(min(rank, tensor.ShapeSignatureLength()))
     )
-    held = _at(buffers, tensor.Buffer(), "buffers")
-    if held > size:
+    stored_bytes = _at(buffers, tensor.Buffer(), "buffers")
+    if stored_bytes > size:
         raise Malformed("a buffer is longer than the file")
-    if held and tensor.Sparsity() is None and prod(shape) * _BITS.get(dtype, 0) > held * 8:
-        raise Malformed(f"a tensor of shape {list(shape)} has {held} bytes of numbers")
+    if stored_bytes and tensor.Sparsity() is None and prod(shape) * _BITS.get(dtype, 0) > stored_bytes * 8:
+        raise Malformed(f"a tensor of shape {list(shape)} has {stored_bytes} bytes of numbers")
     quantisation = tensor.Quantization()
     scales = 0 if quantisation is None else quantisation.ScaleLength()
-    one = scales == 1 and quantisation.ZeroPointLength() <= 1
+    is_per_tensor = scales == 1 and quantisation.ZeroPointLength() <= 1
     return _Tensor(
         name=(tensor.Name() or b"").decode(errors="replace")[:_NAME],
         dtype=dtype,
         shape=shape,
         open=tuple(None if length < 0 else length for length in open_) if len(open_) == rank else shape,
-        stored=held > 0,
+        stored=stored_bytes > 0,
         quantised=scales > 0,
-        scale=float(quantisation.Scale(0)) if one else None,
-        zero_point=(int(quantisation.ZeroPoint(0)) if quantisation.ZeroPointLength() else 0) if one else None,
+        scale=float(quantisation.Scale(0)) if is_per_tensor else None,
+        zero_point=(int(quantisation.ZeroPoint(0)) if quantisation.ZeroPointLength() else 0)
+        if is_per_tensor
+        else None,
     )
 
 

@@ -18,37 +18,37 @@ PRECISION_STEPS = ("fp16", "int8")
 NO_NUMBER = 1e9  # a score that is none is as far away as can be
 
 
-def compare(step: str, reference: NDArray[Any], found: NDArray[Any]) -> dict[str, Any]:
+def compare(step: str, reference: NDArray[Any], scores: NDArray[Any]) -> dict[str, Any]:
     """How a step came out, for the artifact's provenance.
 
     Args:
         step: its name, a key of `FRACTIONS`.
         reference: what the step began from computes, real numbers [n, scores].
-        found: what it made computes.
+        scores: what it made computes.
 
     Returns:
         `step`, `max_abs_diff`, `tolerance`, and `top1_equal` of `n`, the patches whose two best scores are
         further apart than the tolerance: others may change places without any fault.
     """
-    if reference.shape != found.shape:
+    if reference.shape != scores.shape:
         raise InputError(
-            f"the step {step} gives {list(found.shape)} scores where {list(reference.shape)} were due",
+            f"the step {step} gives {list(scores.shape)} scores where {list(reference.shape)} were due",
             fix="give a model with one row of scores for every image",
         )
-    wanted = reference.reshape(len(reference), -1).astype(np.float64)
-    given = found.reshape(len(found), -1).astype(np.float64)
-    tolerance = FRACTIONS[step] * float(np.abs(np.nan_to_num(wanted)).max(initial=0.0))
-    difference = np.nan_to_num(np.abs(given - wanted), nan=NO_NUMBER, posinf=NO_NUMBER)
-    if wanted.shape[1] > 1:
-        ordered = np.sort(wanted, axis=1)
-        clear = ordered[:, -1] - ordered[:, -2] > tolerance
+    reference_rows = reference.reshape(len(reference), -1).astype(np.float64)
+    rows = scores.reshape(len(scores), -1).astype(np.float64)
+    tolerance = FRACTIONS[step] * float(np.abs(np.nan_to_num(reference_rows)).max(initial=0.0))
+    difference = np.nan_to_num(np.abs(rows - reference_rows), nan=NO_NUMBER, posinf=NO_NUMBER)
+    if reference_rows.shape[1] > 1:
+        ordered = np.sort(reference_rows, axis=1)
+        is_clear = ordered[:, -1] - ordered[:, -2] > tolerance
     else:
-        clear = np.ones(len(wanted), bool)
-    equal = given.argmax(1) == wanted.argmax(1)
+        is_clear = np.ones(len(reference_rows), bool)
+    same_class = rows.argmax(1) == reference_rows.argmax(1)
     return {
         "step": step,
-        "top1_equal": int((equal & clear).sum()),
-        "n": int(clear.sum()),
+        "top1_equal": int((same_class & is_clear).sum()),
+        "n": int(is_clear.sum()),
         "max_abs_diff": float(difference.max(initial=0.0)),
         "tolerance": tolerance,
     }

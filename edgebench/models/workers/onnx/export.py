@@ -59,8 +59,8 @@ def export(job: Mapping[str, Any], output: Path) -> NDArray[np.float32]:
     )
     # What layers hold as plain tensors, and not as weights, the converter leaves as inputs.
     captures = function.get_concrete_function().graph.captures
-    held = {inner.name: outer.numpy() for outer, inner in captures if inner.dtype != tf.resource}
-    graph.give_constants(proto, held)
+    constants = {inner.name: outer.numpy() for outer, inner in captures if inner.dtype != tf.resource}
+    graph.give_constants(proto, constants)
     graph.order_inputs(proto, names)
     graph.rename_output(proto, OUTPUT_NAME)
     raw = output.with_name(f"{output.name}.raw")

@@ -22,25 +22,25 @@ _OWN_DOMAIN = ("", "ai.onnx")
 def inputs_of(model: Proto) -> list[Any]:
     """The inputs that are no weights."""
     weights = {tensor.name for tensor in model.graph.initializer}
-    return [one for one in model.graph.input if one.name not in weights]
+    return [tensor for tensor in model.graph.input if tensor.name not in weights]
 
 
 def order_inputs(model: Proto, names: Sequence[str]) -> None:
     """Have the inputs in that order; UnsupportedError where there are others, or one is missing."""
-    by_name = {str(one.name): one for one in model.graph.input}
+    by_name = {str(tensor.name): tensor for tensor in model.graph.input}
     if sorted(by_name) != sorted(names):
         raise UnsupportedError(
             f"as ONNX the model takes {', '.join(by_name) or 'nothing'}, and {', '.join(names)} was due",
             why="an input that nothing depends on is dropped, and what no constant can hold is added",
             fix="save it without inputs that it does not use",
         )
-    kept = []
+    ordered = []
     for name in names:
-        one = type(by_name[name])()
-        one.CopyFrom(by_name[name])
-        kept.append(one)
+        tensor = type(by_name[name])()
+        tensor.CopyFrom(by_name[name])
+        ordered.append(tensor)
     del model.graph.input[:]
-    model.graph.input.extend(kept)
+    model.graph.input.extend(ordered)
 
 
 def make_static(model: Proto, shapes: Sequence[Sequence[int]]) -> bool:
@@ -54,8 +54,8 @@ def make_static(model: Proto, shapes: Sequence[Sequence[int]]) -> bool:
     if len(inputs) != len(shapes):
         raise UnsupportedError(f"the model has {len(inputs)} inputs, not {len(shapes)}")
     changed = False
-    for one, shape in zip(inputs, shapes, strict=True):
-        dimensions = one.type.tensor_type.shape.dim
+    for tensor, shape in zip(inputs, shapes, strict=True):
+        dimensions = tensor.type.tensor_type.shape.dim
         known = [int(side.dim_value) if side.HasField("dim_value") else None for side in dimensions]
         if known == list(shape):
             continue
@@ -65,7 +65,7 @@ def make_static(model: Proto, shapes: Sequence[Sequence[int]]) -> bool:
         ):
             text = ", ".join("?" if side is None else str(side) for side in known)
             raise UnsupportedError(
-                f"the model's input {one.name} is [{text}], not [{', '.join(map(str, shape))}]",
+                f"the model's input {tensor.name} is [{text}], not [{', '.join(map(str, shape))}]",
                 why="the file fixes its shape",
                 fix="ask for its own batch and size, or export it with an open batch",
             )
@@ -88,16 +88,16 @@ def with_layout(model: Proto, have: str, want: str) -> None:
 
     if have == want:
         return
-    (taken,) = inputs_of(model)
-    outer, inner = taken.name, f"{taken.name}_{have}"
+    (tensor,) = inputs_of(model)
+    outer, inner = tensor.name, f"{tensor.name}_{have}"
     for node in model.graph.node:
         for at, name in enumerate(node.input):
             if name == outer:
                 node.input[at] = inner
     order = TO_NHWC if have == "NHWC" else TO_NCHW
-    sides = [one.dim_value for one in taken.type.tensor_type.shape.dim]
+    sides = [side.dim_value for side in tensor.type.tensor_type.shape.dim]
     back = TO_NCHW if have == "NHWC" else TO_NHWC
-    for dimension, source in zip(taken.type.tensor_type.shape.dim, back, strict=True):
+    for dimension, source in zip(tensor.type.tensor_type.shape.dim, back, strict=True):
         dimension.dim_value = sides[source]
     node = onnx.helper.make_node("Transpose", [outer], [inner], name=f"to_{have}", perm=order)
     model.graph.node.insert(0, node)
@@ -110,8 +110,8 @@ def rename_output(model: Proto, name: str) -> None:
         return
     for node in model.graph.node:
         for names in (node.input, node.output):
-            for at, one in enumerate(names):
-                if one == old:
+            for at, value in enumerate(names):
+                if value == old:
                     names[at] = name
     model.graph.output[0].name = name
 
@@ -120,43 +120,43 @@ def give_constants(model: Proto, constants: Mapping[str, NDArray[Any]]) -> None:
     """Make weights of the inputs that have these names."""
     from onnx import numpy_helper
 
-    for one in [one for one in model.graph.input if one.name in constants]:
-        model.graph.initializer.append(numpy_helper.from_array(constants[one.name], one.name))
-        model.graph.input.remove(one)
+    for tensor in [tensor for tensor in model.graph.input if tensor.name in constants]:
+        model.graph.initializer.append(numpy_helper.from_array(constants[tensor.name], tensor.name))
+        model.graph.input.remove(tensor)
 
 
 def keep_used_domains(model: Proto) -> None:
     """Drop the operator sets that no operation is from: ONNX Runtime writes all that it knows."""
     used = {node.domain or "" for node in model.graph.node}
     used |= {node.domain or "" for function in model.functions for node in function.node}
-    kept = [one for one in model.opset_import if one.domain in used or one.domain in _OWN_DOMAIN]
+    imports = [opset for opset in model.opset_import if opset.domain in used or opset.domain in _OWN_DOMAIN]
     del model.opset_import[:]
-    model.opset_import.extend(kept)
+    model.opset_import.extend(imports)
 
 
 def names_to_exclude(model: Proto, exclude: Sequence[str]) -> list[str]:
     """The names of the operations that are meant, by their kind or by their own name."""
     wanted = set(exclude)
-    found = [node.name for node in model.graph.node if {node.op_type, node.name} & wanted]
+    names = [node.name for node in model.graph.node if {node.op_type, node.name} & wanted]
     kinds = {node.op_type for node in model.graph.node} | {node.name for node in model.graph.node}
     if unknown := sorted(wanted - kinds):
         raise InputError(
             f"there is no operation {unknown[0]!r} to leave out of int8",
             fix=f"kinds in this model: {', '.join(sorted({node.op_type for node in model.graph.node}))}",
         )
-    return found
+    return names
 
 
 def name_all(model: Proto) -> None:
     """Give every operation a name, by which it can be left out of int8."""
-    taken = {node.name for node in model.graph.node}
+    names = {node.name for node in model.graph.node}
     for index, node in enumerate(model.graph.node):
         if not node.name:
             name = f"{node.op_type}_{index}"
-            while name in taken:
+            while name in names:
                 name += "_"
             node.name = name
-            taken.add(name)
+            names.add(name)
 
 
 def name_by_order(model: Proto) -> None:
@@ -170,7 +170,7 @@ def name_by_order(model: Proto) -> None:
     graphs = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
     if any(field.type in graphs for node in model.graph.node for field in node.attribute):
         return
-    outer = {one.name for one in (*inputs_of(model), *model.graph.output)}
+    outer = {tensor.name for tensor in (*inputs_of(model), *model.graph.output)}
     new: dict[str, str] = {"": ""}
     for index, node in enumerate(model.graph.node):
         node.name = f"{node.op_type}_{index}"
@@ -180,13 +180,15 @@ def name_by_order(model: Proto) -> None:
             new.setdefault(name, name if name in outer else f"{node.name}_output_{place}")
         node.input[:] = [new[name] for name in node.input]
         node.output[:] = [new[name] for name in node.output]
-    weights = [one for one in model.graph.initializer if one.name in new]
-    for one in weights:
-        one.name = new[one.name]
+    weights = [tensor for tensor in model.graph.initializer if tensor.name in new]
+    for tensor in weights:
+        tensor.name = new[tensor.name]
     order = {name: index for index, name in enumerate(new.values())}
-    held = [one.SerializeToString() for one in sorted(weights, key=lambda one: order[one.name])]
+    serialised = [
+        tensor.SerializeToString() for tensor in sorted(weights, key=lambda tensor: order[tensor.name])
+    ]
     del model.graph.initializer[:]
-    for data in held:
+    for data in serialised:
         model.graph.initializer.add().ParseFromString(data)
     del model.graph.value_info[:]
     model.doc_string = model.graph.doc_string = ""  # the converter counts there, too

@@ -25,27 +25,30 @@ def integer_input(model: Proto) -> dict[str, Any] | None:
     import onnx
     from onnx import numpy_helper
 
-    (taken,) = inputs_of(model)
-    chain, quantise = _to_quantisation(model, taken.name)
+    (graph_input,) = inputs_of(model)
+    chain, quantise = _to_quantisation(model, graph_input.name)
     if quantise is None:
         return None
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     try:
         scale = float(numpy_helper.to_array(constants[quantise.input[1]]))
-        held = numpy_helper.to_array(constants[quantise.input[2]])
+        stored_zero_point = numpy_helper.to_array(constants[quantise.input[2]])
     except (IndexError, KeyError, TypeError):
         return None
-    dtype, zero_point = held.dtype.name, int(held)
+    dtype, zero_point = stored_zero_point.dtype.name, int(stored_zero_point)
     due = PUBLISHED_ZERO_POINTS.get(dtype)
     if due is not None and abs(scale / PUBLISHED_SCALE - 1) < 1e-4 and abs(zero_point - due) <= 1:
         # The middle of 0..255 lies between two integers; both may stand for it, and one is the convention.
         scale, zero_point = PUBLISHED_SCALE, due
         for name in _same_values(model, quantise):
-            for suffix, value in (("_scale", np.float32(scale)), ("_zero_point", held.dtype.type(due))):
+            for suffix, value in (
+                ("_scale", np.float32(scale)),
+                ("_zero_point", stored_zero_point.dtype.type(due)),
+            ):
                 if (tensor := constants.get(name + suffix)) is not None and not tensor.dims:
                     tensor.CopyFrom(numpy_helper.from_array(np.asarray(value), tensor.name))
     _remove(model, chain, quantise)
-    taken.type.tensor_type.elem_type = onnx.helper.np_dtype_to_tensor_dtype(held.dtype)
+    graph_input.type.tensor_type.elem_type = onnx.helper.np_dtype_to_tensor_dtype(stored_zero_point.dtype)
     return {"dtype": dtype, "scale": scale, "zero_point": zero_point}
 
 
@@ -66,29 +69,29 @@ def _to_quantisation(model: Proto, name: str) -> tuple[list[Any], Any]:
 
 def _same_values(model: Proto, quantise: Any) -> list[str]:
     """The tensor that is quantised, and those that are it in another order: they share its scale."""
-    found = [str(quantise.input[0])]
+    names = [str(quantise.input[0])]
     name, users = str(quantise.output[0]), list(model.graph.node)
     while True:
-        next_one = [node for node in users if name in node.input]
-        if len(next_one) != 1 or next_one[0].op_type not in {
+        consumers = [node for node in users if name in node.input]
+        if len(consumers) != 1 or consumers[0].op_type not in {
             "DequantizeLinear",
             "Transpose",
             "QuantizeLinear",
         }:
-            return found
-        if next_one[0].op_type == "Transpose":
-            found.append(str(next_one[0].output[0]))
-        name = str(next_one[0].output[0])
+            return names
+        if consumers[0].op_type == "Transpose":
+            names.append(str(consumers[0].output[0]))
+        name = str(consumers[0].output[0])
 
 
 def _remove(model: Proto, chain: list[Any], quantise: Any) -> None:
     start, end = str(quantise.input[0]), str(quantise.output[0])
     for node in model.graph.node:
-        for at, one in enumerate(node.input):
-            if one == end:
+        for at, value in enumerate(node.input):
+            if value == end:
                 node.input[at] = start
     model.graph.node.remove(quantise)
     stale = {str(node.output[0]) for node in chain}
-    kept = [one for one in model.graph.value_info if one.name not in stale]
+    values = [value for value in model.graph.value_info if value.name not in stale]
     del model.graph.value_info[:]
-    model.graph.value_info.extend(kept)
+    model.graph.value_info.extend(values)

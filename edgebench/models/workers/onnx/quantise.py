@@ -40,9 +40,9 @@ def quantise(
 
     model = onnx.load(source)
     graph.name_all(model)
-    (taken,) = graph.inputs_of(model)
+    (tensor,) = graph.inputs_of(model)
     excluded = graph.names_to_exclude(model, form["exclude"])
-    name, shape = taken.name, tuple(one.dim_value for one in taken.type.tensor_type.shape.dim)
+    name, shape = tensor.name, tuple(side.dim_value for side in tensor.type.tensor_type.shape.dim)
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]  # the package has no types
         def __init__(self) -> None:
@@ -69,8 +69,8 @@ def quantise(
             per_channel=True,
             nodes_to_exclude=excluded,
         )
-    made = onnx.load(output)
-    found = integer_input(made) if form["integer_input"] else None
-    graph.keep_used_domains(made)
-    onnx.save(made, output)
-    return found or {}
+    quantised = onnx.load(output)
+    quantisation = integer_input(quantised) if form["integer_input"] else None
+    graph.keep_used_domains(quantised)
+    onnx.save(quantised, output)
+    return quantisation or {}

@@ -37,22 +37,22 @@ def run(
         UnavailableError: ONNX Runtime is not installed.
     """
     session = open_session(path, optimised=optimised, uint8=uint8)
-    names = [one.name for one in session.get_inputs()]
-    rows, found = Rows(batch), []
+    names = [tensor.name for tensor in session.get_inputs()]
+    rows, scores = Rows(batch), []
     for feed in feeds:
         try:
             outputs = session.run(None, dict(zip(names, feed, strict=True)))
         except Exception as error:  # the runtime's kinds are its own
             raise refused(path, error) from error
         try:
-            found.append(rows.of(outputs))
+            scores.append(rows.of(outputs))
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"the outputs of {path.name} are no numbers that can be compared",
                 why=str(error),
                 fix="export it with tensors of numbers as outputs, the batch first",
             ) from error
-    return np.concatenate(found)
+    return np.concatenate(scores)
 
 
 def score(path: Path, patches: NDArray[np.uint8], spec: Mapping[str, Any]) -> NDArray[np.float32]:
@@ -60,9 +60,9 @@ def score(path: Path, patches: NDArray[np.uint8], spec: Mapping[str, Any]) -> ND
 
     `spec` is the input as `edgebench.vocabulary.artifact.InputSpec` has it, as a dict.
     """
-    (taken,) = open_session(path).get_inputs()
-    feeds = list(picture_feeds(patches, taken.shape, spec))
-    return run(path, feeds, taken.shape[0], uint8=spec["dtype"] == "uint8")[: len(patches)]
+    (tensor,) = open_session(path).get_inputs()
+    feeds = list(picture_feeds(patches, tensor.shape, spec))
+    return run(path, feeds, tensor.shape[0], uint8=spec["dtype"] == "uint8")[: len(patches)]
 
 
 def open_session(
