@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import signal
 import statistics
@@ -15,7 +14,7 @@ from edgebench.contract import Device
 from edgebench.errors import SessionError
 from edgebench.measure.golden import compare, require
 from edgebench.testing.backend_kit import BackendKit
-from edgebench.testing.golden_contract import GoldenContract
+from edgebench.testing.build_contract import BuildContract, argument_counts
 from edgebench.testing.imports import foreign_imports
 from edgebench.testing.plugin import NOTE
 from edgebench.testing.problems import fail, problems
@@ -27,7 +26,7 @@ from edgebench.vocabulary.passes import Pass
 COST_PASSES = 5
 
 
-class AgentContract(GoldenContract):
+class AgentContract(BuildContract):
     """The device's half of the contract; its tests skip where the device has no agent."""
 
     def test_runner_files(self, edgebench_backend: BackendKit) -> None:
@@ -45,7 +44,7 @@ class AgentContract(GoldenContract):
             )
             if files[0].is_file():
                 found.unless(
-                    _arguments_of_load(files[0].read_text(encoding="utf-8")) == 2,
+                    argument_counts(files[0]).get("load") == 2,
                     f"{files[0].name} has no function load(path, options) at its top level",
                     "the worker calls it with the artifact's path and the options",
                 )
@@ -190,14 +189,3 @@ def outside_us(one: Pass, stages: tuple[str, ...]) -> float:
     covered = spans[0, 1] - spans[0, 0] + np.maximum(spans[1:, 1] - begins, 0).sum()
     patches = 0 if one.scores is None else len(one.scores)
     return float(one.image_ns - covered) / 1e3 / max(patches, 1)
-
-
-def _arguments_of_load(text: str) -> int | None:
-    try:
-        body = ast.parse(text).body
-    except SyntaxError:
-        return None
-    for node in body:
-        if isinstance(node, ast.FunctionDef) and node.name == "load":
-            return len(node.args.args)
-    return None

@@ -155,7 +155,7 @@ class BackendKit:
         timeouts = replace(Timeouts.from_environment(), measure=self.subject.pass_limit_s)
         try:
             link, files = open_link(self.target), backend.runner_files()
-            return AgentDevice(link, files, timeouts, own_clock=backend.own_clock)
+            return AgentDevice(link, files, timeouts, own_clock=backend.own_clock, builds=backend.builds)
         except (UnavailableError, NoPermissionError) as error:
             self.missing(error)
 

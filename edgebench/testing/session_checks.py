@@ -16,7 +16,7 @@ from edgebench.vocabulary.passes import Pass, Window
 from edgebench.vocabulary.session import MeasurePlan
 from edgebench.vocabulary.values import Scores
 
-REFUSED_AT = ("start", "load", "golden")
+REFUSED_AT = ("start", "build", "load", "golden")
 """Where a session may say that artifact and device do not fit: all of it before anything is timed."""
 
 

@@ -20,10 +20,7 @@ from edgebench.link.replies import Progressed
 from edgebench.link.timeouts import Timeouts
 from edgebench.link.zipapp import agent_file
 from edgebench.session_stages import BUILD
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.target import Launch
-from edgebench.vocabulary.variant import Variant
 from tests.fakes import agent_backend
 from tests.link.rig import make_rig, silent
 
@@ -95,11 +92,8 @@ class BuildingDevice:
 
     def __init__(self, folder: Path) -> None:
         self.rig = make_rig(folder / "cache")
+        self.artifact = self.rig.artifact(build=True)
         backend = agent_backend("toy")
-        request = PrepareRequest(Variant(1.0, "fp32"), 1, self.rig.options(build=True))
-        [artifact] = backend.prepare([request], self.rig.cache, silent)
-        assert isinstance(artifact, Artifact)
-        self.artifact = artifact
         [plain] = backend.runner_files()
         runner = folder / "device" / "runner.py"
         runner.parent.mkdir()

@@ -42,8 +42,8 @@ class Rig:
     def options(self, **chosen):
         return registry.backend("toy").options_model(**chosen).model_dump()
 
-    def artifact(self, precision="fp32", batch=1, depth=1.0) -> Artifact:
-        request = PrepareRequest(Variant(depth, precision), batch, {})
+    def artifact(self, precision="fp32", batch=1, depth=1.0, **chosen) -> Artifact:
+        request = PrepareRequest(Variant(depth, precision), batch, self.options(**chosen))
         [made] = registry.backend("toy").prepare([request], self.cache, silent)
         assert isinstance(made, Artifact)
         return made
@@ -51,7 +51,8 @@ class Rig:
     def device(self, runner: Path | None = None, python=None, folder=None, **timeouts) -> AgentDevice:
         files = (runner,) if runner else agent_backend("toy").runner_files()
         agent, _ = agent_file(self.cache)
-        return AgentDevice(LocalLink(agent, python, folder), files, Timeouts(**timeouts))
+        builds = agent_backend("toy").builds
+        return AgentDevice(LocalLink(agent, python, folder), files, Timeouts(**timeouts), builds=builds)
 
     def link(self, board: Board | None, python=None) -> Link:
         """To a board by SSH, or to this machine."""
@@ -64,7 +65,9 @@ class Rig:
     def far(self, board: Board | None, python=None, locks=True, **timeouts) -> AgentDevice:
         """The toy on such a board."""
         files = agent_backend("toy").runner_files()
-        return AgentDevice(self.link(board, python), files, Timeouts(**timeouts), locks=locks)
+        builds = agent_backend("toy").builds
+        link = self.link(board, python)
+        return AgentDevice(link, files, Timeouts(**timeouts), locks=locks, builds=builds)
 
     def settings(self, batch=1, meters=(), idle_s=0.0, launch=None, **chosen) -> SessionSettings:
         return SessionSettings(batch, self.options(**chosen), launch or Launch(), meters, idle_s)

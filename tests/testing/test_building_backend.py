@@ -1,0 +1,35 @@
+"""A backend that builds on the board is held to that part of the contract, and found out where it fails."""
+
+from typing import ClassVar
+
+import pytest
+
+from edgebench.cache.objects import Cache
+from edgebench.testing import build_contract
+from edgebench.testing.backend_kit import BackendKit
+from edgebench.testing.build_contract import BuildContract, argument_counts
+from edgebench.testing.kit_settings import Asked
+from edgebench.testing.subject import BackendSubject
+from edgebench.vocabulary.built_artifact import BuiltArtifact
+from tests.fakes import agent_backend
+
+
+class TestToyThatBuilds(Asked, BuildContract):
+    backend = "toy"
+    options: ClassVar = {"build": True}
+    variants = ("mobilenet_v1-0.25-int8",)
+
+
+def test_arguments_are_counted_at_the_top_level():
+    counts = argument_counts(agent_backend("toy").runner_files()[0])
+    assert counts["load"] == 2 and counts["build"] == 5 and counts["build_version"] == 0
+    assert "describe" not in counts
+
+
+def test_a_build_that_is_never_found_again_fails(tmp_path, monkeypatch):
+    builds = iter(BuiltArtifact(1.0, digit * 64, 10, cached=False) for digit in "ab")
+    monkeypatch.setattr(build_contract, "_built", lambda kit: next(builds))
+    monkeypatch.setattr(BackendKit, "require_golden", lambda kit: kit)
+    kit = BackendKit(BackendSubject("toy", {"build": True}), Cache(tmp_path))
+    with pytest.raises(pytest.fail.Exception, match="was not found again"):
+        BuildContract().test_a_build_on_the_board(kit)
