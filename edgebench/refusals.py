@@ -63,7 +63,7 @@ class Refusal:
         return f"{where}: {self.what}" if place else self.what
 
 
-def refusal(error: ValidationError, document: Any, model: type[BaseModel]) -> Refusal:
+def refusal(error: ValidationError, document: Any, model: type[object]) -> Refusal:
     """What a validation found first, where an unknown key comes before what it leaves missing.
 
     Args:

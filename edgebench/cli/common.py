@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from edgebench.cli.setting_options import option
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -15,32 +17,6 @@ if TYPE_CHECKING:
 
     from edgebench.fit.judged_experiment import Judged
     from edgebench.fit.profile import Profile
-
-
-def complete_device(incomplete: str) -> list[str]:
-    """Device names for the shell."""
-    from edgebench import registry
-
-    return [name for name in registry.names("edgebench.backends") if name.startswith(incomplete)]
-
-
-def complete_profile(incomplete: str) -> list[str]:
-    """Names of the shipped profiles for the shell."""
-    from edgebench.fit.profile import shipped_profiles
-
-    return [one.name for one in shipped_profiles() if one.name.startswith(incomplete)]
-
-
-def complete_target(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Names of the targets file for the shell; none where it cannot be read."""
-    from edgebench.errors import EdgeBenchError
-    from edgebench.plan.targets_file import read_targets
-
-    try:
-        found = read_targets(ctx.params.get("targets_file"))
-    except EdgeBenchError:
-        return []
-    return [one.name for one in found.targets if one.name.startswith(incomplete)]
 
 
 def complete_results(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -66,99 +42,16 @@ def complete_results(ctx: typer.Context, incomplete: str) -> list[str]:
     return [f"{typed}{slash}{name}" for name in names] + [f"{typed}{slash}{name}/" for name in shown]
 
 
-DeviceOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--device",
-        "-d",
-        metavar="NAME",
-        autocompletion=complete_device,
-        help="What is measured (`edgebench devices`). Repeatable.",
-    ),
-]
-TargetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--target",
-        "-t",
-        metavar="NAME",
-        autocompletion=complete_target,
-        help="A board of the targets file (`edgebench targets list`). Repeatable; beside --device too.",
-    ),
-]
-TargetsFileOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--targets-file",
-        metavar="FILE",
-        help="Where --target looks. Default: ./targets.toml, else the one in the user's config folder",
-    ),
-]
-HostOption = Annotated[
-    str | None,
-    typer.Option(
-        "--host",
-        metavar="ADDRESS",
-        help="Where --device is, by SSH: USER@BOARD[:PORT]. Default: this machine",
-    ),
-]
-PortOption = Annotated[
-    str | None,
-    typer.Option(
-        "--port",
-        metavar="PORT",
-        help="The port that --device is at, such as /dev/ttyACM0. Default: its backend looks for it",
-    ),
-]
-PythonOption = Annotated[
-    str | None,
-    typer.Option("--python", metavar="PATH", help="Python 3.6 or newer there. Default on a board: python3"),
-]
-PowerModeOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--power-mode",
-        metavar="MODE",
-        help="The board has to be in this nvpmodel mode (number or name); recorded, and never set. "
-        "Repeatable: the trials of other modes fail until the board is in theirs and the run is resumed",
-    ),
-]
-BoardOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--board",
-        metavar="NAME",
-        help="What --device is made of, for its mass and size, such as coral-usb and raspberry-pi-4b. "
-        "Repeatable.",
-    ),
-]
-ArtifactOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--artifact",
-        metavar="FILE|DIR",
-        help="For a device with a compiler of its own: the model compiled already, or a folder of them.",
-    ),
-]
-ProfileOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--profile",
-        "-p",
-        metavar="P",
-        autocompletion=complete_profile,
-        help="A requirement profile: a name (`edgebench profiles list`) or a TOML file. Repeatable.",
-    ),
-]
-OutputDirOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--output-dir",
-        "-o",
-        metavar="DIR",
-        help="Where results go; made where it is not there. Default: results",
-    ),
-]
+DeviceOption = Annotated[list[str] | None, option("device")]
+TargetOption = Annotated[list[str] | None, option("target")]
+TargetsFileOption = Annotated[Path | None, option("targets_file")]
+HostOption = Annotated[str | None, option("host")]
+PortOption = Annotated[str | None, option("port")]
+PythonOption = Annotated[str | None, option("python")]
+PowerModeOption = Annotated[list[str] | None, option("power_mode")]
+ArtifactOption = Annotated[Path | None, option("artifact")]
+ProfileOption = Annotated[list[str] | None, option("profile")]
+OutputDirOption = Annotated[Path | None, option("output_dir")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document (schema version 1).")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 4 where a verdict is undecided.")]
 ResultsArgument = Annotated[

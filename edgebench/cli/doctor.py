@@ -14,10 +14,10 @@ from edgebench.cli.common import (
     PythonOption,
     TargetOption,
     TargetsFileOption,
-    complete_device,
     stdout,
     targets_file_setting,
 )
+from edgebench.cli.completions import complete_device
 from edgebench.errors import EXIT_ERROR, UsageError
 
 
@@ -47,7 +47,7 @@ def doctor(
     Exit code 1 where a device that was named cannot be measured; without a name, where none can be.
     """
     from edgebench.measure.preflight import preflight
-    from edgebench.plan.config import RunConfig
+    from edgebench.plan.config import run_config
     from edgebench.plan.planner import choose
     from edgebench.report.listings import print_findings
 
@@ -57,7 +57,7 @@ def doctor(
         raise UsageError("--port says where, and not what is measured there", fix="add --device NAME")
     names = device or ([] if target else _every_device())
     backends, targets = choose(
-        RunConfig.model_validate(
+        run_config(
             {
                 "device": names,
                 "target": target or (),

@@ -10,12 +10,12 @@ import typer
 from edgebench.cli.common import (
     ArtifactOption,
     JsonOption,
-    complete_device,
     echo_path,
     say,
     stderr,
     stdout,
 )
+from edgebench.cli.completions import complete_device
 from edgebench.cli.model_options import (
     CalibrationOption,
     InputMeanOption,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from edgebench.cli.common import JsonOption, complete_profile, stdout
+from edgebench.cli.common import JsonOption, stdout
+from edgebench.cli.completions import complete_profile
 
 app = typer.Typer(no_args_is_help=True, help="List and show requirement profiles.")
 

@@ -2,218 +2,42 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from edgebench.cli.common import (
-    ArtifactOption,
-    BoardOption,
-    DeviceOption,
-    HostOption,
-    JsonOption,
-    OutputDirOption,
-    PortOption,
-    PowerModeOption,
-    ProfileOption,
-    PythonOption,
-    StrictOption,
-    TargetOption,
-    TargetsFileOption,
-    read_profiles,
-    stderr,
-    stdout,
-)
-from edgebench.cli.model_options import (
-    CalibrationOption,
-    InputMeanOption,
-    InputScaleOption,
-    InputShapeOption,
-    InputsOption,
-    LabelsOption,
-    LayoutOption,
-    ModelOption,
-    WidthOption,
-)
+from edgebench.cli.common import read_profiles, stderr, stdout
+from edgebench.cli.setting_options import with_settings
+from edgebench.plan.run_settings import HOW_LONG, OUTPUT
 
 
+def _switch(flag: str, panel: str, help_text: str, *short: str) -> Any:
+    return typer.Option(flag, *short, rich_help_panel=panel, help=help_text)
+
+
+@with_settings
 def run(
-    device: DeviceOption = None,
-    target: TargetOption = None,
-    targets_file: TargetsFileOption = None,
-    host: HostOption = None,
-    port: PortOption = None,
-    python: PythonOption = None,
-    power_mode: PowerModeOption = None,
-    board: BoardOption = None,
-    artifact: ArtifactOption = None,
-    model: ModelOption = None,
-    width: WidthOption = None,
-    depth: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--depth", metavar="A", help="Depth multiplier: 0.25, 0.5 or 1.0. Repeatable. Default: all"
-        ),
-    ] = None,
-    precision: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--precision", metavar="P", help="fp32, fp16 or int8. Repeatable. Default: what the device takes"
-        ),
-    ] = None,
-    batch: Annotated[
-        list[str] | None,
-        typer.Option("--batch", metavar="N", help="Patches in one inference. Repeatable. Default: 1"),
-    ] = None,
-    profile: ProfileOption = None,
-    scene: Annotated[
-        Path | None,
-        typer.Option("--scene", metavar="FILE", help="The picture that is timed. Default: the shipped one"),
-    ] = None,
-    patch: Annotated[
-        str | None,
-        typer.Option(
-            "--patch",
-            metavar="WxH",
-            help="How the scene is cut; resized on the device, by the nearest pixel, to the model's input; "
-            "what is left over at the edges is not classified. Default: that input's size",
-        ),
-    ] = None,
-    stride: Annotated[
-        str | None,
-        typer.Option("--stride", metavar="N", help="Pixels from patch to patch. Default: side by side"),
-    ] = None,
-    whole: Annotated[
-        bool | None, typer.Option("--whole", help="The scene as one patch, resized on the device.")
-    ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option(
-            "--images",
-            metavar="DIR|CSV",
-            help="Pictures for accuracy: a folder a class, a CSV of paths and labels, or a folder without "
-            "labels; turned upright (EXIF) and resized (bilinear) beforehand. Default: the shipped test set",
-        ),
-    ] = None,
-    labels: LabelsOption = None,
-    layout: LayoutOption = None,
-    input_scale: InputScaleOption = None,
-    input_mean: InputMeanOption = None,
-    input_shape: InputShapeOption = None,
-    inputs: InputsOption = None,
-    calibration: CalibrationOption = None,
-    meter: Annotated[
-        list[str] | None,
-        typer.Option("--meter", metavar="KIND[:ADDRESS]", help="A power meter, such as rapl. Repeatable."),
-    ] = None,
-    telemetry: Annotated[
-        bool | None,
-        typer.Option(
-            "--telemetry/--no-telemetry",
-            help="Clocks, temperatures, throttling and load beside every session, once a second. Default: on",
-        ),
-    ] = None,
-    sessions: Annotated[
-        str | None,
-        typer.Option(
-            "--sessions",
-            metavar="N",
-            help="Fresh processes a trial. Default: 5; with --target-ci or --decide at most so many, and 30",
-        ),
-    ] = None,
-    target_ci: Annotated[
-        str | None,
-        typer.Option(
-            "--target-ci",
-            metavar="SHARE",
-            help="End a trial when the half-width of image_s' 95 % interval is so small: 1% or 0.01",
-        ),
-    ] = None,
-    decide: Annotated[
-        bool | None,
-        typer.Option(
-            "--decide/--no-decide",
-            help="End a trial when every verdict of the --profile that can be settled is settled. "
-            "With --target-ci whichever comes first",
-            show_default=False,
-        ),
-    ] = None,
-    max_time: Annotated[
-        str | None,
-        typer.Option(
-            "--max-time",
-            metavar="TIME",
-            help="Start no session after so much measuring: 30m, 90s, 1h30m, or a number of seconds",
-        ),
-    ] = None,
-    passes: Annotated[
-        str | None,
-        typer.Option(
-            "--passes",
-            metavar="N",
-            help="Steady passes a session. Default: 10",
-        ),
-    ] = None,
-    period: Annotated[
-        str | None,
-        typer.Option(
-            "--period",
-            metavar="S",
-            help="A scene every S seconds, as a camera delivers. Default: back to back",
-        ),
-    ] = None,
-    sustained: Annotated[
-        str | None,
-        typer.Option(
-            "--sustained",
-            metavar="MIN",
-            help="Steady passes for MIN minutes a session, in place of --passes",
-        ),
-    ] = None,
-    retries: Annotated[
-        str | None,
-        typer.Option(
-            "--retries",
-            metavar="N",
-            help="How often a failed session is repeated. Default: 1",
-        ),
-    ] = None,
+    *,
     quick: Annotated[
         bool,
-        typer.Option(
+        _switch(
             "--quick",
-            help="--sessions 3 --passes 3, where these flags, --target-ci, --decide and --sustained leave "
+            HOW_LONG,
+            "--sessions 3 --passes 3, where these flags, --target-ci, --decide and --sustained leave "
             "them open",
         ),
     ] = False,
-    output_dir: OutputDirOption = None,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", metavar="NAME", help="Name of the result folder. Default: the time"),
-    ] = None,
-    seed: Annotated[
-        str | None, typer.Option("--seed", metavar="N", help="Seed of the order of sessions. Default: 7")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="An option of the device, such as threads=2. Repeatable; an option that is named "
-            "several times is swept: a target for each combination",
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the trials and how long they will take.")
-    ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the newest unfinished run of the same trials.")
+        bool, _switch("--resume", OUTPUT, "Go on with the newest unfinished run of the same trials.")
     ] = False,
-    strict: StrictOption = False,
-    json_: JsonOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="More progress.")] = False,
+    dry_run: Annotated[
+        bool, _switch("--dry-run", OUTPUT, "Print the trials and how long they will take.")
+    ] = False,
+    strict: Annotated[bool, _switch("--strict", OUTPUT, "Exit with 4 where a verdict is undecided.")] = False,
+    json_: Annotated[bool, _switch("--json", OUTPUT, "Print one JSON document (schema version 1).")] = False,
+    quiet: Annotated[bool, _switch("--quiet", OUTPUT, "No progress.", "-q")] = False,
+    verbose: Annotated[bool, _switch("--verbose", OUTPUT, "More progress.", "-v")] = False,
+    **flags: Any,
 ) -> None:
     """Measure models on devices, and judge them against profiles.
 
@@ -242,49 +66,6 @@ def run(
     from edgebench.store.experiment import require_writable
     from edgebench.store.layout import check_name
 
-    flags = {
-        "device": device,
-        "target": target,
-        "targets_file": targets_file,
-        "host": host,
-        "port": port,
-        "python": python,
-        "power_mode": power_mode,
-        "board": board,
-        "artifact": artifact,
-        "model": model,
-        "width": width,
-        "labels": labels,
-        "layout": layout,
-        "input_scale": input_scale,
-        "input_mean": input_mean,
-        "input_shape": input_shape,
-        "inputs": inputs,
-        "calibration": calibration,
-        "depth": depth,
-        "precision": precision,
-        "batch": batch,
-        "profile": profile,
-        "scene": scene,
-        "patch": patch,
-        "stride": stride,
-        "whole": whole,
-        "images": images,
-        "meter": meter,
-        "telemetry": telemetry,
-        "sessions": sessions,
-        "target_ci": target_ci,
-        "decide": decide,
-        "max_time": max_time,
-        "passes": passes,
-        "period": period,
-        "sustained": sustained,
-        "retries": retries,
-        "output_dir": output_dir,
-        "name": name,
-        "seed": seed,
-        "set": set_,
-    }
     resolved = resolve_from_machine(flags, quick=quick)
     profiles = read_profiles(resolved.config.profile)
     observer = SilentObserver() if quiet else StderrObserver(stderr(), verbose=verbose)

@@ -14,11 +14,11 @@ from edgebench.cli.common import (
     PowerModeOption,
     PythonOption,
     TargetsFileOption,
-    complete_target,
     say,
     stdout,
     targets_file_setting,
 )
+from edgebench.cli.completions import complete_target
 from edgebench.errors import EXIT_ERROR, UsageError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _chosen(
     every: bool,
 ) -> tuple[Mapping[str, Backend], tuple[Target, ...]]:
     """The targets by name, or of the flags; with `every` all of the file where none was named."""
-    from edgebench.plan.config import RunConfig
+    from edgebench.plan.config import run_config
     from edgebench.plan.planner import choose
     from edgebench.plan.sweeps import connections
     from edgebench.plan.targets_file import FILE_NAME, read_targets, user_file
@@ -136,7 +136,7 @@ def _chosen(
                 fix=f"name one of {FILE_NAME} (here or {user_file()}), or use --host with --device",
             )
     backends, targets = choose(
-        RunConfig.model_validate(
+        run_config(
             {
                 "target": names or (),
                 "targets_file": targets_file,

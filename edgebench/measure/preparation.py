@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from edgebench.cache.objects import Cache
 from edgebench.errors import EdgeBenchError, UnsupportedError, UsageError
-from edgebench.plan.config import RunConfig
 from edgebench.plan.planner import Built
+from edgebench.plan.run_settings import RunConfig
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.preparation import Prepared

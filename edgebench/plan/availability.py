@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from edgebench.contract import Backend
 from edgebench.errors import UnavailableError
 from edgebench.plan.batches import batches_of
-from edgebench.plan.config import RunConfig
 from edgebench.plan.model_choice import Chosen, variants_of
+from edgebench.plan.run_settings import RunConfig
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.variant import Variant

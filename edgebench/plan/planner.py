@@ -14,8 +14,9 @@ from edgebench.errors import UnavailableError, UsageError
 from edgebench.models.user.input_choice import input_choice
 from edgebench.plan.availability import available_variants
 from edgebench.plan.batches import batches_of
-from edgebench.plan.config import MIN_SESSIONS, RunConfig
+from edgebench.plan.config import MIN_SESSIONS
 from edgebench.plan.model_choice import Chosen, resolve_sources
+from edgebench.plan.run_settings import RunConfig
 from edgebench.plan.scenes_and_images import Material, gather
 from edgebench.plan.targets import make_targets
 from edgebench.plan.targets_file import read_targets

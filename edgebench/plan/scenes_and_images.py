@@ -14,8 +14,8 @@ from edgebench.data.samples import samples_scene
 from edgebench.data.shipped import shipped_images, shipped_scene
 from edgebench.errors import UsageError
 from edgebench.models.families.catalogue import RANDOM_REASON, SIZE
-from edgebench.plan.config import RunConfig
 from edgebench.plan.model_choice import Chosen, with_golden
+from edgebench.plan.run_settings import RunConfig
 from edgebench.vocabulary.model_source import SHIPPED, ModelSource
 from edgebench.vocabulary.pictures import ImageSet, Scene
 

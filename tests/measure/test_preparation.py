@@ -15,8 +15,8 @@ from edgebench.cache.objects import Cache
 from edgebench.errors import EXIT_TRIALS_FAILED, UnavailableError, UnsupportedError, UsageError
 from edgebench.measure.preparation import prepare_trials, requested_in_vain, require_any
 from edgebench.models.workers.processes import HelperError
-from edgebench.plan.config import RunConfig
 from edgebench.plan.planner import Built
+from edgebench.plan.run_settings import RunConfig
 from edgebench.plan.trials import Given, Plan, make_trials
 from edgebench.store.schemas import schema
 from edgebench.vocabulary.model_source import ModelSource

@@ -10,7 +10,7 @@ from PIL import Image
 
 from edgebench.cache.objects import Cache
 from edgebench.errors import InputError, UsageError
-from edgebench.plan.config import RunConfig
+from edgebench.plan.config import run_config
 from edgebench.plan.model_choice import resolve_sources
 from edgebench.plan.planner import build
 from edgebench.plan.scenes_and_images import Material, gather
@@ -25,7 +25,7 @@ def scene(tmp_path: Path) -> Path:
 
 
 def material(cache: Cache, *models: Path | str, **settings: Any) -> tuple[Material, ...]:
-    config = RunConfig.model_validate({"model": tuple(str(one) for one in models), **settings})
+    config = run_config({"model": tuple(str(one) for one in models), **settings})
     chosen = resolve_sources(
         config.model,
         cache=cache,
@@ -96,7 +96,7 @@ def test_what_is_to_be_known_of_the_pictures_is_noted_once(
     tested = make_pictures(tmp_path / "test", 3)
     for part in (tested, make_pictures(tmp_path / "calibration", 4)):
         (part / "cat" / "notes.txt").write_text("no picture")
-    config = RunConfig.model_validate(
+    config = run_config(
         {
             "device": ("cpu",),
             "model": (str(own_models / "tower.tflite"),),

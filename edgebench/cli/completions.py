@@ -1,0 +1,31 @@
+"""What the shell completes names with. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import typer
+
+
+def complete_device(incomplete: str) -> list[str]:
+    """Device names for the shell."""
+    from edgebench import registry
+
+    return [name for name in registry.names("edgebench.backends") if name.startswith(incomplete)]
+
+
+def complete_profile(incomplete: str) -> list[str]:
+    """Names of the shipped profiles for the shell."""
+    from edgebench.fit.profile import shipped_profiles
+
+    return [one.name for one in shipped_profiles() if one.name.startswith(incomplete)]
+
+
+def complete_target(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of the targets file for the shell; none where it cannot be read."""
+    from edgebench.errors import EdgeBenchError
+    from edgebench.plan.targets_file import read_targets
+
+    try:
+        found = read_targets(ctx.params.get("targets_file"))
+    except EdgeBenchError:
+        return []
+    return [one.name for one in found.targets if one.name.startswith(incomplete)]

@@ -1,0 +1,312 @@
+"""The settings of `edgebench run`, each declared once: the one place where a setting is added.
+
+From a declaration come its flag and help (edgebench/cli/setting_options.py), its key in edgebench.toml, its
+environment variable, its validation (edgebench/plan/config.py) and its line in docs/settings.md.
+Imports nothing heavy: the command line's help is made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Le, MaxLen, MinLen
+
+from edgebench.plan import setting_values
+from edgebench.plan.setting import DeclaredSetting, Panel, Setting, declared_settings
+
+WHAT: Panel = "What is measured"
+DEVICE: Panel = "On what device"
+HOW_LONG: Panel = "For how long"
+PICTURES: Panel = "Pictures and model"
+OUTPUT: Panel = "Results and output"
+PANELS: tuple[Panel, ...] = (WHAT, DEVICE, HOW_LONG, PICTURES, OUTPUT)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that `edgebench run` can be asked for; see the declarations for units and forms."""
+
+    model: Annotated[
+        tuple[str, ...],
+        Setting(
+            WHAT,
+            "A family by name, or a file of yours: .tflite, .onnx, .keras, a SavedModel's folder, weights "
+            "(.npz).",
+            "FILE|NAME",
+            "mobilenet_v1",
+            short="-m",
+        ),
+    ] = ()
+    width: Annotated[tuple[float, ...], Setting(WHAT, "Width of a family, like --depth.", "A")] = ()
+    depth: Annotated[tuple[float, ...], Setting(WHAT, "Depth multiplier: 0.25, 0.5 or 1.0.", "A", "all")] = ()
+    precision: Annotated[
+        tuple[str, ...], Setting(WHAT, "fp32, fp16 or int8.", "P", "what the device takes")
+    ] = ()
+    batch: Annotated[
+        tuple[int, ...],
+        Setting(WHAT, "Patches in one inference.", "N", "the device's, often 1", read=setting_values.batches),
+    ] = ()
+    artifact: Annotated[
+        Path | None,
+        Setting(
+            WHAT,
+            "For a device with a compiler of its own: the model compiled already, or a folder of them.",
+            "FILE|DIR",
+        ),
+    ] = None
+    meter: Annotated[
+        tuple[str, ...], Setting(WHAT, "A power meter, KIND[:ADDRESS], such as rapl.", "METER")
+    ] = ()
+    telemetry: Annotated[
+        bool,
+        Setting(
+            WHAT,
+            "Clocks, temperatures, throttling and load beside every session, once a second.",
+            default_text="on",
+            switch_off=True,
+        ),
+    ] = True
+
+    device: Annotated[
+        tuple[str, ...],
+        Setting(DEVICE, "What is measured (`edgebench devices`).", "NAME", short="-d", completion="device"),
+    ] = ()
+    target: Annotated[
+        tuple[str, ...],
+        Setting(
+            DEVICE,
+            "A board of the targets file (`edgebench targets list`). Repeatable; beside --device too.",
+            "NAME",
+            short="-t",
+            completion="target",
+        ),
+    ] = ()
+    targets_file: Annotated[
+        Path | None,
+        Setting(
+            DEVICE,
+            "Where --target looks.",
+            "FILE",
+            "./targets.toml, else the one in the user's config folder",
+        ),
+    ] = None
+    host: Annotated[
+        str | None,
+        Setting(DEVICE, "Where --device is, by SSH: USER@BOARD[:PORT].", "ADDRESS", "this machine"),
+    ] = None
+    port: Annotated[
+        Annotated[str, MinLen(1), MaxLen(1000)] | None,
+        Setting(
+            DEVICE,
+            "The port that --device is at, such as /dev/ttyACM0.",
+            "PORT",
+            "its backend looks for it",
+        ),
+    ] = None
+    python: Annotated[
+        str | None, Setting(DEVICE, "Python 3.6 or newer there.", "PATH", "python3 on a board")
+    ] = None
+    board: Annotated[
+        tuple[str, ...],
+        Setting(
+            DEVICE,
+            "What --device is made of, for its mass and size, such as coral-usb and raspberry-pi-4b.",
+            "NAME",
+        ),
+    ] = ()
+    set: Annotated[
+        tuple[str, ...],
+        Setting(
+            DEVICE,
+            "An option of the device, such as threads=2. Repeatable; one that comes with several values is "
+            "swept: a target for each combination.",
+            "KEY=VALUE",
+        ),
+    ] = ()
+    power_mode: Annotated[
+        tuple[str, ...],
+        Setting(
+            DEVICE,
+            "The board has to be in this nvpmodel mode (number or name); recorded, and never set. "
+            "Repeatable: the trials of other modes fail until the board is in theirs and the run is resumed.",
+            "MODE",
+            read=setting_values.text_list,
+        ),
+    ] = ()
+
+    sessions: Annotated[
+        int,
+        Ge(1),
+        Le(1000),
+        Setting(
+            HOW_LONG,
+            "Fresh processes a trial.",
+            "N",
+            "5; with --target-ci or --decide at most so many, and 30",
+        ),
+    ] = 5
+    passes: Annotated[int, Ge(1), Le(100_000), Setting(HOW_LONG, "Steady passes a session.", "N", "10")] = 10
+    target_ci: Annotated[
+        float | None,
+        Setting(
+            HOW_LONG,
+            "End a trial when the half-width of image_s' 95 % interval is so small: 1% or 0.01",
+            "SHARE",
+            read=setting_values.target_ci,
+        ),
+    ] = None
+    decide: Annotated[
+        bool,
+        Setting(
+            HOW_LONG,
+            "End a trial when every verdict of the --profile that can be settled is settled. With "
+            "--target-ci whichever comes first",
+            switch_off=True,
+        ),
+    ] = False
+    max_time: Annotated[
+        float | None,
+        Setting(
+            HOW_LONG,
+            "Start no session after so much measuring: 30m, 90s, 1h30m, or a number of seconds",
+            "TIME",
+            read=setting_values.max_time_s,
+        ),
+    ] = None
+    period: Annotated[
+        float | None,
+        Gt(0),
+        Le(86_400),
+        Setting(HOW_LONG, "A scene every S seconds, as a camera delivers.", "S", "back to back"),
+    ] = None
+    sustained: Annotated[
+        float | None,
+        Gt(0),
+        Le(10_080),
+        Setting(HOW_LONG, "Steady passes for MIN minutes a session, in place of --passes", "MIN"),
+    ] = None
+    retries: Annotated[
+        int, Ge(0), Le(100), Setting(HOW_LONG, "How often a failed session is repeated.", "N", "1")
+    ] = 1
+    seed: Annotated[int, Ge(0), Setting(HOW_LONG, "Seed of the order of sessions.", "N", "7")] = 7
+
+    scene: Annotated[
+        Path | None, Setting(PICTURES, "The picture that is timed.", "FILE", "the shipped one")
+    ] = None
+    patch: Annotated[
+        tuple[int, int] | None,
+        Setting(
+            PICTURES,
+            "How the scene is cut; resized on the device, by the nearest pixel, to the model's input; what "
+            "is left over at the edges is not classified.",
+            "WxH",
+            "that input's size",
+            read=setting_values.patch_size,
+        ),
+    ] = None
+    stride: Annotated[
+        int | None,
+        Ge(1),
+        Le(100_000),
+        Setting(PICTURES, "Pixels from patch to patch.", "N", "the patch's size, so that none overlap"),
+    ] = None
+    whole: Annotated[bool, Setting(PICTURES, "The scene as one patch, resized on the device.")] = False
+    images: Annotated[
+        Path | None,
+        Setting(
+            PICTURES,
+            "Pictures for accuracy: a folder a class, a CSV of paths and labels, or a folder without labels; "
+            "turned upright (EXIF) and resized (bilinear) beforehand.",
+            "DIR|CSV",
+            "the shipped test set",
+        ),
+    ] = None
+    inputs: Annotated[
+        Path | None,
+        Setting(
+            PICTURES,
+            "Inputs for a model that takes no picture: .npy files or a .npz, one array an input.",
+            "DIR|FILE",
+            "random ones",
+        ),
+    ] = None
+    calibration: Annotated[
+        Path | None,
+        Setting(
+            PICTURES,
+            "Pictures that int8's ranges are found with (a folder or CSV); none of --images.",
+            "DIR",
+        ),
+    ] = None
+    labels: Annotated[
+        Path | None, Setting(PICTURES, "The model's classes, one name a line, in order.", "FILE")
+    ] = None
+    layout: Annotated[
+        Literal["NHWC", "NCHW"] | None,
+        Setting(PICTURES, "NHWC or NCHW, where the input's shape does not tell.", "L"),
+    ] = None
+    input_scale: Annotated[
+        tuple[float, ...] | None,
+        Setting(
+            PICTURES,
+            "A pixel p becomes (p - mean) / scale; one number, or one a channel.",
+            "S[,S,S]",
+            "read from the model, else -1..1",
+            read=setting_values.input_scale,
+        ),
+    ] = None
+    input_mean: Annotated[
+        tuple[float, ...] | None,
+        Setting(
+            PICTURES,
+            "The mean of --input-scale.",
+            "M[,M,M]",
+            "0 where only a scale is given",
+            read=setting_values.input_mean,
+        ),
+    ] = None
+    input_shape: Annotated[
+        tuple[str, ...],
+        Setting(
+            PICTURES,
+            "An input's shape where the model leaves it open, batch included.",
+            "[NAME=]N,N",
+            "1 a side",
+        ),
+    ] = ()
+
+    profile: Annotated[
+        tuple[str, ...],
+        Setting(
+            OUTPUT,
+            "A requirement profile: a name (`edgebench profiles list`) or a TOML file.",
+            "P",
+            short="-p",
+            completion="profile",
+        ),
+    ] = ()
+    output_dir: Annotated[
+        Path,
+        Setting(OUTPUT, "Where results go; made where it is not there.", "DIR", "results", short="-o"),
+    ] = Path("results")
+    name: Annotated[str | None, Setting(OUTPUT, "Name of the result folder.", "NAME", "the time")] = None
+
+    @property
+    def names_variants(self) -> bool:
+        """Whether models, widths, precisions or batches were named: one that cannot be made is an error."""
+        return bool(self.model or self.depth or self.width or self.precision) or self.batch not in ((), (1,))
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether a rule ends a trial, with `sessions` as the most."""
+        return self.target_ci is not None or self.decide
+
+
+@cache
+def run_settings() -> Mapping[str, DeclaredSetting]:
+    """The settings of a run by name."""
+    return declared_settings(RunConfig)
