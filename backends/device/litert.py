@@ -91,26 +91,27 @@ class Tensors(Loaded):
     def __init__(self, runtime: Runtime, interpreter: Any, settings: Dict[str, Any]) -> None:
         Loaded.__init__(self, runtime, interpreter, settings)
         inputs = self._interpreter.get_input_details()
-        self._inputs = [int(one["index"]) for one in inputs]
-        self._outputs = [int(one["index"]) for one in self._interpreter.get_output_details()]
-        self.quantisations = [_quantisation(one) for one in self._interpreter.get_output_details()]
+        outputs = self._interpreter.get_output_details()
+        self._inputs = [int(tensor["index"]) for tensor in inputs]
+        self._outputs = [int(tensor["index"]) for tensor in outputs]
+        self.quantisations = [_quantisation(tensor) for tensor in outputs]
         self.input_shape = tuple(int(side) for side in inputs[0]["shape"])
         self.input_dtype = np.dtype(inputs[0]["dtype"]).name
 
     def infer(self, slot: Any) -> "Tuple[NDArray[Any], ...]":
         """Give the runtime the slot's array or arrays; all outputs, as they are stored."""
-        given = slot.array if isinstance(slot.array, tuple) else (slot.array,)
-        for tensor, array in zip(self._inputs, given):
+        arrays = slot.array if isinstance(slot.array, tuple) else (slot.array,)
+        for tensor, array in zip(self._inputs, arrays):
             self._interpreter.set_tensor(tensor, array)
         self._interpreter.invoke()
         return tuple(self._interpreter.get_tensor(tensor) for tensor in self._outputs)
 
 
-def _tell_shapes(interpreter: Any, shapes: "List[List[int]]") -> None:
+def _fix_shapes(interpreter: Any, shapes: "List[List[int]]") -> None:
     """Fix the axes that the file leaves open."""
-    for one, shape in zip(interpreter.get_input_details(), shapes):
-        if list(one["shape"]) != list(shape):
-            interpreter.resize_tensor_input(int(one["index"]), list(shape))
+    for tensor, shape in zip(interpreter.get_input_details(), shapes):
+        if list(tensor["shape"]) != list(shape):
+            interpreter.resize_tensor_input(int(tensor["index"]), list(shape))
 
 
 def _quantisation(output: Dict[str, Any]) -> "Optional[Tuple[float, int]]":
@@ -150,7 +151,7 @@ def threads_of(options: Dict[str, Any]) -> int:
     return int(options["threads"]) or min(MOST_THREADS, len(os.sched_getaffinity(0)))
 
 
-def made_by_calling(runtime: Runtime, make: Callable[..., Any], *given: Any, **named: Any) -> Any:
+def made_by_calling(runtime: Runtime, make: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
     """The interpreter that `make` gives.
 
     RuntimeError, with what mends it, where the runtime was built against another numpy than there is: its
@@ -158,7 +159,7 @@ def made_by_calling(runtime: Runtime, make: Callable[..., Any], *given: Any, **n
     with numpy 2).
     """
     try:
-        return make(*given, **named)
+        return make(*arguments, **settings)
     except SystemError as error:
         if np.__version__.startswith(("0.", "1.")):
             raise
@@ -182,7 +183,7 @@ def loaded(
         options: perhaps with `input_shapes`.
     """
     shapes = options.get("input_shapes") or []
-    _tell_shapes(interpreter, shapes)
+    _fix_shapes(interpreter, shapes)
     interpreter.allocate_tensors()
-    made = Model if not shapes and _has_one_row(interpreter) else Tensors
-    return made(runtime, interpreter, settings)
+    kind = Model if not shapes and _has_one_row(interpreter) else Tensors
+    return kind(runtime, interpreter, settings)

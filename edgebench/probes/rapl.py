@@ -107,10 +107,10 @@ def open_probe(address: str) -> RaplProbe:
             "{} has no intel-rapl".format(tree),
             "use another meter; virtual machines and most ARM boards have none",
         )
-    found = [_domain(tree, folder) for folder in folders]
-    chosen = [domain for domain in found if wanted in domain.name]
+    domains = [_domain(tree, folder) for folder in folders]
+    chosen = [domain for domain in domains if wanted in domain.name]
     if not chosen:
-        names = ", ".join(domain.name for domain in found)
+        names = ", ".join(domain.name for domain in domains)
         raise ProbeMissing("no RAPL domain is named {!r}".format(wanted), "choose among: {}".format(names))
     return RaplProbe(address, chosen)
 

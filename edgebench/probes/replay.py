@@ -37,8 +37,8 @@ class ReplayProbe:
     def __init__(self, address: str, info: Dict[str, Any], file: IO[bytes]) -> None:
         self._file = file
         self._of = info.get("of", address)  # a stored result's own name of it
-        told = {name: value for name, value in info.items() if name != "of"}
-        self.info: Dict[str, Any] = dict(told, kind="replay", address=address)
+        played = {name: value for name, value in info.items() if name != "of"}
+        self.info: Dict[str, Any] = dict(played, kind="replay", address=address)
         # A stop may come before anybody waits for it.
         self._wake, self._waker = os.pipe()
 
@@ -57,10 +57,10 @@ class ReplayProbe:
                 left -= len(line)
                 if left < 0:
                     raise ValueError("the samples of this session take more than {} bytes".format(MAX_BYTES))
-                told = json.loads(line.decode())
-                if told.get("to") != self._of:
+                samples = json.loads(line.decode())
+                if samples.get("to") != self._of:
                     continue
-                stamps, values = told["t"], told["values"]
+                stamps, values = samples["t"], samples["values"]
                 for first in range(0, len(stamps), CHUNK):
                     end = first + CHUNK
                     yield stamps[first:end], {name: values[name][first:end] for name in values}
@@ -75,14 +75,14 @@ def open_probe(address: str) -> ReplayProbe:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         raise ProbeMissing("the worker beside it replays no samples", fix) from None
-    found = os.fstat(file)
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
         os.close(file)
         raise ProbeMissing("{} is not a file of this user".format(path), "remove it")
     opened = os.fdopen(file, "rb")
-    told: Dict[str, Any] = json.loads(opened.readline(1 << 20).decode())["probes"]
-    if address not in told:
+    infos: Dict[str, Any] = json.loads(opened.readline(1 << 20).decode())["probes"]
+    if address not in infos:
         opened.close()
-        named = ", ".join("replay:{}".format(one) if one else "replay" for one in sorted(told))
-        raise ProbeMissing("the source has no samples of that probe", "it has {}".format(named or "none"))
-    return ReplayProbe(address, told[address], opened)
+        names = ", ".join("replay:{}".format(known) if known else "replay" for known in sorted(infos))
+        raise ProbeMissing("the source has no samples of that probe", "it has {}".format(names or "none"))
+    return ReplayProbe(address, infos[address], opened)
