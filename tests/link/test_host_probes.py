@@ -7,12 +7,14 @@ import numpy as np
 import psutil
 import pytest
 
+from edgebench import registry
 from edgebench.agent import clock
 from edgebench.link.host_probes import HostProbes, _within
-from edgebench.link.inspection import host_probe_findings
+from edgebench.link.inspection import check_target
 from edgebench.measure.session import Job, measure_session
 from edgebench.stats.clock import ClockFit
 from edgebench.vocabulary.probe import ProbeChunk
+from edgebench.vocabulary.target import Target
 from tests.link import host_meter, sshd
 
 OFFSET_NS, DRIFT_PPM = 3_600_000_000_000, 400.0
@@ -159,9 +161,11 @@ def test_rejected_readings_are_counted_and_the_first_are_kept(meter, host_probes
 
 
 def test_doctor_says_of_a_meter_on_the_host_whether_it_answers(meter):
-    found, missing = host_probe_findings((meter, f"{meter}:none"))
-    assert (found.level, found.subject) == ("ok", "meter")
-    assert meter in found.message
+    target = Target(name="toy", device="toy", meters=(meter, f"{meter}:none", "rapl"))
+    findings = check_target(target, registry.backend("toy"))
+    answers, missing = [finding for finding in findings if finding.subject == "meter"]
+    assert (answers.level, answers.subject) == ("ok", "meter")
+    assert meter in answers.message
     assert (missing.level, missing.subject) == ("warning", "meter")
     assert "no meter is plugged in" in missing.message
     assert missing.fix

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from edgebench import interruption
+from edgebench import interruption, registry
 from edgebench.cache.objects import Cache
 from edgebench.errors import StoredResultError, UnavailableError
+from edgebench.link.host_probes import HostProbes, HostSamples
 from edgebench.measure.lane_group import Experiment
 from edgebench.measure.progress import SilentObserver
 from edgebench.plan.targets import make_targets
@@ -127,6 +128,40 @@ def test_targets_of_one_host_take_turns_and_only_one_is_open():
     assert by_target(run, store) == {"a": ["ok"] * 3, "b": ["ok"] * 3}
     assert [record.round for record in store.records] == [0, 0, 1, 1, 2, 2]
     assert not opened
+
+
+def test_meters_on_the_host_sample_through_all_sessions_of_a_lane_until_its_last_device_is_closed(
+    monkeypatch,
+):
+    events, on_device = [], []
+    monkeypatch.setattr(registry, "samples_on_host", lambda name: name == "benchtop")
+
+    def begin_session(self, names):
+        events.append(names)
+        return True
+
+    monkeypatch.setattr(HostProbes, "begin_session", begin_session)
+    monkeypatch.setattr(HostProbes, "end_session", lambda self, fit: HostSamples((), {"benchtop": "died"}))
+    monkeypatch.setattr(HostProbes, "close", lambda self: events.append("probes closed"))
+
+    class Noting(FakeDevice):
+        def session(self, artifact, settings):
+            on_device.append((settings.meters, settings.host_metering, settings.idle_s > 0))
+            return super().session(artifact, settings)
+
+        def close(self):
+            events.append("device closed")
+            super().close()
+
+    store = MemoryStore()
+    run = experiment(store, lambda trial: Noting(), {"a": None}, sessions=2)
+    targets = [replace(trial.target, meters=("benchtop", "rapl:")) for trial in run.plan.trials]
+    trials = [replace(trial, target=target) for trial, target in zip(run.plan.trials, targets, strict=True)]
+    run.plan = replace(run.plan, trials=tuple(trials))
+    run.run()
+    assert events == [("benchtop",), ("benchtop",), "device closed", "probes closed"]
+    assert on_device == [(("rapl:",), True, True)] * 2
+    assert [record.probe_reasons["benchtop"] for record in store.records] == ["died"] * 2
 
 
 def test_targets_that_differ_in_options_alone_share_one_open_device():
