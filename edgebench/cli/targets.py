@@ -71,7 +71,7 @@ def check(
 
     from edgebench.link.inspection import inspect_target
     from edgebench.report.target_tables import print_checks
-    from edgebench.store.redaction import Apart
+    from edgebench.store.redaction import PrivateNames, written
 
     backends, targets = _chosen(name, device, host, port, python, power_mode, targets_file, every=True)
     checks: list[dict[str, Any]] = []
@@ -80,8 +80,8 @@ def check(
         seen = inspect_target(target, backends[target.device])
         facts = None if seen.facts is None else {k: v for k, v in seen.facts.items() if k != "private"}
         failed = failed or any(finding.level == "error" for finding in seen.findings)
-        apart = Apart.of(launches=[asdict(target.launch)], ports=[target.port])
-        findings = [apart.texts(asdict(finding)) for finding in seen.findings]
+        names = PrivateNames.of_targets([target], hosts=False)
+        findings = [asdict(written(finding, names)) for finding in seen.findings]
         checks.append({"target": target.name, "device": target.device, "facts": facts, "findings": findings})
     print_checks(stdout(), checks, as_json=json_)
     if failed:

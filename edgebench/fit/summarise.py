@@ -29,7 +29,6 @@ from edgebench.store.records import (
     SessionRecord,
     TrialRecord,
 )
-from edgebench.store.redaction import Apart
 from edgebench.store.revisions import continuation
 
 COLD = ("import_s", "load_s", "first_inference_s", "first_pass_s")
@@ -141,12 +140,6 @@ class _Part:
         if status in ("partial", "not_run") and (later := continuation(self.experiment, trial.target)):
             reason += f"; {later}"
         target = next((one for one in self.experiment.targets if one.name == trial.target), None)
-        # Earlier versions kept what a launch holds out of no message.
-        apart = (
-            Apart()
-            if target is None
-            else Apart.of([target.host], launches=[target.launch], ports=[target.port])
-        )
         doubts = board_doubts(target, ok)
         power = None if emulated else power_figures(ok, self.probes, steady.images)
         images = self.predictions("images")
@@ -206,9 +199,7 @@ class _Part:
             extrapolated=_extrapolated(steady, scene.patches),
             emulated=emulated,
             failures=tuple(
-                apart.text(_failure(record))
-                for record in self.records
-                if record.status not in ("ok", "interrupted")
+                _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
             ),
         )
 

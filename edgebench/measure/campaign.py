@@ -36,7 +36,6 @@ from edgebench.plan.planner import Built
 from edgebench.plan.spread import note_spread, spread_of
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.experiment import ExperimentStore
-from edgebench.store.exported import written
 from edgebench.store.load import load
 from edgebench.store.record_reading import read_experiment
 from edgebench.store.records import (
@@ -48,7 +47,7 @@ from edgebench.store.records import (
     TargetRecord,
     TrialRecord,
 )
-from edgebench.store.redaction import Apart
+from edgebench.store.redaction import PrivateNames, written
 from edgebench.store.result_folder import find_unfinished, is_finished
 from edgebench.vocabulary.artifact import Artifact, Companion
 from edgebench.vocabulary.pictures import ImageSet, Scene
@@ -111,7 +110,7 @@ class Campaign:
             begun = RunRecord(started_utc=_now_utc(), max_time_s=plan.max_time_s)
             store.write_run(begun)
             outcome = experiment.run()
-            over = _run_record(begun, outcome, self._apart())
+            over = _run_record(begun, outcome, self._private_names())
             store.write_run(over)
             settled = self._conclude(store, plan)
             store.write_run(over.model_copy(update={"settled": settled}))
@@ -185,16 +184,11 @@ class Campaign:
             preflight=tuple(preflight(self.built.targets, self.built.backends)),
             warnings=plan.notes,
         )
-        return written(record, self._apart())
+        return written(record, self._private_names())
 
-    def _apart(self) -> Apart:
+    def _private_names(self) -> PrivateNames:
         """The names that stand in the record's targets alone."""
-        targets = self.built.targets
-        return Apart.here(
-            (target.host for target in targets),
-            launches=[asdict(target.launch) for target in targets],
-            ports=(target.port for target in targets),
-        )
+        return PrivateNames.of_this_machine() | PrivateNames.of_targets(self.built.targets)
 
 
 def _as_begun(plan: Plan, record: ExperimentRecord) -> Plan:
@@ -225,12 +219,12 @@ def _numbers(plan: Plan) -> str:
     return ", ".join(said)
 
 
-def _run_record(begun: RunRecord, outcome: Outcome, apart: Apart) -> RunRecord:
+def _run_record(begun: RunRecord, outcome: Outcome, names: PrivateNames) -> RunRecord:
     ended: RunEnd | None = (
         "interrupted" if outcome.interrupted else "time" if outcome.out_of_time else "complete"
     )
-    faults = tuple(apart.text(traceback_text(fault)) for fault in outcome.faults)
-    return begun.model_copy(
+    faults = tuple(traceback_text(fault) for fault in outcome.faults)
+    record = begun.model_copy(
         update={
             "ended": None if faults and not outcome.interrupted else ended,
             "elapsed_s": outcome.elapsed_s,
@@ -238,6 +232,7 @@ def _run_record(begun: RunRecord, outcome: Outcome, apart: Apart) -> RunRecord:
             "faults": faults,
         }
     )
+    return written(record, names)
 
 
 def _now_utc() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from edgebench import interruption
@@ -27,10 +27,9 @@ from edgebench.plan.known_costs import KnownCosts
 from edgebench.plan.meters_and_monitors import meters_of, monitors_of, on_board, on_host
 from edgebench.plan.rounds import Turn, turns
 from edgebench.plan.trials import Plan, PlannedTrial
-from edgebench.store.exported import session_written
 from edgebench.store.identity import Identity, identity_of
 from edgebench.store.records import Failure, SessionRecord, SessionTables
-from edgebench.store.redaction import Apart
+from edgebench.store.redaction import PrivateNames, written
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 from edgebench.vocabulary.target import Target
@@ -366,10 +365,8 @@ class Lane:
 
     def _write(self, result: Measured) -> Measured:
         trial = self.trials[result.record.trial]
-        # What went wrong may be told with the board's address, or with what the launch keeps apart.
-        target = trial.target
-        apart = Apart.of([target.host], launches=[asdict(target.launch)], ports=[target.port])
-        record = session_written(result.record, apart)
+        # Messages may quote the board's address, its port or a value of the launch.
+        record = written(result.record, PrivateNames.of_targets([trial.target]))
         self.store.write_session(record, result.tables)
         return replace(result, record=record)
 

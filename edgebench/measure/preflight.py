@@ -9,7 +9,7 @@ from typing import Any
 from edgebench.contract import Backend
 from edgebench.link.board_findings import OF_THE_MACHINE
 from edgebench.link.inspection import check_target
-from edgebench.store.redaction import Apart
+from edgebench.store.redaction import PrivateNames, written
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Target
 
@@ -43,9 +43,7 @@ def once_a_machine(findings: Iterable[tuple[Target, Finding]]) -> list[dict[str,
         {
             "target": _who(finding, sharing),
             "targets": [target.name for target in sharing],
-            **Apart.of(
-                launches=[asdict(target.launch) for target in sharing], ports=[one.port for one in sharing]
-            ).texts(asdict(finding)),
+            **asdict(written(finding, PrivateNames.of_targets(sharing, hosts=False))),
         }
         for finding, sharing in merged.values()
     ]

@@ -28,9 +28,8 @@ from edgebench.plan.estimate import Shape
 from edgebench.session_stages import BUILD
 from edgebench.stats.clock import ClockFit
 from edgebench.store import tables
-from edgebench.store.exported import session_written
 from edgebench.store.records import Failure, GoldenCheck, SessionRecord, SessionStatus, SessionTables
-from edgebench.store.redaction import Apart
+from edgebench.store.redaction import PrivateNames, written
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.passes import Pass, Window
 from edgebench.vocabulary.probe import ProbeChunk
@@ -171,7 +170,7 @@ def _record(
         **({} if got.facts is None else _recorded(got.facts)),
     )
     # Private names come with the description, and serve to take them out of the record.
-    return session_written(record, Apart.of(private=describe.get("private")))
+    return written(record, PrivateNames.of(private=describe.get("private")))
 
 
 def _recorded(facts: SessionFacts) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from typing import Any
 from edgebench.fit.trial_metrics import document_fields, missing_reasons
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report.json_values import SCHEMA_VERSION, as_json, clean
-from edgebench.store.exported import exported
 from edgebench.store.load import Results
-from edgebench.store.redaction import Apart
+from edgebench.store.redaction import exported, exported_path
 
 __all__ = ["SCHEMA_VERSION", "as_json", "clean", "document", "reasons"]
 
@@ -41,8 +40,7 @@ def _experiment(results: Results) -> dict[str, Any]:
         mode="json",
         exclude={"trials": True, "scene": {"labels"}, "targets": {"__all__": {"host", "port"}}},
     )
-    hosts = (target.host for target in results.experiment.targets)
-    return record | {"path": Apart.of(hosts).path(str(results.path))}
+    return record | {"path": exported_path(results.path, results.experiment)}
 
 
 def _trial(summary: TrialSummary) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from typing import Any
 from edgebench.report import words
 from edgebench.report.pacing_tables import most_sessions, steady_part
 from edgebench.report.tables import Column, Table
-from edgebench.store.exported import exported
 from edgebench.store.load import Results
 from edgebench.store.records import ExperimentRecord
+from edgebench.store.redaction import exported
 
 _MAX_ROWS = 80
 _UNKNOWN = "not known"

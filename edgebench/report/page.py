@@ -14,9 +14,9 @@ from edgebench.report.notes import Note, Trials
 from edgebench.report.small_samples import unseen_modes
 from edgebench.report.telemetry_table import telemetry
 from edgebench.stats.warnings import Flag
-from edgebench.store.exported import exported
 from edgebench.store.load import Results
 from edgebench.store.records import SceneRecord
+from edgebench.store.redaction import exported
 
 _MAX_MATRIX = 40  # classes up to which a confusion matrix can be read
 

@@ -25,7 +25,7 @@ from edgebench.store.file_writing import (
 from edgebench.store.lock import WriterLock
 from edgebench.store.record_reading import read_experiment, read_sessions
 from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, RunRecord, SessionRecord, SessionTables
-from edgebench.vocabulary.launch_secrets import keeps_values
+from edgebench.vocabulary.launch_secrets import has_secrets
 
 
 class ExperimentStore:
@@ -204,7 +204,7 @@ def require_writable(output_dir: Path) -> None:
 
 def _write_record(folder: Path, record: ExperimentRecord) -> None:
     """Write experiment.json, for its owner alone where launches have values that may be secrets."""
-    private = any(keeps_values(target.launch) for target in record.targets)
+    private = any(has_secrets(target.launch) for target in record.targets)
     data = record.model_dump_json(indent=1).encode()
     replace_file(folder / layout.EXPERIMENT_FILE, data, private=private)
 

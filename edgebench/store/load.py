@@ -14,6 +14,7 @@ from edgebench.store import layout
 from edgebench.store.frames import Source, read_frame
 from edgebench.store.record_reading import read_bounded, read_experiment, read_run, read_sessions
 from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord
+from edgebench.store.redaction import exported_sessions
 from edgebench.store.result_folder import default_output_dir, resolve_results
 from edgebench.store.rows import session_frame, trial_frame
 
@@ -37,7 +38,9 @@ class Results:
     def _records(self) -> dict[str, list[SessionRecord]]:
         found: dict[str, list[SessionRecord]] = {}
         for trial in self.experiment.trials:
-            found[trial.key], warnings = read_sessions(self.path, trial.key)
+            records, warnings = read_sessions(self.path, trial.key)
+            targets = (target for target in self.experiment.targets if target.name == trial.target)
+            found[trial.key] = exported_sessions(records, targets)
             self._warnings += warnings
         self._warnings += self._strangers()
         return found

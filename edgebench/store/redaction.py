@@ -1,4 +1,8 @@
-"""Names of hosts and users, and values of a launch: they stay in the targets of experiment.json alone."""
+"""The one place that takes names of hosts and users, ports and values of launches out of what leaves a run.
+
+They stay in the targets of experiment.json alone. `written` is for what goes to disk or to a screen,
+`exported` for what a report or an export shows of a stored experiment.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,16 @@ import getpass
 import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from edgebench.errors import UsageError
+from edgebench.store.records import ExperimentRecord, Failure, RunRecord, SessionRecord, TargetRecord
 from edgebench.vocabulary.address import check_address
-from edgebench.vocabulary.launch_secrets import MASK, SHORTEST, values_apart
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.launch_secrets import MASK, SHORTEST, masked_inputs, masked_launch, secret_values
+from edgebench.vocabulary.target import Launch
 
 HOST, USER, HOME, PORT = "(host)", "(user)", "~", "(port)"
 
@@ -43,8 +50,24 @@ _SSH_WORDS = (
 _HELD_BY = re.compile(r"\b((?:held|in use) by user )[^\s,]+(?: on [^\s,]+)?")
 
 
+class Declared(Protocol):
+    """A target as it was declared, or as a record holds it."""
+
+    @property
+    def host(self) -> str | None:
+        """`user@board[:port]`."""
+
+    @property
+    def port(self) -> str | None:
+        """Of a device at a port, such as a serial one."""
+
+    @property
+    def launch(self) -> Launch | Mapping[str, Any]:
+        """How its workers are started."""
+
+
 @dataclass(frozen=True)
-class Apart:
+class PrivateNames:
     """The names to take out of texts; empty for a machine that nobody named."""
 
     hosts: frozenset[str] = frozenset()
@@ -59,7 +82,7 @@ class Apart:
         private: Mapping[str, Any] | None = None,
         launches: Iterable[Mapping[str, Any]] = (),
         ports: Iterable[str | None] = (),
-    ) -> Apart:
+    ) -> PrivateNames:
         """The names in addresses (`user@board:22`) and in a board's private facts, and launches' values.
 
         Args:
@@ -68,39 +91,52 @@ class Apart:
             launches: of targets, as plain data.
             ports: of targets; the name of a serial one often holds the board's serial number.
         """
-        told = {name: value for name, value in (private or {}).items() if isinstance(value, str)}
-        hosts, users = {told.get("node", "")}, {told.get("user", "")}
-        for text in (*addresses, told.get("link")):
+        known = {name: value for name, value in (private or {}).items() if isinstance(value, str)}
+        hosts, users = {known.get("node", "")}, {known.get("user", "")}
+        for text in (*addresses, known.get("link")):
             try:
                 address = check_address(text or "")
             except UsageError:
                 continue
             hosts.add(address.host)
             users.add(address.user or "")
-        homes = {told.get("home", "").rstrip("/")}
+        homes = {known.get("home", "").rstrip("/")}
         values = {port: PORT for port in ports if port is not None}
-        values |= {value: name for launch in launches for value, name in values_apart(launch).items()}
+        values |= {value: name for launch in launches for value, name in secret_values(launch).items()}
         return cls(
             frozenset(name for name in hosts | {name.lower() for name in hosts} if _tells(name)),
             frozenset(name for name in users if _tells(name)),
             frozenset(home for home in homes if home.startswith("/") and _tells(home) and home != "/root"),
-            # The longest first: a value may hold another one.
-            tuple(sorted(values.items(), key=lambda item: (-len(item[0]), item))),
+            _longest_first(values),
         )
 
     @classmethod
-    def here(
-        cls,
-        addresses: Iterable[str | None] = (),
-        launches: Iterable[Mapping[str, Any]] = (),
-        ports: Iterable[str | None] = (),
-    ) -> Apart:
-        """Those of this machine, of the addresses, of the launches and of the ports."""
+    def of_targets(cls, targets: Iterable[Declared], *, hosts: bool = True) -> PrivateNames:
+        """What targets declare: values of launches, ports, and unless `hosts` is off, hosts."""
+        declared = tuple(targets)
+        return cls.of(
+            (target.host for target in declared if hosts),
+            launches=(_as_plain(target.launch) for target in declared),
+            ports=(target.port for target in declared),
+        )
+
+    @classmethod
+    def of_this_machine(cls) -> PrivateNames:
+        """The names of this machine, of its user and of their home folder."""
         try:
             user, home = getpass.getuser(), str(Path.home())
         except (OSError, KeyError, RuntimeError):
             user = home = ""
-        return cls.of(addresses, {"user": user, "node": platform.node(), "home": home}, launches, ports)
+        return cls.of(private={"user": user, "node": platform.node(), "home": home})
+
+    def __or__(self, other: PrivateNames) -> PrivateNames:
+        """The names of both."""
+        return PrivateNames(
+            self.hosts | other.hosts,
+            self.users | other.users,
+            self.homes | other.homes,
+            _longest_first(dict(self.values) | dict(other.values)),
+        )
 
     def path(self, text: str) -> str:
         """A path, an argument or an address without the names and values; other words stay as they are."""
@@ -160,6 +196,104 @@ class Apart:
         return tuple(self.path(word) for word in masked(command))
 
 
+Written = TypeVar("Written", ExperimentRecord, RunRecord, SessionRecord, Finding)
+
+
+def written(value: Written, names: PrivateNames) -> Written:
+    """A record or a finding as it may be written and shown: without the names.
+
+    An experiment's targets keep theirs: a run that goes on needs them.
+    """
+    if isinstance(value, ExperimentRecord):
+        return value.model_copy(update=_experiment(value, names))
+    if isinstance(value, SessionRecord):
+        return value.model_copy(update=_session(value, names))
+    if isinstance(value, RunRecord):
+        return value.model_copy(update={"faults": names.texts(value.faults)})
+    texts = {name: getattr(value, name) for name in ("subject", "message", "fix")}
+    return replace(value, **names.texts(texts))
+
+
+def exported(record: ExperimentRecord) -> ExperimentRecord:
+    """What a report or an export may show: the targets without hosts, ports and launches' values, too."""
+    names = PrivateNames.of_targets(record.targets)
+    targets = tuple(_target(target, names) for target in record.targets)
+    return record.model_copy(update={**_experiment(record, names), "targets": targets})
+
+
+def exported_sessions(
+    records: Sequence[SessionRecord], targets: Iterable[TargetRecord]
+) -> list[SessionRecord]:
+    """Stored sessions of a trial on these targets: earlier versions redacted no message of a failure."""
+    if all(record.failure is None for record in records):
+        return list(records)
+    names = PrivateNames.of_targets(targets)
+    return [record.model_copy(update={"failure": _failure(record.failure, names)}) for record in records]
+
+
+def exported_path(path: Path, record: ExperimentRecord) -> str:
+    """A result folder's path as an export may show it."""
+    return PrivateNames.of(target.host for target in record.targets).path(str(path))
+
+
+def _session(record: SessionRecord, names: PrivateNames) -> dict[str, Any]:
+    """Of a session: messages, facts and reasons."""
+    return {
+        "failure": _failure(record.failure, names),
+        "device": names.facts(record.device),
+        "runtime": names.runtime(record.runtime),
+        "probe_reasons": names.texts(record.probe_reasons),
+        "monitor_reasons": names.texts(record.monitor_reasons),
+        "warnings": names.texts(record.warnings),
+    }
+
+
+def _failure(failure: Failure | None, names: PrivateNames) -> Failure | None:
+    if failure is None:
+        return None
+    texts = {name: getattr(failure, name) for name in ("what", "why", "fix", "stderr_tail")}
+    return failure.model_copy(update=names.texts(texts))
+
+
+def _experiment(record: ExperimentRecord, names: PrivateNames) -> dict[str, Any]:
+    return {
+        "command": names.command(record.command),
+        "config": {name: _setting(name, setting, names) for name, setting in record.config.items()},
+        "profiles": names.paths(record.profiles),
+        "preflight": names.texts(record.preflight),
+        "warnings": names.texts(record.warnings),
+        # The key was hashed from the inputs as they were; here their paths name nobody.
+        "trials": tuple(
+            trial.model_copy(
+                update={
+                    "reason": names.text(trial.reason),
+                    "inputs": names.paths(masked_inputs(trial.inputs)),
+                    "provenance": names.paths(dict(trial.provenance)),
+                }
+            )
+            for trial in record.trials
+        ),
+    }
+
+
+def _setting(name: str, setting: dict[str, Any], names: PrivateNames) -> dict[str, Any]:
+    if name in ("host", "port") and setting.get("value") is not None:
+        return {**setting, "value": MASK}
+    return {key: names.paths(value) for key, value in setting.items()}
+
+
+def _target(target: TargetRecord, names: PrivateNames) -> TargetRecord:
+    return target.model_copy(
+        update={
+            "host": None,
+            "port": None,
+            "options": names.paths(target.options),
+            "launch": names.paths(masked_launch(target.launch)),
+            "meters": names.paths(target.meters),
+        }
+    )
+
+
 def masked(command: Sequence[str]) -> tuple[str, ...]:
     """The command with `...` for the value of every --host and --port."""
     made: list[str] = []
@@ -185,3 +319,12 @@ def _each(value: Any, change: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_each(item, change) for item in value)
     return value
+
+
+def _longest_first(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """A value may hold another one."""
+    return tuple(sorted(values.items(), key=lambda item: (-len(item[0]), item)))
+
+
+def _as_plain(launch: Launch | Mapping[str, Any]) -> Mapping[str, Any]:
+    return launch if isinstance(launch, Mapping) else asdict(launch)

@@ -1,4 +1,4 @@
-"""What a launch keeps apart: the values of its variables, and of its prefix what is not known as plain.
+"""What of a launch is secret: the values of its variables, and of its prefix what is not known as plain.
 
 Of `env` the names stay. Of the prefix these words stay: the first one's base name, the names of well-known
 launchers (`nice`, `taskset`, `env`, ...), options that are one letter or `--name` alone, and the numbers and
@@ -29,7 +29,7 @@ _IN_PREFIX = re.compile(f"[{_SEPARATORS}/]+")
 
 
 def masked_launch(launch: Mapping[str, Any]) -> dict[str, Any]:
-    """A launch specification as plain data, with `...` for each value that is kept apart."""
+    """A launch specification as plain data, with `...` for each secret value."""
     masked = dict(launch)
     if isinstance(env := launch.get("env"), Mapping):
         masked["env"] = {name: MASK if value else value for name, value in env.items()}
@@ -46,8 +46,8 @@ def masked_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {**inputs, "settings": {**settings, "launch": masked_launch(launch)}}
 
 
-def values_apart(launch: Mapping[str, Any]) -> dict[str, str]:
-    """What is kept apart, whole and in its parts, each with what to write in its place in a text.
+def secret_values(launch: Mapping[str, Any]) -> dict[str, str]:
+    """The secret values, whole and in parts, each with what to write in its place in a text.
 
     That is the variable's name, or `(prefix)`.
     """
@@ -65,15 +65,15 @@ def values_apart(launch: Mapping[str, Any]) -> dict[str, str]:
     return {value: name for value, name in values.items() if len(value) >= SHORTEST}
 
 
-def keeps_values(launch: Mapping[str, Any]) -> bool:
-    """Whether a launch specification as plain data has a value that is kept apart, however short."""
+def has_secrets(launch: Mapping[str, Any]) -> bool:
+    """Whether a launch specification as plain data has a secret value, however short."""
     env = launch.get("env")
     values = list(env.values()) if isinstance(env, Mapping) else []
     return any(values) or any(word for _, word in _words(launch.get("prefix")))
 
 
 def _words(prefix: Any) -> Iterator[tuple[str, str]]:
-    """Each word of a prefix as it is shown, and what of it is kept apart, or ""."""
+    """Each word of a prefix as it is shown, and what of it is secret, or ""."""
     command = ""  # the launcher whose options these are; nobody knows those of another program
     for place, word in enumerate(
         prefix if isinstance(prefix, Sequence) and not isinstance(prefix, str) else ()

@@ -15,7 +15,7 @@ from edgebench.agent import bootstrap, lock
 from edgebench.agent.lock import BoardLock
 from edgebench.errors import UnavailableError
 from edgebench.link.board_lock import _Holder
-from edgebench.store.redaction import Apart
+from edgebench.store.redaction import PrivateNames
 from tests.attacks.other_user import NOBODY, as_nobody, require_root, shared_folder
 from tests.link.rig import make_rig
 
@@ -111,7 +111,7 @@ def test_one_machine_under_two_names_is_one_machine(rig, tmp_path, monkeypatch):
     ],
 )
 def test_who_held_a_board_is_not_in_a_record(held):
-    text = Apart().text(f"held by {held.words()}")
+    text = PrivateNames().text(f"held by {held.words()}")
     assert text.startswith("held by user (user), process 4711")
     assert "desk" not in text
 

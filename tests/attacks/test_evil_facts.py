@@ -12,7 +12,7 @@ from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings
 from edgebench.link.local import LocalLink
 from edgebench.link.timeouts import Timeouts
-from edgebench.store.redaction import Apart
+from edgebench.store.redaction import PrivateNames
 
 AGENT = """
 import os, struct, sys
@@ -83,7 +83,7 @@ def test_lone_surrogates_are_escapes(described):
     assert facts["board"] == r"Nano\udce9"
     assert r"\udce9" in facts
     json.dumps(facts, ensure_ascii=False).encode()
-    assert Apart.of(private=facts["private"]).text(r"in /home/\udce9/x") == "in ~/x"
+    assert PrivateNames.of(private=facts["private"]).text(r"in /home/\udce9/x") == "in ~/x"
 
 
 @pytest.mark.attack("a board has facts of the wrong kinds: they are ignored")

@@ -14,9 +14,8 @@ from edgebench.errors import SessionError
 from edgebench.fit.judged_experiment import judge_folder
 from edgebench.report.export import export
 from edgebench.store.experiment import ExperimentStore
-from edgebench.store.exported import written
 from edgebench.store.record_reading import read_experiment
-from edgebench.store.redaction import Apart
+from edgebench.store.redaction import PrivateNames, written
 from edgebench.vocabulary.target import Launch
 from tests.fakes import FakeDevice
 from tests.made import QUARTER, made_experiment
@@ -66,7 +65,7 @@ def test_no_export_shows_a_secret(result, tmp_path, suffix):
 @pytest.mark.attack("launch holds secrets: experiment.json has them in its targets and nowhere else")
 def test_they_are_written_into_the_targets_alone(result):
     record = read_experiment(result)
-    document = json.loads(written(record, Apart.here(launches=[asdict(LAUNCH)])).model_dump_json())
+    document = json.loads(written(record, PrivateNames.of(launches=[asdict(LAUNCH)])).model_dump_json())
     targets = json.dumps(document.pop("targets"))
     assert all(secret in targets for secret in SECRETS)
     assert not [secret for secret in SECRETS if secret in json.dumps(document)]

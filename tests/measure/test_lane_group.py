@@ -13,7 +13,7 @@ from edgebench.measure.progress import SilentObserver
 from edgebench.plan.targets import make_targets
 from edgebench.plan.trials import Plan, choose_variants, make_trials
 from edgebench.store.records import RunRecord, SessionRecord, SessionTables
-from edgebench.store.redaction import Apart
+from edgebench.store.redaction import PrivateNames
 from edgebench.vocabulary.artifact import Artifact
 from tests.fakes import FakeBackend, FakeDevice, made_images, made_scene
 
@@ -162,8 +162,8 @@ def test_an_error_that_ended_a_host_is_kept_without_names_and_the_run_counts_as_
         raise TypeError("alice@pi.example said nothing")
     except TypeError as error:
         outcome = Outcome(interrupted=False, sessions=3, faults=(error,))
-    record = _run_record(begun, outcome, Apart.of(["alice@pi.example"]))
+    record = _run_record(begun, outcome, PrivateNames.of(["alice@pi.example"]))
     assert (record.ended, record.sessions) == (None, 3)
     [text] = record.faults
     assert text.startswith("Traceback") and text.endswith("TypeError: (host) said nothing\n")
-    assert _run_record(begun, Outcome(interrupted=False, sessions=3), Apart()).ended == "complete"
+    assert _run_record(begun, Outcome(interrupted=False, sessions=3), PrivateNames()).ended == "complete"

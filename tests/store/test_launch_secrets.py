@@ -1,11 +1,11 @@
-"""What a launch keeps apart, and what of it stays."""
+"""Which values of a launch are secret, and what of it stays."""
 
 from typing import Any
 
 import pytest
 
-from edgebench.store.redaction import Apart
-from edgebench.vocabulary.launch_secrets import masked_inputs, masked_launch, values_apart
+from edgebench.store.redaction import PrivateNames
+from edgebench.vocabulary.launch_secrets import masked_inputs, masked_launch, secret_values
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_the_variables_names_stay():
 )
 def test_a_record_that_holds_nonsense_is_no_fault(launch):
     masked_launch(launch)
-    assert values_apart(launch) == {}
+    assert secret_values(launch) == {}
     strange: list[dict[str, Any]] = [{}, {"settings": 3}, {"settings": {"launch": []}}]
     assert [masked_inputs(inputs) for inputs in strange] == strange
 
@@ -50,10 +50,10 @@ def test_a_text_that_repeats_a_value_has_the_name_of_it_instead():
         "env": {"TOKEN": "s3cret-token", "LONGER": "s3cret-token-2", "THREADS": "2", "N": "1234567"},
         "prefix": ["env", "PASS=open sesame", "--key", "0123abcd"],
     }
-    apart = Apart.of(launches=[launch])
+    names = PrivateNames.of(launches=[launch])
     text = "401 for s3cret-token, s3cret-token-2 and 'open sesame' (0123abcd): 2 threads of 1234567"
-    assert apart.text(text) == "401 for (TOKEN), (LONGER) and '(prefix)' ((prefix)): 2 threads of 1234567"
-    assert apart.paths({"a": ["x/s3cret-token/y"]}) == {"a": ["x/(TOKEN)/y"]}
+    assert names.text(text) == "401 for (TOKEN), (LONGER) and '(prefix)' ((prefix)): 2 threads of 1234567"
+    assert names.paths({"a": ["x/s3cret-token/y"]}) == {"a": ["x/(TOKEN)/y"]}
 
 
 SECRET = "hunter2-Tok3n"
@@ -84,7 +84,7 @@ SECRET = "hunter2-Tok3n"
 def test_a_secret_of_a_prefix_is_shown_nowhere(words):
     launch = {"prefix": ["vault", *words]}
     assert SECRET not in str(masked_launch(launch))
-    text = Apart.of(launches=[launch]).text(f"401: {SECRET}!")
+    text = PrivateNames.of(launches=[launch]).text(f"401: {SECRET}!")
     assert SECRET not in text
     assert "(prefix)" in text
 
@@ -93,22 +93,22 @@ def test_a_part_of_a_variable_is_taken_out_of_texts_and_paths_are_whole():
     launch = {
         "env": {"PROXY": f"http://ann:{SECRET}@proxy:8080", "LIBRARIES": "/opt/vendor/lib:/opt/other/lib"}
     }
-    apart = Apart.of(launches=[launch])
-    assert apart.text(f"407 for {SECRET}") == "407 for (PROXY)"
-    assert apart.text("no /opt/vendor/lib/x.so; vendor") == "no (LIBRARIES)/x.so; vendor"
+    names = PrivateNames.of(launches=[launch])
+    assert names.text(f"407 for {SECRET}") == "407 for (PROXY)"
+    assert names.text("no /opt/vendor/lib/x.so; vendor") == "no (LIBRARIES)/x.so; vendor"
 
 
 @pytest.mark.attack("a message is cut amid a secret of the launch: the part that is left is taken out, too")
 def test_a_value_that_is_cut():
-    apart = Apart.of(launches=[{"env": {"TOKEN": SECRET}}])
+    names = PrivateNames.of(launches=[{"env": {"TOKEN": SECRET}}])
     words = " words" * 400
-    assert apart.text(SECRET[2:] + words) == "(TOKEN)" + words
-    assert apart.text(f"{words} {SECRET[:-2]}") == f"{words} (TOKEN)"
-    assert apart.text(f"{words} {SECRET[:5]}") == f"{words} {SECRET[:5]}"
-    assert apart.text(SECRET[:-2]) == SECRET[:-2]  # nobody cuts a text as short
+    assert names.text(SECRET[2:] + words) == "(TOKEN)" + words
+    assert names.text(f"{words} {SECRET[:-2]}") == f"{words} (TOKEN)"
+    assert names.text(f"{words} {SECRET[:5]}") == f"{words} {SECRET[:5]}"
+    assert names.text(SECRET[:-2]) == SECRET[:-2]  # nobody cuts a text as short
 
 
 def test_what_sessions_are_pooled_by_stays_whatever_a_launch_or_a_board_is_called():
-    apart = Apart.of(["pi@litert"], launches=[{"env": {"BACKEND": "2.3.0-rc1"}}])
+    names = PrivateNames.of(["pi@litert"], launches=[{"env": {"BACKEND": "2.3.0-rc1"}}])
     runtime = {"name": "litert", "version": "2.3.0-rc1", "numpy": "2.4.6", "library": "litert 2.3.0-rc1"}
-    assert apart.runtime(runtime) == {**runtime, "library": "(host) (BACKEND)"}
+    assert names.runtime(runtime) == {**runtime, "library": "(host) (BACKEND)"}

@@ -2,12 +2,16 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
-from edgebench.store.redaction import Apart, masked
+from edgebench.store.records import Failure, SessionRecord, TargetRecord
+from edgebench.store.redaction import PrivateNames, exported_sessions, masked, written
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.target import Launch, Target
 
-APART = Apart.of(
+NAMES = PrivateNames.of(
     ["alice@board.example.org:2222", None, "no address"],
     {"user": "bob", "node": "Quokka", "home": "/srv/people/bob", "link": "board.example.org"},
 )
@@ -33,19 +37,19 @@ APART = Apart.of(
     ],
 )
 def test_a_message_loses_its_names_and_keeps_its_sense(text, plain):
-    assert APART.text(text) == plain
+    assert NAMES.text(text) == plain
 
 
 def test_nobodys_names_stay():
-    apart = Apart.of(["root@localhost"], {"user": "root", "node": "localhost", "home": "/root"})
-    assert apart == Apart()
-    assert apart.text("sudo needs root on localhost") == "sudo needs root on localhost"
+    names = PrivateNames.of(["root@localhost"], {"user": "root", "node": "localhost", "home": "/root"})
+    assert names == PrivateNames()
+    assert names.text("sudo needs root on localhost") == "sudo needs root on localhost"
 
 
 @pytest.mark.parametrize("private", [None, {}, {"user": 3, "node": None}, {"user": "", "home": "relative"}])
 def test_private_facts_are_not_trusted(private):
-    assert Apart.of([], private) == Apart()
-    assert Apart.of([], {"user": "x" * 1000, "node": "(", "home": "/" + "y" * 1000}) == Apart()
+    assert PrivateNames.of([], private) == PrivateNames()
+    assert PrivateNames.of([], {"user": "x" * 1000, "node": "(", "home": "/" + "y" * 1000}) == PrivateNames()
 
 
 def test_a_command_keeps_its_words_and_loses_the_host_and_homes():
@@ -53,30 +57,58 @@ def test_a_command_keeps_its_words_and_loses_the_host_and_homes():
         "edgebench", "run", "--host", "alice@board.example.org", "--host=bob@x", "--name", "alice",
         "--scene", "/home/alice/scene.png",
     )  # fmt: skip
-    assert APART.command(command) == (
+    assert NAMES.command(command) == (
         "edgebench", "run", "--host", "...", "--host=...", "--name", "alice", "--scene", "~/scene.png",
     )  # fmt: skip
     assert masked(("run", "--host")) == ("run", "--host")
 
 
 def test_what_tells_of_hardware_stays():
-    apart = Apart.of(["nvidia@nano"], {"user": "nvidia", "node": "nano"})
+    names = PrivateNames.of(["nvidia@nano"], {"user": "nvidia", "node": "nano"})
     facts = {"soc": "nvidia,tegra210", "board": "the nano", "python_executable": "/opt/nvidia/python", "n": 3}
-    assert apart.facts(facts) == {**facts, "python_executable": "/opt/(user)/python"}
+    assert names.facts(facts) == {**facts, "python_executable": "/opt/(user)/python"}
 
 
 def test_nested_values_keep_their_shape():
-    assert APART.texts({"a": ["alice", 1, None, ("bob",)]}) == {"a": ["(user)", 1, None, ("(user)",)]}
+    assert NAMES.texts({"a": ["alice", 1, None, ("bob",)]}) == {"a": ["(user)", 1, None, ("(user)",)]}
 
 
 @pytest.mark.parametrize("text", ["x" * 4_000_000, "a@" * 2_000_000, "a." * 2_000_000])
 def test_a_word_of_megabytes_is_gone_through_once(text):
     """Gone through once a letter it would take hours; in a process, because nothing interrupts a search."""
-    code = "import sys; from tests.store.test_redaction import APART; APART.text(sys.stdin.read())"
+    code = "import sys; from tests.store.test_redaction import NAMES; NAMES.text(sys.stdin.read())"
     subprocess.run([sys.executable, "-c", code], input=text, text=True, timeout=120, check=True)
 
 
 def test_a_port_is_taken_out_of_texts_and_commands():
     port = "/dev/serial/by-id/usb-STMicro_0669FF-if02"
-    assert Apart.of(ports=[port, None]).text(f"{port} does not answer") == "(port) does not answer"
+    assert PrivateNames.of(ports=[port, None]).text(f"{port} does not answer") == "(port) does not answer"
     assert masked(["--port", port, f"--port={port}"]) == ("--port", "...", "--port=...")
+
+
+DECLARED: dict[str, Any] = {"host": "ann@pi.example", "port": "/dev/ttyUSB-4711"}
+
+
+def test_a_target_and_its_record_declare_the_same_names():
+    target = Target("t", "toy", launch=Launch(env={"TOKEN": "s3cret-token"}), **DECLARED)
+    record = TargetRecord(name="t", device="toy", launch={"env": {"TOKEN": "s3cret-token"}}, **DECLARED)
+    names = PrivateNames.of_targets([target])
+    assert names == PrivateNames.of_targets([record])
+    text = "ann@pi.example, s3cret-token, /dev/ttyUSB-4711"
+    assert names.text(text) == "(host), (TOKEN), (port)"
+    without_hosts = PrivateNames.of_targets([target], hosts=False)
+    assert without_hosts.text(text) == "ann@pi.example, (TOKEN), (port)"
+    assert without_hosts | PrivateNames.of(["ann@pi.example"]) == names
+    finding = written(Finding("error", "link", "pi.example is away", "ask ann"), names)
+    assert finding == Finding("error", "link", "(host) is away", "ask (user)")
+
+
+def test_failures_that_an_earlier_version_stored_name_nobody_when_they_are_read():
+    record = SessionRecord(
+        trial="0" * 16, n=0, round=0, status="crash", started_utc="", duration_s=1.0,
+        failure=Failure(what="at pi.example", why="s3cret-token", stage="load", stderr_tail="pi.example"),
+    )  # fmt: skip
+    target = TargetRecord(name="t", device="toy", launch={"env": {"TOKEN": "s3cret-token"}}, **DECLARED)
+    [shown] = exported_sessions([record], [target])
+    assert shown.failure == Failure(what="at (host)", why="(TOKEN)", stage="load", stderr_tail="(host)")
+    assert shown.model_copy(update={"failure": record.failure}) == record

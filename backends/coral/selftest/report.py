@@ -51,7 +51,7 @@ def markdown(result: Result) -> str:
             lines += [_row(name, text) for name, text in flat(values)]
     if result.missing:
         lines += ["", "## What is missing", "", *(f"- {_cell(line)}" for line in result.missing)]
-    return result.apart.text("\n".join(lines)) + "\n"
+    return result.private_names.text("\n".join(lines)) + "\n"
 
 
 def _row(*cells: str) -> str:

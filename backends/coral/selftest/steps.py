@@ -15,7 +15,7 @@ from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.inspection import check_target
 from edgebench.measure import golden
-from edgebench.store.redaction import Apart
+from edgebench.store.redaction import PrivateNames
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
@@ -55,9 +55,9 @@ class Result:
         return [f"{step.name}: {step.detail}" for step in self.steps if step.outcome == "failed"]
 
     @property
-    def apart(self) -> Apart:
+    def private_names(self) -> PrivateNames:
         """What takes the names of people and machines out of a text."""
-        return Apart.of([self.target.host], private=self.facts.get("private"))
+        return PrivateNames.of([self.target.host], private=self.facts.get("private"))
 
 
 def carry_out(backend: AgentBackend, target: Target, cache: Cache, say: Say) -> Result:
