@@ -137,7 +137,10 @@ class Session(Protocol):
     """One fresh process's go at a trial, from load to stop."""
 
     def golden(self) -> Scores:
-        """Scores float32 [golden, classes] of the artifact's golden patches, by the real loop."""
+        """Scores float32 [golden, classes] of the artifact's golden patches, by the real loop.
+
+        Of several workers (`SessionSettings.workers`) [workers x golden, classes], worker by worker.
+        """
 
     def measure(self, plan: MeasurePlan) -> Iterator[Pass | Window]:
         """The first pass, the warm-up's batches as one Pass, then the steady passes; or windows alike.
@@ -145,12 +148,17 @@ class Session(Protocol):
         A session gives passes or windows, not both. Windows are counted as passes are: the first one, those
         of the warm-up if there is any, then `plan.passes` steady ones.
 
+        Several workers run their passes at the same time; each pass says whose it is.
+
         One that has a `close()`, as generators have, is closed before `facts()` by whoever stops early: only
         then are probes and clock at their end.
         """
 
     def predict(self, images: ImageSet) -> Scores:
-        """Scores float32 [n, classes] of every image, on the runtime that was timed."""
+        """Scores float32 [n, classes] of every image, on the runtime that was timed.
+
+        Of several workers [workers x n, classes], worker by worker.
+        """
 
     def probe_chunks(self) -> Iterator[ProbeChunk]:
         """What the probes have sampled so far and not yet given; never blocks."""

@@ -128,6 +128,11 @@ class RecordedSource:
         )
 
     def _rows(self, key: str) -> TrialRows:
+        if any(len(record.workers) > 1 for record in self.results.session_records(key)):
+            raise UsageError(
+                f"a trial of {self.name} was measured by several workers at the same time",
+                why="one worker replays it, and cannot play what they did to each other",
+            )
         tables = {name: self._by_trial[name].get(key) for name in self._by_trial}
         return TrialRows(
             records=tuple(one for one in self.results.session_records(key) if one.status != "interrupted"),

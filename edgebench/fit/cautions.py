@@ -29,6 +29,7 @@ def cautions(
     observed: Sequence[Observed] = (),
     accuracy: Accuracy | None = None,
     board_doubts: Mapping[str, str] | None = None,
+    workers: int = 1,
 ) -> tuple[Caution, ...]:
     """The warnings of a trial: those of its figures, then what its sessions said themselves.
 
@@ -38,9 +39,12 @@ def cautions(
         observed: what telemetry saw in its finished sessions.
         accuracy: of its artifact; None where there is none.
         board_doubts: by figure, why it may be another machine's (`edgebench.fit.declared_body`).
+        workers: how many shared the device; `steady` has the passes of a lone one.
     """
     ok = [record for record in records if record.status == "ok"]
     found: list[Caution] = []
+    if workers > 1:
+        found.append(Caution(Flag.SEVERAL_WORKERS, count=workers))
     if 0 < len(steady.latency_s) < MIN_SESSIONS:
         found.append(Caution(Flag.FEW_SESSIONS, count=len(steady.latency_s), of=MIN_SESSIONS))
     if count := sum(record.warmup.get("steady") is False for record in ok):

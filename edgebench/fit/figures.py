@@ -28,6 +28,9 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
         requirement.averaging_s,
     )
     metric = requirement.metric
+    board_wide = isinstance(metric.judged, Stated) or metric.is_power
+    if summary.unpooled and not board_wide:
+        return Figure(reason=summary.unpooled)
     match metric.judged:
         case Sampled() as sampled:
             return _sampled(sampled, summary, question, certainty)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -18,7 +19,8 @@ from edgebench.fit.pacing import paced_of, sustained_of
 from edgebench.fit.power_summary import power_figures, power_reason
 from edgebench.fit.settled import rule_of
 from edgebench.fit.telemetry_summary import observe
-from edgebench.fit.trial_summary import EMULATED, WHOLE, TrialStatus, TrialSummary
+from edgebench.fit.trial_summary import EMULATED, WHOLE, Accuracy, TrialStatus, TrialSummary
+from edgebench.fit.worker_figures import worker_figures, worker_numbers
 from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import session_interval, trial_median
 from edgebench.store.load import Results
@@ -48,7 +50,7 @@ def summarise(results: Results) -> list[TrialSummary]:
             results.windows,
             results.probes,
             # The scores are most of it and are not needed.
-            results.table("predictions", ["set", "index", "label", "predicted"]),
+            results.table("predictions", ["worker", "set", "index", "label", "predicted"]),
         )
     )
     rule = rule_of(experiment)
@@ -144,12 +146,7 @@ class _Part:
         power = None if emulated else power_figures(ok, self.probes, steady.images)
         images = self.predictions("images")
         on_scene = self.predictions("scene")
-        tested = self.experiment.images_of(trial)
-        overlapping = tested is not None and tested.overlapping
-        meant = images is not None and not trial.accuracy_reason
-        accuracy = (
-            accuracy_of(images, trial.class_names, overlapping=overlapping) if images and meant else None
-        )
+        accuracy = self._accuracy(images)
         built = next((record.built for record in ok if record.built), None)
         memory = [int(peak) for record in ok if (peak := record.memory.get("peak_bytes")) is not None]
         return TrialSummary(
@@ -183,11 +180,11 @@ class _Part:
             infer_s_values=steady.infer_s,
             load_s_values=() if emulated else tuple(self._cold("load_s")),
             memory_bytes_values=tuple(memory),
-            workers=ok[-1].workers if ok else (),
+            workers=self._workers(),
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
-            cautions=cautions(self.records, steady, observed, accuracy, doubts),
+            cautions=cautions(self.records, steady, observed, accuracy, doubts, len(self.workers)),
             timed=timed_with(scene),
             mark=_mark(trial, ok, steady, scene.patches),
             assumed=trial.assumed,
@@ -204,12 +201,16 @@ class _Part:
         )
 
     def _steady(self, patches: int) -> SteadyPasses:
-        """Of its passes, else of its windows; without seconds where it was emulated."""
+        """Of its passes, else of its windows; without seconds where it was emulated.
+
+        Those of several workers are none's: each is summed up on its own.
+        """
         ok = self.ok
         sessions = [record.n for record in ok]
-        steady = steady_passes(self.passes, sessions, patches)
+        end = 0 if self.several else None
+        steady = steady_passes(self.passes.iloc[:end], sessions, patches)
         if not steady.image_s:
-            windows = steady_windows(self.windows, sessions, patches)
+            windows = steady_windows(self.windows.iloc[:end], sessions, patches)
             steady = windows if windows.infer_s else steady
         said = [record.measured_patches for record in ok if record.measured_patches is not None]
         if said and steady.measured_patches is not None:
@@ -219,13 +220,50 @@ class _Part:
             steady = replace(steady, measured_patches=fewest, extrapolated=count)
         return without_seconds(steady) if any(record.emulated for record in ok) else steady
 
-    def predictions(self, set_name: str) -> Predictions | None:
-        """The predictions of `images` or `scene`."""
+    @cached_property
+    def workers(self) -> tuple[int, ...]:
+        """The numbers of those that its finished sessions had."""
+        return worker_numbers(self.ok, self.passes, self.windows)
+
+    @property
+    def several(self) -> bool:
+        """Whether several workers shared the device."""
+        return len(self.workers) > 1
+
+    def predictions(self, set_name: str, worker: int | None = None) -> Predictions | None:
+        """The predictions of `images` or `scene`: of a lone worker, or of the one that is named."""
+        if worker is None and self.several:
+            return None
+        rows = self.predicted if worker is None else self.predicted[self.predicted["worker"] == worker]
         experiment, trial = self.experiment, self.trial
         source = experiment.images_of(trial) if set_name == "images" else experiment.scene_of(trial)
         names = source.class_names if source else ()
         sessions = [record.n for record in self.ok]
-        return predictions_of(self.predicted, set_name, sessions, names, self.trial.class_names)
+        return predictions_of(rows, set_name, sessions, names, self.trial.class_names)
+
+    def _accuracy(self, images: Predictions | None) -> Accuracy | None:
+        if images is None or self.trial.accuracy_reason:
+            return None
+        tested = self.experiment.images_of(self.trial)
+        overlapping = tested is not None and tested.overlapping
+        return accuracy_of(images, self.trial.class_names, overlapping=overlapping)
+
+    def _workers(self) -> tuple[dict[str, Any], ...]:
+        """The workers of the last session; of several, each with its figures over all sessions."""
+        if not self.several:
+            return self.ok[-1].workers if self.ok else ()
+        patches = self.experiment.scene_of(self.trial).patches
+        return tuple(
+            worker_figures(
+                worker,
+                self.ok,
+                self.passes,
+                patches,
+                self.confidence,
+                self._accuracy(self.predictions("images", worker)),
+            )
+            for worker in self.workers
+        )
 
     def _interval(self, values: Sequence[Sequence[float]]) -> Interval | None:
         return session_interval(values, self.confidence) if values else None
@@ -241,6 +279,8 @@ class _Part:
             return self.trial.images_reason or self.experiment.images_reason or "no images were given"
         if images is not None:
             return images.reason
+        if self.several:
+            return f"{len(self.workers)} workers predicted them: each has an accuracy of its own"
         return "no finished session has predicted the images" if self.ok else reason
 
     def _power_reason(self, has_power: bool, reason: str, meters: Sequence[str]) -> str:

@@ -21,11 +21,15 @@ def document_fields(trial: TrialSummary) -> dict[str, Any]:
 
 def missing_reasons(trial: TrialSummary) -> dict[str, str]:
     """Why each field of a trial's document, and each interval, is missing, by the field's name."""
-    unmeasured = trial.reason or {
-        "unsupported": "the target does not take this variant",
-        "not_run": "no session of this trial has run yet",
-        "failed": "every session of this trial failed",
-    }.get(trial.status, "no finished session holds it")
+    unmeasured = (
+        trial.unpooled
+        or trial.reason
+        or {
+            "unsupported": "the target does not take this variant",
+            "not_run": "no session of this trial has run yet",
+            "failed": "every session of this trial failed",
+        }.get(trial.status, "no finished session holds it")
+    )
     reasons: dict[str, str] = {}
     held = document_fields(trial)
     for metric in METRICS.values():

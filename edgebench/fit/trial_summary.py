@@ -210,6 +210,12 @@ class TrialSummary:
         return self.scene_covered is not None and self.scene_covered >= WHOLE
 
     @property
+    def unpooled(self) -> str:
+        """Why the trial has no figures of its own: several workers have; empty where one measured alone."""
+        several = len(self.workers)
+        return f"{several} workers shared the device, and their figures are not pooled" if several > 1 else ""
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """The cautions as sentences."""
         return tuple(caution.sentence() for caution in self.cautions)

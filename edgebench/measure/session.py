@@ -68,8 +68,8 @@ class _Gathered:
     windows: list[Window] = field(default_factory=list)
     chunks: list[ProbeChunk] = field(default_factory=list)
     facts: SessionFacts | None = None
-    check: GoldenCheck | None = None
-    image_scores: Scores | None = None
+    checks: list[GoldenCheck] = field(default_factory=list)  # one a worker
+    image_scores: list[Scores] = field(default_factory=list)  # likewise
     stage: str = "start"  # which the session has reached, in the words of SessionError
     device_s: float = 0.0  # time that belongs to the device and not to the harness
 
@@ -154,6 +154,8 @@ def _record(
     device_s = got.device_s + (facts.cold.import_s or 0.0) + (facts.cold.load_s or 0.0)
     device_s += facts.built.seconds if facts.built and not facts.built.cached else 0.0
     device_s += job.settings.idle_s if facts.windows_ns.idle else 0.0
+    # What several workers do at the same time is no sum of theirs.
+    timed_alone = status == "ok" and not facts.other_time and not facts.workers
     record = SessionRecord(
         trial=job.key,
         n=job.n,
@@ -161,9 +163,11 @@ def _record(
         status=status,
         started_utc=_utc(started),
         duration_s=duration_s,
-        harness_s=duration_s - device_s if status == "ok" and not facts.other_time else None,
+        harness_s=duration_s - device_s if timed_alone else None,
         failure=failure,
-        golden=got.check,
+        # Of several workers the one that is farthest off; each is among the workers.
+        golden=max(got.checks, key=lambda check: check.max_abs_diff, default=None),
+        workers=_workers(got),
         device={name: fact for name, fact in describe.items() if name != "private"},
         predicted=_predicted(got),
         warnings=(*facts.warnings, *_little_memory(describe, got.chunks)),
@@ -262,8 +266,10 @@ def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch, host
     """Golden check, passes, accuracy: in this order, each kept as soon as it is there."""
     got.stage = "golden"
     scores = session.golden()
-    got.check = golden.compare(scores, job.artifact.golden, job.settings.options)
-    golden.require(got.check)
+    for worker_scores in _by_worker(scores, job):
+        got.checks.append(golden.compare(worker_scores, job.artifact.golden, job.settings.options))
+    for check in got.checks:
+        golden.require(check)
     got.stage = "measure"
     # Ctrl-C between two passes leaves the generator suspended: unless it is closed here, the facts are asked
     # for before the clock's last edge is taken and the probes have given their last samples.
@@ -272,14 +278,27 @@ def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch, host
             _take_in(measurement, got, job.plan.scene.patches)
             got.chunks += session.probe_chunks()
             host_probes.poll()
-            watch.arrived(measurement)
+            if isinstance(measurement, Window) or measurement.worker == 0:
+                watch.arrived(measurement)  # the others are as far, give or take a pass
     timed: list[Pass | Window] = [*got.passes, *got.windows]
     if all(measurement.phase != "steady" for measurement in timed):
         raise SessionError("the device gave no steady pass", status="protocol_error", stage="measure")
     if job.plan.images is not None:
         got.stage = "predict"
         with _timed(got):
-            got.image_scores = session.predict(job.plan.images)
+            got.image_scores = _by_worker(session.predict(job.plan.images), job)
+
+
+def _by_worker(scores: Scores, job: Job) -> list[Scores]:
+    """Scores that the workers gave one after the other, as one array each; SessionError for a part of one."""
+    workers = job.settings.workers
+    if len(scores) % workers:
+        raise SessionError(
+            f"the device gave {len(scores)} rows of scores for {workers} workers",
+            status="protocol_error",
+            stage="predict",
+        )
+    return np.split(scores, workers)
 
 
 def _take_in(measurement: Pass | Window, got: _Gathered, scene_patches: int) -> None:
@@ -363,28 +382,41 @@ def _failure(error: SessionError, explain: Explain) -> tuple[SessionStatus, Fail
 
 @dataclass(frozen=True)
 class _SceneScores:
-    """Scores float32 [n, classes] of n patches of the scene, and which they are."""
+    """Scores float32 [n, classes] that a worker gave n patches of the scene, and which these are."""
 
+    worker: int
     patches: Sequence[int]
     scores: Scores
 
 
-def _scene_scores(got: _Gathered) -> _SceneScores | None:
-    """The last pass's scores: every pass classifies the same scene; of windows, each patch's last scores."""
-    last = next((one.scores for one in reversed(got.passes) if one.scores is not None), None)
-    if last is not None:
-        return _SceneScores(range(len(last)), last)
+def _scene_scores(got: _Gathered) -> list[_SceneScores]:
+    """Of each worker its last pass's: every pass classifies the same scene; of windows, each patch's last."""
+    last = {one.worker: one.scores for one in got.passes if one.scores is not None}
+    if last:
+        return [_SceneScores(worker, range(len(scores)), scores) for worker, scores in sorted(last.items())]
     by_patch = {window.patch: window.scores for window in got.windows if window.scores is not None}
     if not by_patch:
-        return None
+        return []
     patches = sorted(by_patch)
-    return _SceneScores(patches, np.stack([by_patch[patch] for patch in patches]))
+    return [_SceneScores(0, patches, np.stack([by_patch[patch] for patch in patches]))]
 
 
 def _predicted(got: _Gathered) -> dict[str, int]:
-    scene = _scene_scores(got)
-    counts = {"scene": scene.scores if scene else None, "images": got.image_scores}
-    return {name: len(scores) for name, scores in counts.items() if scores is not None}
+    """How many predictions of each set there are, of all workers."""
+    sets = {"scene": [part.scores for part in _scene_scores(got)], "images": got.image_scores}
+    return {name: sum(len(scores) for scores in parts) for name, parts in sets.items() if parts}
+
+
+def _workers(got: _Gathered) -> tuple[dict[str, Any], ...]:
+    """What the record has of the workers: of several, what each alone can say."""
+    facts = got.facts.workers if got.facts else ()
+    if not facts:
+        return ({"worker": 0},)
+    checks = dict(enumerate(got.checks))
+    return tuple(
+        {**asdict(worker), "golden": check.model_dump() if (check := checks.get(worker.worker)) else None}
+        for worker in facts
+    )
 
 
 def _tables(got: _Gathered, job: Job) -> SessionTables:
@@ -397,15 +429,18 @@ def _tables(got: _Gathered, job: Job) -> SessionTables:
     if got.chunks:
         # Probe by probe: in which order two processes were heard says nothing.
         made.probes = tables.probe_rows(sorted(got.chunks, key=lambda chunk: chunk.probe), infos)
-    scene = _scene_scores(got)
-    parts = []
-    if scene is not None:
-        labels = job.plan.scene.labels
-        parts.append(tables.prediction_rows("scene", scene.scores, labels, patches=scene.patches))
-    if got.image_scores is not None and job.plan.images is not None:
-        parts.append(tables.prediction_rows("images", got.image_scores, job.plan.images.labels))
-    if parts:
-        made.predictions = tables.concat(parts)
+    labels = job.plan.scene.labels
+    predictions = [
+        tables.prediction_rows("scene", part.scores, labels, part.worker, patches=part.patches)
+        for part in _scene_scores(got)
+    ]
+    if job.plan.images is not None:
+        predictions += [
+            tables.prediction_rows("images", scores, job.plan.images.labels, worker)
+            for worker, scores in enumerate(got.image_scores)
+        ]
+    if predictions:
+        made.predictions = tables.concat(predictions)
     return made
 
 

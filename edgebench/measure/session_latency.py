@@ -13,15 +13,18 @@ from edgebench.store.records import SessionTables
 class SessionLatency:
     """The median over a session's steady passes, or windows, in seconds a scene.
 
-    `quantity` is `image_s`, or `infer_s` where windows tell of the runtime alone.
+    `quantity` is `image_s`, or `infer_s` where windows tell of the runtime alone. Of several workers it is
+    that of the slowest, as long as a round of passes takes.
     """
 
     quantity: Literal["image_s", "infer_s"]
     median_s: float
+    workers: int = 1
 
     def __str__(self) -> str:
         """For a progress line: `0.432 s`; of windows `infer_s 0.432 s`."""
-        return f"{'' if self.quantity == 'image_s' else 'infer_s '}{self.median_s:.3f} s"
+        slowest = f"slowest of {self.workers} workers " if self.workers > 1 else ""
+        return f"{slowest}{'' if self.quantity == 'image_s' else 'infer_s '}{self.median_s:.3f} s"
 
 
 def session_latency(tables: SessionTables, scene_patches: int) -> SessionLatency | None:
@@ -31,7 +34,8 @@ def session_latency(tables: SessionTables, scene_patches: int) -> SessionLatency
         steady = passes[(passes["phase"] == "steady") & (passes["patches"] > 0)]
         if len(steady):
             scene_s = steady["image_ns"] / 1e9 * scene_patches / steady["patches"]
-            return SessionLatency("image_s", float(statistics.median(scene_s)))
+            medians = [float(statistics.median(values)) for _, values in scene_s.groupby(steady["worker"])]
+            return SessionLatency("image_s", max(medians), len(medians))
     if windows is not None:
         steady = windows[windows["phase"] == "steady"]
         if len(steady):

@@ -48,6 +48,9 @@ class Flag(Enum):
     BUILDS_DIFFER = (
         "the sessions loaded {count} different builds of the artifact: figures of two builds may differ"
     )
+    SEVERAL_WORKERS = (
+        "{count} workers shared the device: each has figures of its own, under workers; they are not pooled"
+    )
     PROBE_LOST = "{what} (in {share} sessions): what it samples is missing from then on"
     READINGS_REJECTED = "{what} (in {share} sessions): no figure has anything of them"
     BOARD_UNCONFIRMED = "not confirmed: {what}"

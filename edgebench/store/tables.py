@@ -42,7 +42,7 @@ def union_ns(intervals: NDArray[np.int64]) -> int:
     return int(ends[0] - starts[0] + np.maximum(ends[1:] - covered_from, 0).sum())
 
 
-def pass_rows(passes: Sequence[Pass], worker: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+def pass_rows(passes: Sequence[Pass]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """One row a pass and one row a batch, with the columns of `passes` and `batches`, times in ns.
 
     The warm-up goes round the scene again and again: its batches are numbered on, and say which patches
@@ -60,7 +60,7 @@ def pass_rows(passes: Sequence[Pass], worker: int = 0) -> tuple[pd.DataFrame, pd
         sums = (one.stamps_ns[:, :, 1] - one.stamps_ns[:, :, 0]).sum(axis=0)
         rows.append(
             {
-                "worker": worker,
+                "worker": one.worker,
                 "pass": one.index,
                 "phase": one.phase,
                 "start_ns": one.start_ns,
@@ -71,7 +71,7 @@ def pass_rows(passes: Sequence[Pass], worker: int = 0) -> tuple[pd.DataFrame, pd
             }
             | {f"{name}_ns": int(sums[at]) for at, name in enumerate(stages) if name != INFER}
         )
-        parts.append(_batches(one, worker, first, patches))
+        parts.append(_batches(one, first, patches))
     pass_columns = [*PASS_COLUMNS, *(f"{name}_ns" for name in stages if name != INFER)]
     frame = pd.DataFrame(rows, columns=pass_columns)
     if any(one.due_ns is not None for one in passes):
@@ -251,10 +251,10 @@ def _covered(one: Pass, scene_patches: int | None) -> tuple[NDArray[np.int64], N
     return first, np.minimum(one.batch, total - first)
 
 
-def _batches(one: Pass, worker: int, first: NDArray[np.int64], patches: NDArray[np.int64]) -> pd.DataFrame:
+def _batches(one: Pass, first: NDArray[np.int64], patches: NDArray[np.int64]) -> pd.DataFrame:
     n = len(one.stamps_ns)
     columns: dict[str, Any] = {
-        "worker": np.full(n, worker, dtype=np.int16),
+        "worker": np.full(n, one.worker, dtype=np.int16),
         "pass": np.full(n, one.index, dtype=np.int32),
         "phase": one.phase,
         "batch": np.arange(n, dtype=np.int32),

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -61,7 +63,7 @@ def test_union_is_the_number_of_covered_nanoseconds(pairs):
 
 
 def test_a_pass_and_its_batches():
-    passes, batches = tables.pass_rows([one_pass()], worker=2)
+    passes, batches = tables.pass_rows([replace(one_pass(), worker=2)])
     assert list(passes.columns) == [*PASS_COLUMNS, "patchify_ns", "preprocess_ns"]
     row = passes.iloc[0].to_dict()
     assert row == {

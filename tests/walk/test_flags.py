@@ -16,6 +16,7 @@ UNPLAYED = {
     Flag.CHANCE,
     Flag.BELOW_CHANCE,  # of the images and the declared boards, which no scenario has
     Flag.BOARD_UNCONFIRMED,
+    Flag.SEVERAL_WORKERS,  # no run has several
     Flag.SAID,  # every replay says something
     Flag.PROBE_LOST,  # a replayed probe gives all that it has
     Flag.READINGS_REJECTED,  # and rejects nothing

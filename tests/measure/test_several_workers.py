@@ -1,0 +1,92 @@
+"""Two workers on one device, from the agent to the store and to figures: theirs are never pooled."""
+
+import statistics
+from dataclasses import replace
+
+import pytest
+
+from edgebench.fit.figures import figure_of
+from edgebench.fit.requirement import Requirement
+from edgebench.fit.summarise import summarise, trial_json
+from edgebench.fit.trial_metrics import missing_reasons
+from edgebench.measure.session import Job, measure_session
+from edgebench.measure.session_latency import session_latency
+from edgebench.stats.warnings import Flag
+from edgebench.store.experiment import ExperimentStore
+from edgebench.store.load import load
+from tests.link.rig import COLUMNS, ROWS, make_rig
+from tests.made import key_of, made_experiment
+
+VARIANT = "mobilenet_v1-0.25-fp32"
+PASSES = 3
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Three sessions of two toy workers, measured by the agent and stored."""
+    folder = tmp_path_factory.mktemp("results")
+    path = made_experiment(
+        folder, variants=[VARIANT], not_run=[VARIANT], rows=ROWS, columns=COLUMNS, images=ROWS * COLUMNS
+    )
+    rig = make_rig(tmp_path_factory.mktemp("rig"))
+    images = replace(rig.images, labels=tuple(n % 5 for n in range(rig.images.n)))
+    settings = replace(rig.settings(delay_us=500), workers=2)
+    device = rig.device()
+    try:
+        with ExperimentStore.open(path) as store:
+            for n in range(3):
+                plan = rig.plan(passes=PASSES, images=images if n == 0 else None)
+                measured = measure_session(
+                    device, Job(key_of(VARIANT), n, n, rig.artifact(), settings, plan), device.describe()
+                )
+                assert measured.record.status == "ok", measured.record.failure
+                assert str(session_latency(measured.tables, ROWS * COLUMNS)).startswith(
+                    "slowest of 2 workers"
+                )
+                store.write_session(measured.record, measured.tables)
+    finally:
+        device.close()
+    return load(path)
+
+
+def test_each_worker_is_stored_under_its_number(results):
+    passes, batches, predictions = results.passes, results.batches, results.predictions
+    steady = passes[passes["phase"] == "steady"]
+    assert set(steady.groupby(["session", "worker"], observed=True).size()) == {PASSES}
+    assert len(steady) == 3 * 2 * PASSES
+    for table in (passes, batches, predictions):
+        assert sorted(table["worker"].unique()) == [0, 1]
+    of_images = predictions[predictions["set"] == "images"]
+    assert set(of_images.groupby("worker").size()) == {ROWS * COLUMNS}
+    for record in results.session_records(key_of(VARIANT)):
+        assert [worker["worker"] for worker in record.workers] == [0, 1]
+        for worker in record.workers:
+            assert worker["golden"]["n"] == 10 and worker["cold"]["load_s"] and worker["memory"]["peak_bytes"]
+        assert record.golden and record.harness_s is None and not record.cold["load_s"]
+
+
+def test_figures_are_each_workers_own(results):
+    [summary] = summarise(results)
+    assert summary.status == "done"
+    assert (summary.image_s, summary.infer_s, summary.accuracy, summary.memory_bytes) == (None,) * 4
+    assert summary.image_s_values == summary.load_s_values == () and not summary.stages_ms
+    passes = results.passes[results.passes["phase"] == "steady"]
+    for worker in summary.workers:
+        mine = passes[passes["worker"] == worker["worker"]]
+        medians = [statistics.median(rows["image_ns"]) / 1e9 for _, rows in mine.groupby("session")]
+        assert worker["image_s"]["median"] == pytest.approx(statistics.fmean(medians))
+        assert worker["image_s"]["sessions"] == 3
+        assert worker["load_s"] and worker["memory_bytes"] and worker["accuracy"]["n"] == ROWS * COLUMNS
+
+
+def test_the_trial_says_why_it_has_no_figure(results):
+    [summary] = summarise(results)
+    reason = "2 workers shared the device, and their figures are not pooled"
+    reasons = missing_reasons(summary)
+    assert reasons["image_s"] == reasons["infer_s"] == reasons["memory_bytes"] == reason
+    assert [caution.count for caution in summary.cautions if caution.flag is Flag.SEVERAL_WORKERS] == [2]
+    assert trial_json(summary)["workers"][1]["worker"] == 1
+    for quantity, unit in (("image_s", "s"), ("accuracy", "1"), ("memory_bytes", "MB"), ("energy_j", "J")):
+        requirement = Requirement(name=quantity, quantity=quantity, unit=unit, limit=1.0)
+        figure = figure_of(summary, requirement)
+        assert (figure.value, figure.reason) == (None, reason)
