@@ -87,6 +87,8 @@ def test_the_trial_says_why_it_has_no_figure(results):
     assert [caution.count for caution in summary.cautions if caution.flag is Flag.SEVERAL_WORKERS] == [2]
     assert trial_json(summary)["workers"][1]["worker"] == 1
     for quantity, unit in (("image_s", "s"), ("accuracy", "1"), ("memory_bytes", "MB"), ("energy_j", "J")):
-        requirement = Requirement(name=quantity, quantity=quantity, unit=unit, limit=1.0)
+        requirement = Requirement.model_validate(
+            {"name": quantity, "quantity": quantity, "unit": unit, "limit": 1.0}
+        )
         figure = figure_of(summary, requirement)
         assert (figure.value, figure.reason) == (None, reason)
