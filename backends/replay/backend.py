@@ -20,6 +20,7 @@ from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json, Progress
 from edgebench.vocabulary.variant import Variant
 
+from .host_player import ReplayDevice
 from .script import RECIPE
 from .source import Given, Source, open_source
 
@@ -51,6 +52,7 @@ class ReplayBackend(AgentBackend):
     takes_host = False
     monitors = ("replay:telemetry",)
     own_clock = True
+    device_type = ReplayDevice
 
     def __init__(self) -> None:
         self._sources: dict[Given, Source] = {}

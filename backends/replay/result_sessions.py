@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from edgebench.errors import StoredResultError, UnsupportedError
 from edgebench.store.records import SessionRecord
 
+from .host_sessions import host_session
+
 GOLDEN_PATCHES = 4
 STAGES = ("patchify", "preprocess", "infer")
 DEADLY = frozenset(
@@ -35,6 +37,7 @@ class TrialRows:
     batches: pd.DataFrame | None
     probes: pd.DataFrame | None
     predictions: pd.DataFrame | None
+    windows: pd.DataFrame | None = None
 
 
 def golden_reference(classes: int) -> NDArray[np.float64]:
@@ -52,8 +55,7 @@ def script_of(rows: TrialRows, classes: int) -> tuple[dict[str, Any], Arrays, fl
         return UnsupportedError(
             "the source's stages cannot be played", why=f"{', '.join(stages)}; it takes {', '.join(STAGES)}"
         )
-    tolerance = max((one.golden.tolerance for one in rows.records if one.golden is not None), default=1e-6)
-    tolerance = min(max(tolerance, 0.0), 0.4)
+    tolerance = _tolerance(rows.records)
     arrays: Arrays = {}
     images = _scores(rows.predictions, "images")
     if images is not None:
@@ -70,6 +72,36 @@ def script_of(rows: TrialRows, classes: int) -> tuple[dict[str, Any], Arrays, fl
             fix="take it from a backup, or replay another result",
         ) from error
     return {"sessions": sessions, "extra_stage": stages[3] if len(stages) == 4 else None}, arrays, tolerance
+
+
+def host_script_of(rows: TrialRows, classes: int) -> tuple[dict[str, Any], Arrays, float]:
+    """The same of a trial that is played on the host (`host_sessions.is_played_on_the_host`)."""
+    tolerance = _tolerance(rows.records)
+    arrays: Arrays = {}
+    if (images := _scores(rows.predictions, "images")) is not None:
+        arrays["images"] = images
+    sessions = []
+    for at, record in enumerate(rows.records):
+        scene = _of(rows.predictions, record.n)
+        scene = None if scene is None else scene[scene["set"] == "scene"]
+        session = host_session(
+            at,
+            record,
+            _of(rows.passes, record.n),
+            _of(rows.batches, record.n),
+            _of(rows.windows, record.n),
+            None if scene is None or scene.empty else scene,
+            arrays,
+        )
+        golden = _golden(record, golden_reference(classes), tolerance).tolist()
+        sessions.append({**session, "golden": golden, "fault": _fault(record, session["passes"])})
+    return {"sessions": sessions}, arrays, tolerance
+
+
+def _tolerance(records: Sequence[SessionRecord]) -> float:
+    """Of the golden check: the source's widest, as far as one class still stands out."""
+    widest = max((one.golden.tolerance for one in records if one.golden is not None), default=1e-6)
+    return min(max(widest, 0.0), 0.4)
 
 
 def _stages(batches: pd.DataFrame | None) -> tuple[str, ...]:

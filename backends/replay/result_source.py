@@ -24,9 +24,11 @@ from edgebench.vocabulary.pictures import ImageSet, Pictures
 from edgebench.vocabulary.session import MeasurePlan
 from edgebench.vocabulary.variant import Variant
 
+from .host_player import HOST_FORMAT
+from .host_sessions import is_played_on_the_host
 from .pictures import stand_in_images, stand_in_scene
-from .result_sessions import GOLDEN_PATCHES, TrialRows, golden_reference, script_of
-from .script import make_artifact
+from .result_sessions import GOLDEN_PATCHES, TrialRows, golden_reference, host_script_of, script_of
+from .script import FORMAT, make_artifact
 
 MAX_IMAGES = 10_000
 
@@ -106,7 +108,9 @@ class RecordedSource:
                 why=trial.reason or "the source says nothing of its artifact",
             )
         rows = self._rows(trial.key)
-        made = script_of(rows, len(trial.class_names))
+        patches = self.results.experiment.scene_of(trial).patches
+        on_host = is_played_on_the_host(rows.records, rows.passes, rows.windows, patches)
+        made = (host_script_of if on_host else script_of)(rows, len(trial.class_names))
         if isinstance(made, UnsupportedError):
             return made
         script, arrays, tolerance = made
@@ -125,6 +129,7 @@ class RecordedSource:
             tolerance=tolerance,
             size_bytes=trial.artifact_bytes,
             source_sha256=self.sha256,
+            format_=HOST_FORMAT if on_host else FORMAT,
         )
 
     def _rows(self, key: str) -> TrialRows:
@@ -140,6 +145,7 @@ class RecordedSource:
             batches=tables["batches"],
             probes=tables["probes"],
             predictions=tables["predictions"],
+            windows=tables["windows"],
         )
 
     @cached_property
@@ -150,6 +156,7 @@ class RecordedSource:
             "batches": results.batches,
             "probes": results.probes,
             "predictions": results.predictions,
+            "windows": results.windows,
         }
         return {
             name: {str(key): rows for key, rows in frame.groupby("trial", observed=True)}

@@ -57,6 +57,7 @@ def make_artifact(
     tolerance: float,
     size_bytes: int,
     source_sha256: str,
+    format_: str = FORMAT,
 ) -> Artifact:
     """The artifact of one variant; its input is the pixels as they are, uint8 [batch, patch, patch, 3].
 
@@ -72,7 +73,7 @@ def make_artifact(
     return Artifact(
         variant=variant.name,
         batch=batch,
-        format=FORMAT,
+        format=format_,
         path=path,
         sha256=digest,
         size_bytes=size_bytes,

@@ -24,6 +24,7 @@ class AgentBackend(Backend):
     """Gives `open`: the agent on the target's host or on this machine, started with the target's Python."""
 
     takes_host = True
+    device_type: ClassVar[type[AgentDevice]] = AgentDevice
     board_packages: ClassVar[tuple[str, ...]] = ()
     """Distributions that bring the runtime; one of them must be there on the board. Best first."""
 
@@ -35,7 +36,7 @@ class AgentBackend(Backend):
                 another power mode than the target asks for.
             UsageError: the target asks for a power mode that the board does not have.
         """
-        device = AgentDevice(
+        device = self.device_type(
             open_link(target),
             self.runner_files(),
             explain=self.explain,

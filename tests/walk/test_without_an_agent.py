@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -180,6 +181,26 @@ def test_an_early_end_is_told_in_the_backends_words(run):
     assert record.failure.what == "the board stopped answering amid a window"
     assert record.failure.fix == "flash it with the watchdog off"
     assert record.status == "timeout"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"gives": "passes", "patches": 2}, {"emulated": True}, {"gives": "passes", "emulated": True}],
+    ids=["windows", "some patches", "emulated windows", "emulated passes"],
+)
+def test_a_stored_result_plays_again(run, options):
+    measured(run, "--quiet", options=options)
+    run("run", "--device", "replay", "--set", "source=results/one", "--name", "again", "--quick", "--quiet")
+    once, again = edgebench.load("results/one"), edgebench.load("results/again")
+    for table in ("passes", "batches", "windows", "predictions"):
+        rows = [getattr(results, table).drop(columns="trial") for results in (once, again)]
+        assert len(rows[0]) == len(rows[1])
+        pd.testing.assert_frame_equal(rows[0], rows[1], check_exact=True, check_categorical=False)
+    [first], [second] = summarise(once), summarise(again)
+    names = ("image_s", "infer_s", "stages_ms", "accuracy", "scene_accuracy", "measured_patches", "mark")
+    for name in (*names, "extrapolated", "emulated", "cold", "memory_bytes"):
+        assert getattr(first, name) == getattr(second, name), name
+    assert any("no figure was measured here" in text for text in second.warnings)
 
 
 def test_its_sessions_time_is_what_its_backend_says(run):
