@@ -1,4 +1,8 @@
-"""An artifact: the file that a runtime loads for a variant, and everything known about it."""
+"""An artifact: the file that a runtime loads for a variant, and everything known about it.
+
+Pydantic models and no plain dataclasses, unlike the other words: an artifact's description is read back from
+the cache, where anything may lie, and has to be checked as outside data is.
+"""
 
 from __future__ import annotations
 

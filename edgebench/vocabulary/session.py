@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from edgebench.vocabulary.pictures import ImageSet, Scene
 from edgebench.vocabulary.target import Launch
-from edgebench.vocabulary.values import Json, Report, unheard, unreported
+from edgebench.vocabulary.values import Json, Report, ignore_patch_time, ignore_progress
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class SessionSettings:
     monitors: tuple[str, ...] = ()  # probes that say nothing about power: no idle window, not in the key
     number: int = 0  # which session of its trial it is
     workers: int = 1  # processes that measure side by side, each with the artifact loaded
-    report: Report = field(default=unreported, compare=False, repr=False)  # for stages that are not in sight
+    report: Report = field(
+        default=ignore_progress, compare=False, repr=False
+    )  # for stages that are not in sight
     # Called with the seconds that a golden patch took: all that is known before the first pass.
-    patch_took: Callable[[float], None] = field(default=unheard, compare=False, repr=False)
+    patch_took: Callable[[float], None] = field(default=ignore_patch_time, compare=False, repr=False)

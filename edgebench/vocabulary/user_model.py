@@ -9,7 +9,7 @@ from edgebench.vocabulary.model_facts import TensorFacts
 
 
 @dataclass(frozen=True)
-class Tensor:
+class FixedInput:
     """An input with every axis fixed, at batch 1; `shape` is as the file has it, the batch included."""
 
     name: str
@@ -20,11 +20,11 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Picture:
+class PictureInput:
     """How an input takes a picture: pixel p (0..255) of channel c is the real value p / divisors[c] +
     offsets[c]; one number each where all channels are alike.
 
-    `told_by` says where that comes from.
+    `told_by` is who says so: the user, the file, or "the default".
     """
 
     layout: Literal["NHWC", "NCHW"]
@@ -53,10 +53,10 @@ class UserModel:
     """
 
     precision: str
-    inputs: tuple[Tensor, ...]
+    inputs: tuple[FixedInput, ...]
     open_batch: bool
     open_axes: bool
-    picture: Picture | None
+    picture: PictureInput | None
     outputs: tuple[TensorFacts, ...]
     open_shapes: tuple[tuple[int | None, ...], ...] = ()
     macs: int | None = None

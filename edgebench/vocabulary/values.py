@@ -24,9 +24,9 @@ of 0 where none are counted); never from a timed region."""
 Scores = NDArray[np.float32]
 
 
-def unreported(stage: str, done: int, steps: int) -> None:
-    """Nobody watches."""
+def ignore_progress(stage: str, done: int, steps: int) -> None:
+    """For a session whose progress nobody watches."""
 
 
-def unheard(patch_s: float) -> None:
-    """Nobody asks how long a patch takes."""
+def ignore_patch_time(patch_s: float) -> None:
+    """For a session of which nobody asks how long a patch takes."""

@@ -9,9 +9,9 @@ from edgebench.cache.objects import Cache
 from edgebench.data import samples as module
 from edgebench.data.samples import given_samples, golden_samples, random_samples, samples_scene
 from edgebench.errors import InputError, UnsupportedError
-from edgebench.vocabulary.user_model import Tensor
+from edgebench.vocabulary.user_model import FixedInput
 
-INPUTS = (Tensor("tokens", "int32", (1, 6)), Tensor("serving_default_extra:0", "float32", (1, 2, 4)))
+INPUTS = (FixedInput("tokens", "int32", (1, 6)), FixedInput("serving_default_extra:0", "float32", (1, 2, 4)))
 
 
 @pytest.fixture
@@ -85,4 +85,4 @@ def test_what_is_no_archive_and_what_hides_code(cache: Cache, tmp_path: Path):
 
 def test_text_cannot_be_drawn(cache: Cache):
     with pytest.raises(UnsupportedError, match="is of string"):
-        random_samples((Tensor("words", "string", (1,)),), cache)
+        random_samples((FixedInput("words", "string", (1,)),), cache)

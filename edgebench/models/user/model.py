@@ -16,7 +16,7 @@ from edgebench.errors import InputError, UsageError
 from edgebench.vocabulary.artifact import InputSpec
 from edgebench.vocabulary.model_facts import ModelFacts, TensorFacts
 from edgebench.vocabulary.model_source import InputChoice, ModelSource
-from edgebench.vocabulary.user_model import Picture, Tensor, UserModel
+from edgebench.vocabulary.user_model import FixedInput, PictureInput, UserModel
 
 DEFAULT_SIDE = 224
 """Pixels an edge where neither the model nor the user says how large its pictures are."""
@@ -35,7 +35,7 @@ def understand(facts: ModelFacts, choice: InputChoice, name: str) -> UserModel:
     open_axes = any(length is None for tensor in facts.inputs for length in tensor.shape)
     open_batch = all(tensor.shape and tensor.shape[0] is None for tensor in facts.inputs)
     chosen_shapes = _chosen_shapes(facts, choice, name)
-    picture: Picture | None = None
+    picture: PictureInput | None = None
     reason = ""
     if len(facts.inputs) != 1:
         reason = f"it has {len(facts.inputs)} inputs"
@@ -173,7 +173,7 @@ def _picture(
     chosen_shape: tuple[int, ...] | None,
     choice: InputChoice,
     assumed: list[str],
-) -> Picture:
+) -> PictureInput:
     shape = chosen_shape or tensor.shape
     file_sides = (shape[1], shape[2]) if layout == "NHWC" else (shape[2], shape[3])
     chosen_sides = (choice.height, choice.width)
@@ -190,7 +190,7 @@ def _picture(
     if not told_by:
         told_by = "the default"
         assumed.append("pixels as -1..1, since the file does not say (--input-scale, --input-mean)")
-    return Picture(layout, sides[0], sides[1], divisors, offsets, told_by)
+    return PictureInput(layout, sides[0], sides[1], divisors, offsets, told_by)
 
 
 def _normalisation(
@@ -216,8 +216,11 @@ def _normalisation(
 
 
 def _fixed(
-    tensor: TensorFacts, chosen_shape: tuple[int, ...] | None, picture: Picture | None, assumed: list[str]
-) -> Tensor:
+    tensor: TensorFacts,
+    chosen_shape: tuple[int, ...] | None,
+    picture: PictureInput | None,
+    assumed: list[str],
+) -> FixedInput:
     if picture is not None:
         middle = (picture.height, picture.width)
         shape: tuple[int, ...] = (1, *middle, 3) if picture.layout == "NHWC" else (1, 3, *middle)
@@ -235,7 +238,7 @@ def _fixed(
             why=f"it has more than {MAX_ELEMENTS} numbers",
             fix="give a smaller --input-shape",
         )
-    return Tensor(tensor.name, tensor.dtype, shape, tensor.scale, tensor.zero_point)
+    return FixedInput(tensor.name, tensor.dtype, shape, tensor.scale, tensor.zero_point)
 
 
 def fixed_batch(model: UserModel) -> int | None:

@@ -24,7 +24,7 @@ from edgebench.vocabulary.model_facts import TensorFacts
 from edgebench.vocabulary.model_source import InputChoice, ModelSource, Samples, SourceKind
 from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.user_model import Picture, Tensor, UserModel
+from edgebench.vocabulary.user_model import FixedInput, PictureInput, UserModel
 from edgebench.vocabulary.variant import Variant
 
 KEYS = Path(__file__).with_name("recipe_keys.json")
@@ -37,10 +37,10 @@ def picture_model(precision: str, batch: int | None = None, dtype: str = "float3
     """A model of 32 x 48 pictures; `batch` is None where the file leaves it open."""
     return UserModel(
         precision,
-        (Tensor("x", dtype, (batch or 1, 32, 48, 3)),),
+        (FixedInput("x", dtype, (batch or 1, 32, 48, 3)),),
         batch is None,
         batch is None,
-        Picture("NHWC", 32, 48, (255.0,), (0.0,), "the user"),
+        PictureInput("NHWC", 32, 48, (255.0,), (0.0,), "the user"),
         (TensorFacts("y", "float32", (batch, 3)),),
         ((batch, 32, 48, 3),),
     )
@@ -48,7 +48,7 @@ def picture_model(precision: str, batch: int | None = None, dtype: str = "float3
 
 def tensor_model() -> UserModel:
     """A model of two inputs that are no picture."""
-    inputs = (Tensor("a", "float32", (1, 6)), Tensor("b", "int64", (1, 2, 4)))
+    inputs = (FixedInput("a", "float32", (1, 6)), FixedInput("b", "int64", (1, 2, 4)))
     why = "it has 2 inputs, so it is timed with other inputs than pictures"
     outputs = (TensorFacts("y", "float32", (1, 3)),)
     return UserModel("fp32", inputs, False, False, None, outputs, accuracy_reason=why)
