@@ -18,6 +18,9 @@ CLASSES = 5
 SIZE = 224
 NORMALISATION_MOMENTUM = 0.9  # in training: Keras's 0.99 is slow to follow where epochs are few
 
+INT8_SCALE, INT8_ZERO_POINT = 1 / 127.5, -1
+"""How int8 of a family in -1..1 takes its input, as published: preprocessing is the pixel less 128."""
+
 RANDOM_REASON = "the weights are random, so accuracy is not meaningful"
 
 Model = Any

@@ -215,6 +215,11 @@ class Chain(ABC):
         )
 
 
+def largest_score(note: Mapping[str, Any]) -> float:
+    """The largest absolute score of the golden patches; never 0, so that a fraction of it is a tolerance."""
+    return max((abs(score) for scores in note["scores"] for score in scores), default=0.0) or 1e-6
+
+
 def artifact_of(
     request: PrepareRequest,
     subject: Subject,

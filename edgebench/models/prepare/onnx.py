@@ -14,7 +14,15 @@ from edgebench.cache.objects import Cache
 from edgebench.cache.recipes import CachedFile
 from edgebench.errors import UnsupportedError
 from edgebench.installed import versions_of
-from edgebench.models.prepare.chain import Chain, Recipe, Refusals, StepJob, artifact_of, carry_out
+from edgebench.models.prepare.chain import (
+    Chain,
+    Recipe,
+    Refusals,
+    StepJob,
+    artifact_of,
+    carry_out,
+    largest_score,
+)
 from edgebench.models.prepare.onnx_form import OnnxForm
 from edgebench.models.prepare.subject import Subject, require_batch, require_calibration, subject_of
 from edgebench.vocabulary.artifact import Artifact, InputSpec
@@ -104,7 +112,6 @@ class OnnxChain(Chain):
     ) -> Artifact | None:
         """With how far each step is off."""
         subject, note, precision = subject_of(request), file.note, request.variant.precision
-        largest = max((abs(score) for scores in note["scores"] for score in scores), default=0.0) or 1e-6
         is_quantised = recipe.inputs["step"] == "int8"
         return artifact_of(
             request,
@@ -116,7 +123,7 @@ class OnnxChain(Chain):
             input_spec=InputSpec(dtype="float32")  # of an artifact with tensors it says nothing
             if note["input"] is None
             else InputSpec.model_validate(note["input"]),
-            tolerance=_TOLERATED_FRACTIONS.get(precision, _TOLERATED_FRACTION) * largest,
+            tolerance=_TOLERATED_FRACTIONS.get(precision, _TOLERATED_FRACTION) * largest_score(note),
             calibration=subject.calibration if is_quantised else None,
             checks=note["checks"],
             provenance={
@@ -155,6 +162,7 @@ class OnnxChain(Chain):
             **_golden_patches(request, subject, cache),
             "input": subject.spec and subject.spec.model_dump(mode="json"),
             "layout": self._layout(request, subject),
+            "opset": _OPSET,
         }
         return StepJob(description, {subject.precision: recipe})
 

@@ -11,8 +11,17 @@ from edgebench.cache.recipes import CachedFile
 from edgebench.data.shipped import images_identity
 from edgebench.errors import UnsupportedError
 from edgebench.installed import versions_of
+from edgebench.models.families import catalogue
 from edgebench.models.families.shipped_tflite import find_shipped, is_shipped, with_shipped_tools
-from edgebench.models.prepare.chain import Chain, Recipe, Refusals, StepJob, artifact_of, carry_out
+from edgebench.models.prepare.chain import (
+    Chain,
+    Recipe,
+    Refusals,
+    StepJob,
+    artifact_of,
+    carry_out,
+    largest_score,
+)
 from edgebench.models.prepare.subject import Subject, require_batch, require_calibration, subject_of
 from edgebench.vocabulary.artifact import Artifact, InputSpec
 from edgebench.vocabulary.preparation import PrepareRequest
@@ -34,7 +43,7 @@ _TOLERATED_STEPS = 24
 _TOLERATED_FRACTION = _TOLERATED_STEPS / 256
 
 # The input of int8 of the shipped family; notes of earlier versions do not have it.
-_PUBLISHED = {"dtype": "int8", "scale": 1 / 127.5, "zero_point": -1}
+_PUBLISHED = {"dtype": "int8", "scale": catalogue.INT8_SCALE, "zero_point": catalogue.INT8_ZERO_POINT}
 
 
 class TfliteChain(Chain):
@@ -214,8 +223,7 @@ def _tolerance(subject: Subject, precision: str, note: Mapping[str, Any]) -> flo
     fraction = _TOLERATED_FRACTIONS.get(precision, _TOLERATED_FRACTION)
     if subject.is_network:  # a softmax gives at most 1
         return fraction
-    largest = max((abs(score) for scores in note["scores"] for score in scores), default=0.0) or 1e-6
-    return max(fraction * largest, _TOLERATED_STEPS * max(note["steps"], default=0.0))
+    return max(fraction * largest_score(note), _TOLERATED_STEPS * max(note["steps"], default=0.0))
 
 
 def _shapes_to_tell(request: PrepareRequest) -> tuple[tuple[int, ...], ...]:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.errors import InputError, UnsupportedError
+from edgebench.models.families import catalogue
 from edgebench.models.workers import litert
 from edgebench.models.workers.agreement import compare, require
 from edgebench.models.workers.feeds import golden_feeds, picture_feeds
@@ -32,8 +33,6 @@ from edgebench.models.workers.keras_source import build_keras, require_shapes
 from edgebench.models.workers.notes import note_or_refusal, refusal, require_finite
 from edgebench.models.workers.processes import Job, Report, serve
 
-PUBLISHED_SCALE = 1 / 127.5
-PUBLISHED_ZERO_POINT = -1
 _CHECKS = {"fp32": "export", "fp16": "fp16", "int8": "int8"}
 _FLEX = ("custom op", "flex", "select tensorflow", "select tf")
 
@@ -177,10 +176,10 @@ def _input_of(job: Job, file: Path) -> dict[str, Any]:
 def _require_published(quantised: Mapping[str, Any]) -> None:
     """Preprocessing is pixel - 128 on every device, so the input must be quantised just so."""
     dtype, scale, zero_point = quantised["dtype"], quantised["scale"] or 0.0, quantised["zero_point"]
-    if dtype != "int8" or abs(scale - PUBLISHED_SCALE) > 1e-6 or zero_point != PUBLISHED_ZERO_POINT:
+    if dtype != "int8" or abs(scale - catalogue.INT8_SCALE) > 1e-6 or zero_point != catalogue.INT8_ZERO_POINT:
         raise InputError(
             f"the converted input is {dtype} with scale {scale} and zero point {zero_point}",
-            why=f"int8 with {PUBLISHED_SCALE} and {PUBLISHED_ZERO_POINT} was due",
+            why=f"int8 with {catalogue.INT8_SCALE} and {catalogue.INT8_ZERO_POINT} was due",
             fix="calibrate with images that hold black and white",
         )
 

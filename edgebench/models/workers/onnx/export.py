@@ -14,7 +14,6 @@ from edgebench.models.workers.feeds import golden_feeds
 from edgebench.models.workers.keras_source import build_keras, require_shapes
 from edgebench.models.workers.onnx import graph, running
 
-OPSET = 13
 INPUT_NAME, OUTPUT_NAME = "patches", "scores"
 
 
@@ -22,7 +21,7 @@ def export(job: Mapping[str, Any], output: Path) -> NDArray[np.float32]:
     """Write the network that the job names (see `build_keras`) as ONNX, and give TensorFlow's scores.
 
     Args:
-        job: also `batch`, `shapes` (of the inputs, the batch included, channels last), `golden` and
+        job: also `opset`, `batch`, `shapes` (of the inputs, the batch included, channels last), `golden` and
             `input` as `golden_feeds` takes them; the file gets the layout of `input`.
         output: a new file; beside it lies `<name>.raw` meanwhile.
 
@@ -54,7 +53,7 @@ def export(job: Mapping[str, Any], output: Path) -> NDArray[np.float32]:
     proto, _ = tf2onnx.convert.from_function(
         function,
         input_signature=signature,
-        opset=OPSET,
+        opset=job["opset"],
         inputs_as_nchw=names if spec is not None and spec["layout"] == "NCHW" else None,
     )
     # What layers hold as plain tensors, and not as weights, the converter leaves as inputs.

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from edgebench.models.families.catalogue import INT8_SCALE, INT8_ZERO_POINT
 from edgebench.models.workers.onnx.graph import Proto, inputs_of
 
-PUBLISHED_SCALE = 1 / 127.5
-PUBLISHED_ZERO_POINTS = {"int8": -1, "uint8": 127}
+PUBLISHED_ZERO_POINTS = {"int8": INT8_ZERO_POINT, "uint8": INT8_ZERO_POINT + 128}
 """Of an input in -1..1: what TFLite takes, so that preprocessing is the pixel, or the pixel less 128."""
 
 
@@ -37,9 +37,9 @@ def integer_input(model: Proto) -> dict[str, Any] | None:
         return None
     dtype, zero_point = stored_zero_point.dtype.name, int(stored_zero_point)
     due = PUBLISHED_ZERO_POINTS.get(dtype)
-    if due is not None and abs(scale / PUBLISHED_SCALE - 1) < 1e-4 and abs(zero_point - due) <= 1:
+    if due is not None and abs(scale / INT8_SCALE - 1) < 1e-4 and abs(zero_point - due) <= 1:
         # The middle of 0..255 lies between two integers; both may stand for it, and one is the convention.
-        scale, zero_point = PUBLISHED_SCALE, due
+        scale, zero_point = INT8_SCALE, due
         for name in _same_values(model, quantise):
             for suffix, value in (
                 ("_scale", np.float32(scale)),

@@ -10,9 +10,9 @@ Jobs come in as JSON lines (see `edgebench.models.workers.processes`), one a fil
 All have `"batch": 1, "shapes": [[...]], "golden": path, "n": 5`. Of a base, `kind` and what belongs to it
 are those of `edgebench.models.workers.keras_source.build_keras`, or `onnx` with `path` and `precision`;
 `input` is its InputSpec in the model's own layout, or null where the inputs are no picture, and `layout` the
-one that is wanted. `shapes` are those of the inputs in the model's own layout. The note of an output has
-`scores` [golden][scores] with what they were computed by, `input`, `checks` and `precision`; or
-`unsupported`.
+one that is wanted; `opset` is that of an export. `shapes` are those of the inputs in the model's own layout.
+The note of an output has `scores` [golden][scores] with what they were computed by, `input`, `checks` and
+`precision`; or `unsupported`.
 """
 
 from __future__ import annotations
