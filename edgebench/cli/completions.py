@@ -16,7 +16,7 @@ def complete_profile(incomplete: str) -> list[str]:
     """Names of the shipped profiles for the shell."""
     from edgebench.fit.profile import shipped_profiles
 
-    return [one.name for one in shipped_profiles() if one.name.startswith(incomplete)]
+    return [profile.name for profile in shipped_profiles() if profile.name.startswith(incomplete)]
 
 
 def complete_target(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -25,7 +25,7 @@ def complete_target(ctx: typer.Context, incomplete: str) -> list[str]:
     from edgebench.plan.targets_file import read_targets
 
     try:
-        found = read_targets(ctx.params.get("targets_file"))
+        declared = read_targets(ctx.params.get("targets_file"))
     except EdgeBenchError:
         return []
-    return [one.name for one in found.targets if one.name.startswith(incomplete)]
+    return [target.name for target in declared.targets if target.name.startswith(incomplete)]

@@ -166,10 +166,10 @@ def prepare(
         settings = [*(set_ or ()), *([] if artifact is None else [f"artifact={artifact}"])]
         target = require_unswept(make_targets({backend.name: backend}, settings, ()))
         requests = requests_for(chosen, backend, precision or (), patches, cache, target.options)
-        made = backend.prepare(requests, cache, observer.note)
-        rows = list_prepared(requests, made, cache, evaluate=evaluate, progress=observer.note)
+        outcomes = backend.prepare(requests, cache, observer.note)
+        rows = list_prepared(requests, outcomes, cache, evaluate=evaluate, progress=observer.note)
     print_variants(stdout(), rows, as_json=json_)
-    lacking = [outcome for outcome in made if not isinstance(outcome, Artifact)]
+    lacking = [outcome for outcome in outcomes if not isinstance(outcome, Artifact)]
     if any(precision or not isinstance(outcome, UnsupportedError) for outcome in lacking):
         raise typer.Exit(EXIT_TRIALS_FAILED)
 

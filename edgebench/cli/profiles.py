@@ -18,7 +18,7 @@ def list_(json_: JsonOption = False) -> None:
     from edgebench.fit.profile import shipped_profiles
     from edgebench.report.listings import print_profiles
 
-    print_profiles(stdout(), [one.as_record() for one in shipped_profiles()], as_json=json_)
+    print_profiles(stdout(), [listed.as_record() for listed in shipped_profiles()], as_json=json_)
 
 
 @app.command()

@@ -46,9 +46,9 @@ def list_(targets_file: TargetsFileOption = None, json_: JsonOption = False) -> 
     from edgebench.plan.targets_file import read_targets
     from edgebench.report.target_tables import print_targets
 
-    found = read_targets(targets_file_setting(targets_file))
-    rows = [listed(target) for target in found.targets]
-    print_targets(stdout(), rows, None if found.path is None else str(found.path), as_json=json_)
+    declared = read_targets(targets_file_setting(targets_file))
+    rows = [listed(target) for target in declared.targets]
+    print_targets(stdout(), rows, None if declared.path is None else str(declared.path), as_json=json_)
 
 
 @app.command()

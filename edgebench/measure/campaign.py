@@ -283,13 +283,15 @@ def _trial_record(trial: PlannedTrial, made: Prepared, plan: Plan, *, requested:
         "batch": trial.batch,
         "inputs": dict(trial.inputs),
     }
-    if trial.given is not None:
-        scene, images = trial.given.scene, trial.given.images
+    if trial.model_data is not None:
+        scene, images = trial.model_data.scene, trial.model_data.images
         # What the experiment says already is not said again.
         common |= {
             "scene": None if scene == plan.scene else _scene_record(scene),
             "images": None if images == plan.images else _images_record(images),
-            "images_reason": "" if images else trial.given.images_reason or "no images were given (--images)",
+            "images_reason": ""
+            if images
+            else trial.model_data.images_reason or "no images were given (--images)",
         }
     if isinstance(made, EdgeBenchError):
         common |= {"reason": reason_of(made), "requested": requested}

@@ -19,11 +19,11 @@ def share(value: object) -> object:
     """
     if not isinstance(value, str):
         return value
-    found = _SHARE.fullmatch(value.strip())
-    if found is None:
+    match = _SHARE.fullmatch(value.strip())
+    if match is None:
         raise ValueError(f"{short(value)} is no share: write it such as 1% or 0.01")
-    number = float(found["number"])
-    return number / 100 if found["percent"] else number
+    number = float(match["number"])
+    return number / 100 if match["percent"] else number
 
 
 def duration_s(value: object) -> object:

@@ -110,10 +110,10 @@ def sessions_span(
 def whole_span(plan: Plan, costs: Sequence[TrialCost], *, most: bool = False) -> Span:
     """The whole run: hosts are measured side by side, so the slowest of them; at most its time."""
     by_host: dict[str | None, Span] = {}
-    for one in costs:
-        host = one.trial.target.host
-        sessions = one.most if most else one.expected
-        by_host[host] = by_host.get(host, Span()) + one.span(sessions)
+    for trial_cost in costs:
+        host = trial_cost.trial.target.host
+        sessions = trial_cost.most if most else trial_cost.expected
+        by_host[host] = by_host.get(host, Span()) + trial_cost.span(sessions)
     whole = longest(list(by_host.values()))
     return whole if plan.max_time_s is None else whole.at_most(plan.max_time_s)
 
@@ -124,40 +124,42 @@ def resolution_notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
     most = "at most " if plan.adaptive else ""
     notes = []
     for word, verb in (("no", "will not"), ("unclear", "may not")):
-        some = [one for one in costs if one.resolves == word]
-        if some:
-            which = "" if len(some) == len(costs) else f" for {len(some)} of {len(costs)} trials"
+        unresolved = [trial_cost for trial_cost in costs if trial_cost.resolves == word]
+        if unresolved:
+            which = "" if len(unresolved) == len(costs) else f" for {len(unresolved)} of {len(costs)} trials"
             sessions = f"{most}{plan.sessions} {'session' if plan.sessions == 1 else 'sessions'}"
-            notes.append(f"{sessions} {verb} resolve {target} of image_s{which}: {_enough(some)}")
+            notes.append(f"{sessions} {verb} resolve {target} of image_s{which}: {_enough(unresolved)}")
     return notes
 
 
 def spread_note(costs: Sequence[TrialCost]) -> str:
     """Where the forecast's spread comes from."""
-    measured = [one.spread.share for one in costs if one.spread.measured]
+    measured = [trial_cost.spread.share for trial_cost in costs if trial_cost.spread.measured]
     assumed = f"{share_text(ASSUMED)} between sessions is assumed"
     if not measured:
         return f"{assumed}: none was measured here yet"
     low, high = share_text(min(measured)), share_text(max(measured))
-    said = f"between sessions lay {low if low == high else f'{low} to {high}'} when last measured here"
-    return said if len(measured) == len(costs) else f"{said}; for the other trials {assumed}"
+    spread_words = (
+        f"between sessions lay {low if low == high else f'{low} to {high}'} when last measured here"
+    )
+    return spread_words if len(measured) == len(costs) else f"{spread_words}; for the other trials {assumed}"
 
 
 def _cost(plan: Plan, trial: PlannedTrial, cost: Cost | None, cache: Cache, idle_s: float) -> TrialCost:
     spread = known_spread(cache, trial.inputs)
     target = target_of(plan)
     confidence = CONFIDENCE if plan.target_ci is None else STOPPING_CONFIDENCE
-    found = spread.forecast(plan.sessions, target, confidence)
-    needed = found.sessions_needed
+    forecast = spread.forecast(plan.sessions, target, confidence)
+    needed = forecast.sessions_needed
     expected = plan.sessions
     if plan.target_ci is not None and needed is not None:
         expected = min(plan.sessions, max(needed, plan.min_sessions))
     shape = shape_of(plan, trial, idle_s)
-    return TrialCost(trial, cost, shape, spread, needed, found.resolves, expected, plan.sessions)
+    return TrialCost(trial, cost, shape, spread, needed, forecast.resolves, expected, plan.sessions)
 
 
 def _enough(costs: Sequence[TrialCost]) -> str:
-    needed = [one.needed for one in costs if one.needed is not None]
+    needed = [trial_cost.needed for trial_cost in costs if trial_cost.needed is not None]
     if not needed:
         return "no number up to 10,000 will"
     low, high = min(needed), max(needed)

@@ -42,7 +42,7 @@ class Span:
 def longest(spans: list[Span]) -> Span:
     """Of what goes on side by side."""
     return Span(
-        max((one.least_s for one in spans), default=0.0), max((one.most_s for one in spans), default=0.0)
+        max((span.least_s for span in spans), default=0.0), max((span.most_s for span in spans), default=0.0)
     )
 
 

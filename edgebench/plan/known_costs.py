@@ -83,8 +83,10 @@ class KnownCosts:
             return self._now[key]
         if key in self.before:
             return self._corrected(key)
-        likely = [(_likeness(self.trials[key], self.trials[one]), one) for one in self._on_the_target_of(key)]
-        alike = sorted((likeness, one) for likeness, one in likely if likeness is not None)
+        likely = [
+            (_likeness(self.trials[key], self.trials[other]), other) for other in self._on_the_target_of(key)
+        ]
+        alike = sorted((likeness, other) for likeness, other in likely if likeness is not None)
         if not alike:
             return None
         nearest = alike[0][1]
@@ -95,12 +97,12 @@ class KnownCosts:
         """The target's trials of which something was measured."""
         name = self.trials[key].target.name
         known = {**self.before, **self._now}
-        return [one for one in known if one in self.trials and self.trials[one].target.name == name]
+        return [other for other in known if other in self.trials and self.trials[other].target.name == name]
 
     def _corrected(self, key: str) -> Cost:
         cost = self.before[key]
-        both = [one for one in self._on_the_target_of(key) if one in self._now and one in self.before]
-        pairs = [(self._now[one].patch_s, self.before[one].patch_s) for one in both]
+        both = [other for other in self._on_the_target_of(key) if other in self._now and other in self.before]
+        pairs = [(self._now[other].patch_s, self.before[other].patch_s) for other in both]
         ratios = [now_s / before_s for now_s, before_s in pairs if now_s > 0 and before_s > 0]
         return replace(cost, patch_s=cost.patch_s * median(ratios)) if ratios else cost
 

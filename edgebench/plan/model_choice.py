@@ -99,20 +99,20 @@ def resolve_sources(
         InputError: a file that is none, is damaged, or does not fit its labels.
     """
     names = read_labels(labels) if labels else None
-    found = tuple(
+    chosen = tuple(
         _resolve(model, widths, names, choice or InputChoice(), calibration, inputs, cache, progress)
         for model in dict.fromkeys(models or (SHIPPED.name,))
     )
-    _refuse_choices_without_use(found, widths, names, choice, inputs)
-    if calibration is not None and all(one.source.calibration is None for one in found):
+    _refuse_choices_without_use(chosen, widths, names, choice, inputs)
+    if calibration is not None and all(model.source.calibration is None for model in chosen):
         raise UsageError(
             "--calibration is used by no model of this run",
             why="the shipped family has images of its own for that; a model that takes no picture needs none",
             fix="leave it out, or add --model FILE",
         )
-    for note in dict.fromkeys(note for one in found for note in one.notes):
+    for note in dict.fromkeys(note for model in chosen for note in model.notes):
         progress(f"note: {note}")
-    return found
+    return chosen
 
 
 def variants_of(chosen: Chosen, backend: Backend, precisions: Sequence[str] = ()) -> tuple[Variant, ...]:
@@ -169,9 +169,9 @@ def requests_for(
     """What a backend is asked to prepare without a run: with the shipped scene, and its default options."""
     taken = backend.options_model().model_dump(mode="json") if options is None else options
     return tuple(
-        PrepareRequest(variant, batch, taken, source=one.source)
-        for one in (with_golden(each, cache, None, None) for each in chosen)
-        for variant in variants_of(one, backend, precisions)
+        PrepareRequest(variant, batch, taken, source=model.source)
+        for model in (with_golden(each, cache, None, None) for each in chosen)
+        for variant in variants_of(model, backend, precisions)
     )
 
 
@@ -227,22 +227,22 @@ def _family(name: str, widths: Sequence[float], calibration: Path | None, cache:
 
 
 def _refuse_choices_without_use(
-    found: Sequence[Chosen],
+    chosen: Sequence[Chosen],
     widths: Sequence[float],
     names: tuple[str, ...] | None,
     choice: InputChoice | None,
     inputs: Path | None,
 ) -> None:
-    files = [one.source.model for one in found if one.source.model is not None]
-    if widths and all(one.source.is_users for one in found):
+    files = [model.source.model for model in chosen if model.source.model is not None]
+    if widths and all(model.source.is_users for model in chosen):
         raise UsageError(
             "--width and --depth are of families", why="a model file has one width", fix="leave them out"
         )
-    if names is not None and not any(one.source.is_users for one in found):
+    if names is not None and not any(model.source.is_users for model in chosen):
         raise UsageError("--labels names the classes of a model of yours", fix="add --model FILE")
     if choice is not None:
         _refuse_input_without_use(files, choice)
-    if inputs is not None and all(one.takes_pictures for one in found):
+    if inputs is not None and all(model.takes_pictures for model in chosen):
         raise UsageError(
             "--inputs is for models that take no picture",
             why="those of this run are timed with the scene",
@@ -257,16 +257,18 @@ def _refuse_input_without_use(files: Sequence[UserModel], choice: InputChoice) -
             why="a family knows its input",
             fix="leave it out, or add --model FILE",
         )
-    said = {"--layout": choice.layout, "--input-scale": choice.scale, "--input-mean": choice.mean}
-    for flag, value in said.items():
+    values = {"--layout": choice.layout, "--input-scale": choice.scale, "--input-mean": choice.mean}
+    for flag, value in values.items():
         if value is not None and all(model.picture is None for model in files):
             raise UsageError(
                 f"{flag} fits no model of this run", why=files[0].accuracy_reason, fix=f"leave {flag} out"
             )
     for asked, _ in choice.shapes:
         names = [[tensor.name for tensor in model.inputs] for model in files]
-        if all(place_of(asked, one) is None for one in names):
+        if all(place_of(asked, inputs) is None for inputs in names):
             raise UsageError(
                 f"--input-shape: no model of this run has {'one input alone' if not asked else repr(asked)}",
-                fix=f"write NAME=...; the inputs: {', '.join(name for one in names for name in one)}"[:500],
+                fix=f"write NAME=...; the inputs: {', '.join(name for inputs in names for name in inputs)}"[
+                    :500
+                ],
             )

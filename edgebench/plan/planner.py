@@ -17,10 +17,10 @@ from edgebench.plan.batches import batches_of
 from edgebench.plan.config import MIN_SESSIONS
 from edgebench.plan.model_choice import Chosen, resolve_sources
 from edgebench.plan.run_settings import RunConfig
-from edgebench.plan.scenes_and_images import Material, gather
+from edgebench.plan.scenes_and_images import ModelPictures, gather
 from edgebench.plan.targets import make_targets
 from edgebench.plan.targets_file import read_targets
-from edgebench.plan.trials import Given, Plan, choose_variants, make_trials
+from edgebench.plan.trials import ModelData, Plan, choose_variants, make_trials
 from edgebench.vocabulary.model_source import SHIPPED
 from edgebench.vocabulary.pictures import ImageSet, Scene
 from edgebench.vocabulary.session import MeasurePlan
@@ -49,7 +49,7 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
     declared = read_targets(config.targets_file).named(config.target) if config.target else ()
     backends = {
         name: registry.backend(name)
-        for name in dict.fromkeys((*config.device, *(one.device for one in declared)))
+        for name in dict.fromkeys((*config.device, *(entry.device for entry in declared)))
     }
     settings = config.set
     if config.artifact is not None:
@@ -103,7 +103,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     progress("scene and images")
     material = gather(chosen, config, cache)
     scene, images = _pictures(config, backends, targets, material, cache)
-    pictured = [note for one in material for note in one.notes]
+    pictured = [note for data in material for note in data.notes]
     notes = tuple(dict.fromkeys([*left_out, *pictured, *(images.notes if images else ())]))
     for note in notes:
         progress(f"note: {note}")
@@ -121,7 +121,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         images=images,
         period_s=period_s,
         sustained_s=sustained_s,
-        given={one.source.name: _given(one) for one in material if one.source != SHIPPED},
+        model_data={data.source.name: _model_data(data) for data in material if data.source != SHIPPED},
     )
     plan = Plan(
         trials=trials,
@@ -138,7 +138,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         decide=config.decide,
         min_sessions=MIN_SESSIONS,
         max_time_s=config.max_time,
-        notes=(*dict.fromkeys(note for one in chosen for note in one.notes), *notes),
+        notes=(*dict.fromkeys(note for model in chosen for note in model.notes), *notes),
     )
     return Built(plan, targets, backends)
 
@@ -147,7 +147,7 @@ def _offered(
     config: RunConfig, backends: Mapping[str, Backend], targets: Sequence[Target]
 ) -> dict[str, tuple[Variant, ...]]:
     """By target, the variants of those that bring their own, such as a replay; the others measure models."""
-    found = {}
+    offered = {}
     for target in targets:
         backend = backends[target.device]
         if backend.offers(target.options) is None:
@@ -157,8 +157,8 @@ def _offered(
                 f"{target.name} has its own models",
                 fix="leave --model out, or take another device",
             )
-        found[target.name] = choose_variants(backend, config.depth, config.precision, target.options)
-    return found
+        offered[target.name] = choose_variants(backend, config.depth, config.precision, target.options)
+    return offered
 
 
 def _chosen(
@@ -191,7 +191,7 @@ def _pictures(
     config: RunConfig,
     backends: Mapping[str, Backend],
     targets: Sequence[Target],
-    material: Sequence[Material],
+    material: Sequence[ModelPictures],
     cache: Cache,
 ) -> tuple[Scene, ImageSet | None]:
     """The run's scene and images: the first model's, else what was asked for, or the only target's."""
@@ -207,16 +207,16 @@ def _pictures(
     return scene or shipped_scene(cache), images or shipped_images(cache, "test")
 
 
-def _main(material: Sequence[Material]) -> Material:
+def _main(material: Sequence[ModelPictures]) -> ModelPictures:
     """Whose scene and images stand for the run: the first with both, else the first with a picture."""
     for wanted in (
-        [one for one in material if one.images is not None],
-        [one for one in material if one.scene.kind == "picture"],
+        [data for data in material if data.images is not None],
+        [data for data in material if data.scene.kind == "picture"],
     ):
         if wanted:
             return wanted[0]
     return material[0]
 
 
-def _given(one: Material) -> Given:
-    return Given(one.source, one.scene, one.images, one.images_reason)
+def _model_data(data: ModelPictures) -> ModelData:
+    return ModelData(data.source, data.scene, data.images, data.images_reason)

@@ -21,7 +21,7 @@ from edgebench.vocabulary.pictures import ImageSet, Scene
 
 
 @dataclass(frozen=True)
-class Material:
+class ModelPictures:
     """One model with all that its trials need; `images_reason` says why there are no images."""
 
     chosen: Chosen
@@ -64,7 +64,7 @@ class Material:
         )
 
 
-def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[Material, ...]:
+def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[ModelPictures, ...]:
     """Scene, images and golden patches for each model; read or rendered once, then found in the cache.
 
     UsageError for a geometry that cannot be; InputError for pictures that cannot be read, are too small, or
@@ -74,7 +74,7 @@ def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[M
         raise UsageError("--stride and --whole exclude each other", fix="leave one of them out")
     if config.patch is not None and config.whole:
         raise UsageError("--patch and --whole exclude each other", fix="leave one of them out")
-    return tuple(_Gathering(one, config, cache).material() for one in chosen)
+    return tuple(_Gathering(model, config, cache).material() for model in chosen)
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,19 @@ class _Gathering:
     config: RunConfig
     cache: Cache
 
-    def material(self) -> Material:
+    def material(self) -> ModelPictures:
         source = self.chosen.source
         if source.inputs is not None:
             given = self.config.inputs is not None
-            made = with_golden(self.chosen, self.cache, None, None)
+            checked_model = with_golden(self.chosen, self.cache, None, None)
             reason = source.model.accuracy_reason if source.model else ""
-            return Material(made, samples_scene(source.inputs, given), None, reason)
+            return ModelPictures(checked_model, samples_scene(source.inputs, given), None, reason)
         images, reason = self.images
         if images is not None and source.calibration is not None and self.config.images is not None:
             refuse_overlap(source.calibration, images)
-        return Material(with_golden(self.chosen, self.cache, images, self.scene), self.scene, images, reason)
+        return ModelPictures(
+            with_golden(self.chosen, self.cache, images, self.scene), self.scene, images, reason
+        )
 
     @cached_property
     def scene(self) -> Scene:

@@ -20,12 +20,16 @@ def deadline_notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
     period_s = plan.period_s
     if period_s is None:
         return []
-    slow = [(one, taken) for one in costs if (taken := pass_s(one)) is not None and taken > period_s]
+    slow = [
+        (trial_cost, taken)
+        for trial_cost in costs
+        if (taken := pass_s(trial_cost)) is not None and taken > period_s
+    ]
     if not slow:
         return []
     low, high = (f"{edge(taken for _, taken in slow):.3g}" for edge in (min, max))
     which = "" if len(slow) == len(costs) else f" for {len(slow)} of {len(costs)} trials"
-    about = "" if all(one.basis == "measured" for one, _ in slow) else "about "
+    about = "" if all(trial_cost.basis == "measured" for trial_cost, _ in slow) else "about "
     span = low if low == high else f"{low} to {high}"
     return [
         f"a period of {period_s:g} s is too short{which}: a pass takes {about}{span} s, "

@@ -70,7 +70,9 @@ def swept(target: Target, settings: Sequence[tuple[Mapping[str, Json], str | Non
         if candidate not in different:
             different.append(candidate)
     named = [{**options, POWER_MODE: mode} for options, mode in different]
-    differing = [setting for setting in named[0] if any(one[setting] != named[0][setting] for one in named)]
+    differing = [
+        setting for setting in named[0] if any(values[setting] != named[0][setting] for values in named)
+    ]
     return tuple(
         _as_swept(
             replace(target, options=dict(options), power_mode=mode),

@@ -204,15 +204,15 @@ def _declared_in(content: Mapping[str, Any], path: Path) -> tuple[DeclaredTarget
         raise UsageError(f"{path}: targets is no list of tables", fix="write each board as [[targets]]")
     if len(tables) > MAX_TARGETS:
         raise UsageError(f"{path} has {len(tables)} targets", fix=f"at most {MAX_TARGETS} are taken")
-    found: dict[str, DeclaredTarget] = {}
+    declared: dict[str, DeclaredTarget] = {}
     for number, table in enumerate(tables, 1):
         target = _declared(table, number, path)
-        if target.name in found:
+        if target.name in declared:
             raise UsageError(
                 f"{path}: there are two targets {target.name!r}", fix="give each board a name of its own"
             )
-        found[target.name] = target
-    return tuple(found.values())
+        declared[target.name] = target
+    return tuple(declared.values())
 
 
 def _declared(table: Mapping[str, Any], number: int, path: Path) -> DeclaredTarget:

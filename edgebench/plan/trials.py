@@ -34,7 +34,7 @@ class PlannedTrial:
     batch: int
     request: PrepareRequest
     inputs: Mapping[str, Any]
-    given: Given | None = None  # what it is timed and tested with; None: what the plan says
+    model_data: ModelData | None = None  # what it is timed and tested with; None: what the plan says
 
     @property
     def concurrency(self) -> int:
@@ -49,7 +49,7 @@ class PlannedTrial:
 
 
 @dataclass(frozen=True)
-class Given:
+class ModelData:
     """A model's source, and what its trials are timed and tested with."""
 
     source: ModelSource
@@ -83,11 +83,11 @@ class Plan:
 
     def scene_of(self, trial: PlannedTrial) -> Scene:
         """What a trial is timed with."""
-        return self.scene if trial.given is None else trial.given.scene
+        return self.scene if trial.model_data is None else trial.model_data.scene
 
     def images_of(self, trial: PlannedTrial) -> ImageSet | None:
         """What a trial's accuracy is taken on."""
-        return self.images if trial.given is None else trial.given.images
+        return self.images if trial.model_data is None else trial.model_data.images
 
     @property
     def adaptive(self) -> bool:
@@ -140,12 +140,12 @@ def make_trials(
     images: ImageSet | None,
     period_s: float | None = None,
     sustained_s: float | None = None,
-    given: Mapping[str, Given] | None = None,
+    model_data: Mapping[str, ModelData] | None = None,
 ) -> tuple[PlannedTrial, ...]:
     """The trials, in the order in which tables show them; `variants` are by target or backend.
 
     Without `batches` each backend's default is taken; UsageError for one that a backend does not take.
-    `given` has, by the variants' family, what trials of other models than the shipped one need.
+    `model_data` has, by the variants' family, what trials of other models than the shipped one need.
     """
     # Absent where they are not asked for: keys of back-to-back trials are what they always were.
     pace = {"period_s": period_s, "sustained_s": sustained_s}
@@ -155,7 +155,7 @@ def make_trials(
         backend = backends[target.device]
         for variant in variants[target.name if target.name in variants else target.device]:
             for batch in batches_of(backend, batches):
-                own = (given or {}).get(variant.family)
+                own = (model_data or {}).get(variant.family)
                 source = SHIPPED if own is None else own.source
                 request = PrepareRequest(variant, batch, target.options, source=source)
                 timed, tested = (scene, images) if own is None else (own.scene, own.images)
@@ -232,18 +232,18 @@ def _among(
     chosen: list[Variant] = []
     for depth in tuple(dict.fromkeys(depths)) or (None,):
         for precision in tuple(dict.fromkeys(precisions)) or (None,):
-            found = [
-                one
-                for one in offered
-                if depth in (None, one.depth_multiplier) and precision in (None, one.precision)
+            matching = [
+                variant
+                for variant in offered
+                if depth in (None, variant.depth_multiplier) and precision in (None, variant.precision)
             ]
-            if not found:
+            if not matching:
                 wanted = " at ".join(str(part) for part in (depth, precision) if part is not None)
                 raise UsageError(
                     f"{backend.name} has no variant {wanted} here".replace("  ", " "),
-                    fix=f"it has {', '.join(one.name for one in offered) or 'none at all'}",
+                    fix=f"it has {', '.join(variant.name for variant in offered) or 'none at all'}",
                 )
-            chosen += found
+            chosen += matching
     return tuple(chosen)
 
 

@@ -17,7 +17,7 @@ from edgebench.measure.preparation import prepare_trials, requested_in_vain, req
 from edgebench.models.workers.processes import HelperError
 from edgebench.plan.planner import Built
 from edgebench.plan.run_settings import RunConfig
-from edgebench.plan.trials import Given, Plan, make_trials
+from edgebench.plan.trials import ModelData, Plan, make_trials
 from edgebench.store.schemas import schema
 from edgebench.vocabulary.model_source import ModelSource
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
@@ -46,7 +46,9 @@ class Preparing(FakeBackend):
         return [self.given.get(one.variant, made_artifact(one.variant.name)) for one in requests]
 
 
-def built(*backends: Preparing, variants: Sequence[Variant], given: dict[str, Given] | None = None) -> Built:
+def built(
+    *backends: Preparing, variants: Sequence[Variant], model_data: dict[str, ModelData] | None = None
+) -> Built:
     targets = tuple(Target(backend.name, backend.name) for backend in backends)
     by_name = {backend.name: backend for backend in backends}
     scene, images = made_scene(), made_images()
@@ -57,7 +59,7 @@ def built(*backends: Preparing, variants: Sequence[Variant], given: dict[str, Gi
         batches=[1],
         scene=scene,
         images=images,
-        given=given,
+        model_data=model_data,
     )
     return Built(Plan(trials, scene, images, sessions=1, passes=1, seed=7), targets, by_name)
 
@@ -93,8 +95,8 @@ def test_where_nothing_is_left_the_first_reason_is_the_error(tmp_path: Path):
     with pytest.raises(HelperError, match="int8 failed"):
         require_any(plan, {key: {QUARTER: REFUSAL, HALF: CRASH}[variant] for key, variant in by_key.items()})
     require_any(plan, dict.fromkeys(by_key, REFUSAL))  # of the shipped models that is a result
-    own = Given(ModelSource(name="mobilenet_v1", kind="tflite"), made_scene(), None)
-    plan = built(Preparing("fake", {}), variants=[QUARTER], given={"mobilenet_v1": own}).plan
+    own = ModelData(ModelSource(name="mobilenet_v1", kind="tflite"), made_scene(), None)
+    plan = built(Preparing("fake", {}), variants=[QUARTER], model_data={"mobilenet_v1": own}).plan
     with pytest.raises(UnsupportedError, match="too large"):
         require_any(plan, {trial.key: REFUSAL for trial in plan.trials})
 

@@ -13,7 +13,7 @@ from edgebench.errors import InputError, UsageError
 from edgebench.plan.config import run_config
 from edgebench.plan.model_choice import resolve_sources
 from edgebench.plan.planner import build
-from edgebench.plan.scenes_and_images import Material, gather
+from edgebench.plan.scenes_and_images import ModelPictures, gather
 from tests.own_models import CLASSES, SIDE, make_pictures
 
 
@@ -24,7 +24,7 @@ def scene(tmp_path: Path) -> Path:
     return tmp_path / "scene.png"
 
 
-def material(cache: Cache, *models: Path | str, **settings: Any) -> tuple[Material, ...]:
+def material(cache: Cache, *models: Path | str, **settings: Any) -> tuple[ModelPictures, ...]:
     config = run_config({"model": tuple(str(one) for one in models), **settings})
     chosen = resolve_sources(
         config.model,
