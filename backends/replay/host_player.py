@@ -30,6 +30,9 @@ from edgebench.vocabulary.session_facts import (
 )
 from edgebench.vocabulary.values import Scores
 
+from .device.play_base import Canned
+from .host_drawn import DrawnWindows
+
 HOST_FORMAT = "replay-host"
 """The format of an artifact that is played here."""
 
@@ -55,6 +58,7 @@ class HostSession:
         self._arrays: dict[str, Any] = {}
         self._script: dict[str, Any] = {}
         self._session: dict[str, Any] = {}
+        self._drawn: DrawnWindows | None = None  # of a scenario; else what is played was recorded
 
     def __enter__(self) -> HostSession:
         number = self._settings.number
@@ -65,9 +69,16 @@ class HostSession:
                     with archive.open(name) as file:
                         array = np.lib.format.read_array(file, allow_pickle=False)
                         self._arrays[name.removesuffix(".npy")] = array
-        if number >= len(self._script["sessions"]):
+        if self._script["kind"] == "scenario":
+            try:
+                self._drawn = DrawnWindows(self._script, number)
+            except Canned as error:
+                self._end("load", "load_failed", str(error))
+            self._session = self._drawn.recorded()
+        elif number >= len(self._script["sessions"]):
             self._end("load", "load_failed", f"the source has {len(self._script['sessions'])} sessions of it")
-        self._session = self._script["sessions"][number]
+        else:
+            self._session = self._script["sessions"][number]
         if self._artifact.scores != self._script["classes"]:
             self._end("load", "load_failed", f"the source's scores are of {self._script['classes']} classes")
         if [self._artifact.batch, self._artifact.input.dtype] != [self._script["input_shape"][0], "uint8"]:
@@ -84,11 +95,17 @@ class HostSession:
         """As far from the artifact's golden scores as the source's were."""
         if (self._session["fault"] or {}).get("kind") != "golden_mismatch":
             self._end_where_due("golden")
+        if self._drawn is not None:
+            return self._drawn.scores("golden", np.load(self._artifact.golden.patches))
         return np.array(self._session["golden"], np.float32)
 
     def measure(self, plan: MeasurePlan) -> Iterator[Pass | Window]:
         """The source's passes or windows, with as many steady ones as are asked for."""
         self._end_where_due("scene")
+        if self._drawn is not None:
+            yield from self._drawn.windows(plan)
+            self._end_where_due("measure")
+            return
         number = self._settings.number
         scene = self._arrays.get(f"{number}.scene")
         by_patch: dict[int, Scores] = {}
@@ -121,6 +138,8 @@ class HostSession:
     def predict(self, images: ImageSet) -> Scores:
         """The source's scores of its images."""
         self._end_where_due("predict")
+        if self._drawn is not None:
+            return self._drawn.scores("predict", np.load(images.path))
         scores: Scores | None = self._arrays.get("images")
         if scores is None or len(scores) != images.n:
             self._end("predict", "error", f"the source has no scores of {images.n} images")

@@ -109,6 +109,12 @@ class Telemetry(_Table):
     temperature_c: Annotated[float, Field(ge=-100, le=1000)] | None = None
 
 
+class Windows(_Table):
+    """Given instead of passes, as a microcontroller does: so many inferences of one patch each."""
+
+    inferences: Annotated[int, Field(ge=1, le=1_000_000)] = 100
+
+
 class Crash(_Table):
     """How a session ends: in a stage, and while measuring in pass 0 (the first), 1 (the warm-up) or later."""
 
@@ -145,6 +151,7 @@ class Play(_Table):
     sessions: Sessions = Sessions()
     passes: Passes = Passes()
     warmup: Warmup = Warmup()
+    windows: Windows | None = None
     outliers: Outliers = Outliers()
     heat: Heat = Heat()
     interference: Interference = Interference()

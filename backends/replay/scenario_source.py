@@ -12,10 +12,11 @@ from edgebench.vocabulary.pictures import ImageSet, Pictures
 from edgebench.vocabulary.session import MeasurePlan
 from edgebench.vocabulary.variant import Variant
 
+from .host_player import HOST_FORMAT
 from .pictures import stand_in_images, stand_in_scene
 from .scenario import Scenario
 from .scenario_file import read_scenario
-from .script import make_artifact
+from .script import FORMAT, make_artifact
 
 PATCH = 224
 RIGHT = 0.8
@@ -70,8 +71,12 @@ class DrawnSource:
                 "variant": variant.name,
                 "edges": list(play.edges()),
                 "infos": play.infos(),
-                "play": play.model_dump(mode="json", by_alias=True),
+                # What does not ask for windows is the artifact that it always was.
+                "play": play.model_dump(
+                    mode="json", by_alias=True, exclude={"windows"} if play.windows is None else None
+                ),
             },
+            format_=FORMAT if play.windows is None else HOST_FORMAT,
             arrays={},
             golden=[[RIGHT if at == label else rest for at in labels] for label in labels],
             golden_labels=labels,

@@ -9,11 +9,12 @@ import pytest
 from edgebench import registry
 from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError, UsageError
+from edgebench.fit.summarise import summarise
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.variant import Variant
-from tests.backends.replaying import QUICK, scenario
+from tests.backends.replaying import QUICK, replay, scenario
 from tests.fakes import agent_backend
 
 VARIANT = "mobilenet_v1-0.25-int8"
@@ -33,7 +34,7 @@ def test_a_shipped_scenario_is_usable_by_its_bare_name(name):
 
 
 def test_every_flags_scenario_has_one_that_must_not_raise_it():
-    folder = agent_backend("replay").runner_files()[0].parent / "scenarios"
+    folder = agent_backend("replay").runner_files()[0].parents[1] / "scenarios"
     names = {path.stem for path in folder.glob("*.toml")}
     flags = set(SHIPPED) - {"demo", "steady", "heat"}
     assert {f"{name}-none" for name in flags} <= names
@@ -164,3 +165,22 @@ def test_the_key_follows_the_content_and_not_the_path(tmp_path):
         for path in (one, same, other)
     ]
     assert inputs[0] == inputs[1] != inputs[2]
+
+
+def test_a_scenario_may_give_windows(session_cache, tmp_path):
+    source = scenario(tmp_path, "windows = { inferences = 20 }\noutliers = { every = 3, factor = 2 }\n")
+    results = replay(session_cache, tmp_path, source, name="windows")
+    assert not len(results.passes)
+    assert results.windows["inferences"].unique().tolist() == [20]
+    assert results.windows["phase"].tolist() == ["first", "steady", "steady", "steady"] * 3
+    [trial] = summarise(results)
+    assert trial.image_s is None and trial.infer_s is not None and trial.extrapolated
+    # 0.3 s a scene, of which 88 % is inference; every third window takes twice as long.
+    assert trial.infer_s.median == pytest.approx(0.3 * 0.88, rel=0.05)
+    slowest = max(value for values in trial.infer_s_values for value in values)
+    assert slowest == pytest.approx(2 * 0.3 * 0.88, rel=0.1)
+    again = replay(session_cache, tmp_path, str(results.path), name="again")
+    assert summarise(again)[0].infer_s_values == trial.infer_s_values
+    crashed = scenario(tmp_path, "windows = {}\ncrashes = [{ session = 1 }]\n", "crashed.toml")
+    failed = replay(session_cache, tmp_path, crashed, name="crashed", retries=0)
+    assert sorted(failed.sessions["status"]) == ["crash", "ok", "ok"]

@@ -2,7 +2,7 @@
 
 import math
 import random
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -131,6 +131,13 @@ class Drawn(Played):
         self._ends[index:] = [start + length]
         cut, ready = (start + int(length * share) for share in self._script["edges"])
         return start, cut, ready, ready, start + length, 0
+
+    def window(self, inferences: int, infer_share: float) -> "Tuple[int, int]":
+        """Start and end of so many inferences of one patch, at the pace of the pass in hand."""
+        start = self._tape.now
+        scene_ns = self._pass_ns() if self.passes >= 2 else _ns(self._base_s() * self._factor)
+        self._tape.now += max(1, round(scene_ns * infer_share * inferences / self.patches))
+        return start, self._tape.now
 
     def _warm_factor(self, batch: int) -> float:
         told = self._play["warmup"]
