@@ -37,7 +37,13 @@ class DrawnWindows:
         """What a stored session would have beside its windows."""
         drawn = self._drawn
         cold = {"load_s": drawn.load_ns / 1e9 or None, "first_inference_s": None}
-        parts: dict[str, Any] = {"stages": [], "passes": [], "windows": [], "windows_ns": {}, "fault": self._fault()}
+        parts: dict[str, Any] = {
+            "stages": [],
+            "passes": [],
+            "windows": [],
+            "windows_ns": {},
+            "fault": self._fault(),
+        }
         facts = {"measured_patches": None, "emulated": False, "warmup": {"batches": 0, "steady": True}}
         return {"cold": cold, "memory": drawn.memory, **parts, **facts}
 
