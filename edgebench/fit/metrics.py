@@ -295,7 +295,7 @@ _ENTRIES = (
     ),
     Metric(
         "artifact_bytes",
-        "Size of the file that the runtime loads.",
+        "Size of the file that the runtime loads: of what was built on the board, where it builds.",
         attrgetter("artifact_bytes"),
         BYTE_UNITS,
         source="experiment.json",

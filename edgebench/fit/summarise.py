@@ -19,6 +19,7 @@ from edgebench.fit.pacing import paced_of, sustained_of
 from edgebench.fit.power_summary import power_figures, power_reason
 from edgebench.fit.settled import rule_of
 from edgebench.fit.telemetry_summary import observe
+from edgebench.fit.trial_metrics import document_fields
 from edgebench.fit.trial_summary import EMULATED, WHOLE, Accuracy, TrialStatus, TrialSummary
 from edgebench.fit.worker_figures import worker_figures, worker_numbers
 from edgebench.stats.interval import Interval
@@ -88,14 +89,15 @@ def summarise_one(results: Results, key: str) -> TrialSummary:
 
 
 def trial_json(summary: TrialSummary) -> dict[str, Any]:
-    """A summary as plain data, as trial.json keeps it: `schema_version` and the summary's fields, with its
-    cautions as sentences: `warnings`, and `said`.
+    """A summary as plain data, as trial.json keeps it: `schema_version`, the summary's fields and the metrics
+    that are computed from them, with its cautions as sentences: `warnings`, and `said`.
     """
     fields = asdict(summary)
     del fields["cautions"]
     return {
         "schema_version": SCHEMA_VERSION,
         **fields,
+        **{name: value for name, value in document_fields(summary).items() if name not in fields},
         "warnings": summary.warnings,
         "said": summary.said,
     }

@@ -9,6 +9,11 @@ from edgebench.fit.trial_summary import TrialSummary
 from edgebench.stats.interval import Interval
 
 
+def document_names() -> list[str]:
+    """The fields of a trial's document that hold metrics, each once."""
+    return list(dict.fromkeys(metric.json_place for metric in METRICS.values()))
+
+
 def document_fields(trial: TrialSummary) -> dict[str, Any]:
     """What a trial's document holds of the metrics, by field: the summary's own, else the metric's value."""
     return {

@@ -13,11 +13,13 @@ from edgebench.fit.judged_experiment import Judged
 from edgebench.fit.metric import TIME_UNITS, Metric, Sampled, Shown
 from edgebench.fit.metrics import METRICS
 from edgebench.fit.profile import parse_profile
+from edgebench.fit.summarise import trial_json
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.fit.verdict import judge
 from edgebench.report import tables, words
 from edgebench.report.document import document
 from edgebench.report.markdown import escape, export_markdown
+from edgebench.report.schema_documents import schemas
 from edgebench.report.spreadsheet import export_csv
 
 PROFILE = 'name = "mine"\n[[requirements]]\nname = "gap"\nquantity = "overhead_s"\n'
@@ -71,6 +73,7 @@ def test_the_csv_has_its_column(whole: Judged) -> None:
 def test_the_document_has_it_or_says_why_not(whole: Judged, nothing: Judged) -> None:
     measured = document(whole.results, whole.summaries, whole.verdicts)["trials"]
     assert [trial["overhead_s"] for trial in measured] == [least_overhead_s(one) for one in whole.summaries]
+    assert trial_json(whole.summaries[0])["overhead_s"] == least_overhead_s(whole.summaries[0])
     for trial in document(nothing.results, nothing.summaries, nothing.verdicts)["trials"]:
         assert trial["overhead_s"] is None
         assert trial["reasons"]["overhead_s"] == "no session has run"
@@ -86,3 +89,16 @@ def test_a_table_has_its_column(whole: Judged) -> None:
 
 def test_the_page_defines_it() -> None:
     assert (INVENTED.name, INVENTED.sentence) in words.definitions()
+
+
+def test_the_generated_schemas_describe_it() -> None:
+    for described in (
+        schemas()["trial"]["properties"],
+        schemas()["result"]["properties"]["trials"]["items"]["properties"],
+    ):
+        assert described["overhead_s"] == {
+            "anyOf": [{"type": "number"}, {"type": "null"}],
+            "description": INVENTED.sentence,
+            "x-unit": "s",
+            "x-source": "passes.parquet",
+        }

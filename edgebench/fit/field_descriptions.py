@@ -1,0 +1,289 @@
+"""What the fields of a trial's summary are; those that are metrics stand in the catalogue."""
+
+from __future__ import annotations
+
+from edgebench.store.described import Described, Descriptions
+
+DESCRIPTIONS: Descriptions = {
+    "Interval": {
+        "median": Described("Mean over sessions of each session's median.", "passes.parquet", unit="s"),
+        "low": Described(
+            "Lower end, never below zero: the value over exp(t s / (value sqrt K)), with Student's t of "
+            "K - 1 degrees of freedom and the standard deviation s of the session medians; null when "
+            "the sessions are too few.",
+            "passes.parquet",
+            unit="s",
+        ),
+        "high": Described(
+            "Upper end: the value times that factor; null when the sessions are too few.",
+            "passes.parquet",
+            unit="s",
+        ),
+        "sessions": Described("Sessions that it rests on.", "passes.parquet", shape={"minimum": 0}),
+        "n": Described("Steady passes over all of them.", "passes.parquet", shape={"minimum": 0}),
+    },
+    "Accuracy": {
+        "k": Described("Right ones.", "predictions.parquet", shape={"minimum": 0}),
+        "n": Described("Images with a label.", "predictions.parquet", shape={"minimum": 0}),
+        "low": Described("Lower end of the Wilson interval at 95 %.", "predictions.parquet"),
+        "high": Described("Upper end.", "predictions.parquet"),
+        "confusion": Described(
+            "Counts as [label][predicted].",
+            "predictions.parquet",
+            always=True,
+            shape={"items": {"type": "array", "items": {"type": "integer", "minimum": 0}}},
+        ),
+        "class_names": Described("The classes in the order of the counts.", "the artifact", always=True),
+        "overlapping": Described(
+            "Whether crops share pixels, which makes the interval a little too narrow.",
+            "experiment.json",
+            always=True,
+        ),
+    },
+    "Agreement": {
+        "k": Described("Same class.", "predictions.parquet", shape={"minimum": 0}),
+        "n": Described("Images compared.", "predictions.parquet", shape={"minimum": 0}),
+        "only_this_right": Described(
+            "Right here and wrong in fp32.", "predictions.parquet", shape={"minimum": 0}
+        ),
+        "only_fp32_right": Described(
+            "Wrong here and right in fp32.", "predictions.parquet", shape={"minimum": 0}
+        ),
+        "mcnemar_p": Described("p of McNemar's exact test; null without labels.", "predictions.parquet"),
+    },
+    "PowerFigure": {
+        "meter": Described("kind:address.", "session.json"),
+        "channel": Described("The rail.", "session.json"),
+        "scope": Described("What it sees: chip, module, board, usb or wall.", "session.json"),
+        "primary": Described("Whether requirements on power are judged by it.", "sessions"),
+        "rate_hz": Described("Nominal rate.", "session.json", unit="Hz"),
+        "samples": Described("Samples in the windows.", "probes.parquet", shape={"minimum": 0}),
+        "mean_w": Described("Mean power.", "probes.parquet", unit="W"),
+        "peak_w": Described("Largest sample.", "probes.parquet", unit="W"),
+        "idle_w": Described("Mean power of the idle window.", "probes.parquet", unit="W"),
+        "energy_j": Described("Energy of an image.", "probes.parquet", unit="J"),
+        "net_energy_j": Described("The same above idle.", "probes.parquet", unit="J"),
+        "reason": Described("Why a figure above is null.", "sessions", always=True),
+        "window_s": Described(
+            "Shortest steady window over the sessions.", "session.json", unit="s", always=True
+        ),
+        "mean_w_sessions": Described("Mean power by session.", "probes.parquet", unit="W", always=True),
+        "energy_j_sessions": Described(
+            "Energy of an image by session.", "probes.parquet", unit="J", always=True
+        ),
+        "uncovered": Described(
+            "Which sessions' steady windows its samples do not cover, and why: it passes no limit then; "
+            "else empty.",
+            "probes.parquet",
+        ),
+    },
+    "Paced": {
+        "period_s": Described("Seconds between two due times.", "experiment.json", unit="s"),
+        "passes": Described("Paced passes over all sessions.", "derived by fit"),
+        "misses": Described("Passes that were not done when the next was due.", "derived by fit"),
+        "worst_lateness_s": Described(
+            "The greatest end of a pass against the moment at which the next was due; below 0 when "
+            "every pass was in time.",
+            "derived by fit",
+            unit="s",
+        ),
+        "by_session": Described(
+            "Misses and passes of each session, in order; empty where nothing kept them.", "derived by fit"
+        ),
+    },
+    "Minute": {
+        "minute": Described(
+            "Minute since the session's first steady pass, from 0; a pass belongs to the one in which "
+            "it began.",
+            "derived by fit",
+        ),
+        "median_s": Described(
+            "Mean over the sessions of the minute's median image_s.", "derived by fit", unit="s"
+        ),
+        "n": Described("Passes of that minute over all sessions.", "derived by fit"),
+    },
+    "Sustained": {
+        "minutes": Described(
+            "A median a minute, in order; minutes in which no pass began are left out.", "derived by fit"
+        ),
+        "first_quarter_s": Described(
+            "Median image_s of the first quarter of the passes; null below 8 passes a session.",
+            "derived by fit",
+            unit="s",
+        ),
+        "last_quarter_s": Described(
+            "Median image_s of the last quarter of the passes; null below 8 passes a session.",
+            "derived by fit",
+            unit="s",
+        ),
+        "ratio": Described("last_quarter_s over first_quarter_s.", "derived by fit"),
+        "slope_per_hour": Described(
+            "Theil-Sen slope of image_s on time: seconds of image_s an hour.", "derived by fit", unit="s/h"
+        ),
+        "suspected": Described("Whether a test for heat found something in any session.", "derived by fit"),
+        "because": Described(
+            "Which tests for heat found something, in words: quarters, slope, clock, what the board "
+            "says of throttling.",
+            "derived by fit",
+        ),
+    },
+    "Ended": {
+        "by": Described(
+            "`sessions`: as many as planned; `rule`: a rule that was asked for was met; `most`: the "
+            "most sessions were there first; `time`: the run's time was over; `interrupted`: the run "
+            "was, or was killed; `failures`: its sessions failed again and again.",
+            "derived by fit",
+        ),
+        "sessions": Described("Sessions that ended well.", "derived by fit", shape={"minimum": 0}),
+        "half_width": Described(
+            "Half-width of image_s' 95 % interval: its longer side as a share of the value; null below "
+            "three sessions.",
+            "derived by fit",
+        ),
+        "unsettled": Described(
+            "Requirements whose verdict is not settled, as profile: name; empty without --decide.",
+            "derived by fit",
+        ),
+        "text": Described("The same in words.", "derived by fit"),
+    },
+    "TrialSummary": {
+        "key": Described("The trial's key.", "experiment.json", shape={"pattern": "^[0-9a-f]{16}$"}),
+        "target": Described("Name of the target.", "experiment.json"),
+        "variant": Described("Model and precision.", "experiment.json"),
+        "depth_multiplier": Described(
+            "Width of the network; null for a model of one width.", "experiment.json"
+        ),
+        "precision": Described("fp32, fp16 or int8; mixed for a file of several.", "experiment.json"),
+        "batch": Described("Patches in one call of the runtime.", "experiment.json", shape={"minimum": 1}),
+        "status": Described(
+            "done: the planned number of ok sessions; partial: some; failed: none ok; unsupported: the "
+            "device cannot take it; not_run: no session yet.",
+            "sessions",
+        ),
+        "reason": Described("Why the status is not done; empty when it is.", "sessions"),
+        "cold": Described(
+            "Means over sessions of import_s, load_s, first_inference_s and first_pass_s.",
+            "session.json",
+            unit="s",
+        ),
+        "accuracy_reason": Described("Why accuracy is null; empty when it is not.", "sessions"),
+        "power": Described(
+            "One entry a meter and rail, one of them marked primary; null without a meter.", "probes.parquet"
+        ),
+        "power_reason": Described("Why power is null; empty when it is not.", "session.json"),
+        "board_doubts": Described(
+            "By figure (mass_g, size_mm): why it may be that of another machine, in words; empty where "
+            "the machine is the declared board, or the figure was declared by itself.",
+            "the target's description and the sessions",
+        ),
+        "requested": Described(
+            "Whether the command asked by name for this variant, which the device does not take; the "
+            "exit code is then 5. Absent in older results.",
+            "experiment.json",
+        ),
+        "image_s_values": Described(
+            "image_s of the steady passes, by session, in time order.",
+            "passes.parquet",
+            unit="s",
+            always=True,
+        ),
+        "infer_s_values": Described(
+            "infer_s of the steady passes, by session, in time order.",
+            "passes.parquet",
+            unit="s",
+            always=True,
+        ),
+        "load_s_values": Described("Load time, one value a session.", "session.json", unit="s", always=True),
+        "memory_bytes_values": Described(
+            "Peak resident memory, one value a session.", "session.json", unit="byte", always=True
+        ),
+        "workers": Described("The workers that shared the sessions.", "session.json", always=True),
+        "paced": Described(
+            "Deadlines of paced passes (--period); null when passes ran back to back.", "derived by fit"
+        ),
+        "sustained": Described(
+            "How latency moved over sustained sessions (--sustained); null when sessions had a number "
+            "of passes.",
+            "derived by fit",
+        ),
+        "ended": Described(
+            "Why no further session of the trial was measured; null where none was to be.", "derived by fit"
+        ),
+        "interval_confidence": Described(
+            "Confidence at which Student's t is taken for the intervals of image_s and infer_s: 0.95, "
+            "or more where the interval's own width ended the trial, so that it still covers 95 %.",
+            "derived by fit",
+        ),
+        "cautions": None,
+        "failures": Described("What ended sessions early, one sentence each.", "session.json", always=True),
+        "timed": Described(
+            "What a pass is, in words: the scene and how it is cut, or how many samples; empty where it "
+            "was not kept.",
+            "experiment.json",
+        ),
+        "mark": Described(
+            "What stands beside every figure of this trial, such as that it was measured on the "
+            "processor; empty for most.",
+            "experiment.json",
+        ),
+        "assumed": Described(
+            "What was assumed of the model's input, because neither its file nor the user says it, such "
+            "as how pixels become numbers; empty where nothing was, and in older results.",
+            "experiment.json",
+        ),
+        "built": Described(
+            "What the device made of the artifact on the board, and loaded; null where it loads the "
+            "artifact itself: as its first session has it.",
+            "agent",
+        ),
+        "scene_covered": Described(
+            "The share of the scene's pixels that lie in at least one patch; null for samples.",
+            "experiment.json",
+            unit="share of one",
+            shape={"maximum": 1, "minimum": 0},
+        ),
+        "settings": Described(
+            "The settings in which the trial's target differs from the others of its sweep, by name: "
+            "options (--set) and power_mode; empty for a target that is not swept.",
+            "command line or targets file",
+        ),
+        "concurrency": Described(
+            "Inferences that the device has in flight at once, under the target's options.",
+            "the device's backend",
+            shape={"minimum": 1},
+        ),
+        "measured_patches": Described(
+            "The fewest patches of the scene that a steady pass or window covered, or that its device "
+            "says it measured; 1 of windows.",
+            "passes.parquet, windows.parquet, session.json",
+            unit="patch",
+            shape={"minimum": 1},
+        ),
+        "extrapolated": Described(
+            "Whether measured_patches are fewer than the scene's: its times are then scaled up to the scene.",
+            "passes.parquet, windows.parquet, session.json",
+        ),
+        "emulated": Described(
+            "Whether no device carried out a session of it: it has then no figure in seconds, W or J, "
+            "and every verdict is unknown.",
+            "session.json",
+        ),
+    },
+    "Verdict": {
+        "trial": Described("Key of the trial that is judged.", "experiment.json"),
+        "profile": Described("Name of the profile.", "profile"),
+        "requirement": Described("Name of the requirement.", "profile"),
+        "quantity": Described("What is limited, such as image_s.", "profile"),
+        "statistic": Described("Which statistic of it: median, p90, p99, max or declared.", "profile"),
+        "limit": Described("The limit, in unit; three numbers for a size.", "profile"),
+        "unit": Described("Unit of limit, value, low, high and margin.", "profile"),
+        "value": Described("The statistic, in unit; null when it is unknown.", "trial"),
+        "low": Described("Lower end of its 95 % interval, in unit; null without one.", "trial"),
+        "high": Described("Upper end, in unit.", "trial"),
+        "verdict": Described(
+            "pass, fail, inconclusive (the data cannot decide) or unknown (there is no figure).", "fit"
+        ),
+        "margin": Described("How far the value keeps from the limit, in unit; negative when failed.", "fit"),
+        "reason": Described("Why, in words.", "fit"),
+    },
+}
