@@ -10,11 +10,12 @@ from edgebench.errors import DiskFullError, UnavailableError
 from edgebench.measure.session import Job, measure_session, unmeasured_session
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.plan.estimate import Cost, Shape
+from edgebench.vocabulary.passes import Window
 from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 from edgebench.vocabulary.target import Launch
 from edgebench.vocabulary.values import Report
-from tests.fakes import FakeDevice, FakeSession, made_artifact, made_images, made_scene
+from tests.fakes import FakeDevice, FakeSession, made_artifact, made_images, made_pass, made_scene
 
 POWER = Channel("power", "power", "W")
 METER = ProbeInfo("m", "", 1.0, "", "board", (POWER,))
@@ -212,3 +213,27 @@ def test_little_memory_is_a_warning_with_its_threshold(before, samples, warned):
 
     measured = measure_session(Device(kind=Sampled), made_job(), {"memory_available_bytes": before})
     assert any("less than 64 MiB" in text for text in measured.record.warnings) == warned
+
+
+class Mixed(FakeSession):
+    def measure(self, plan):
+        yield made_pass(0, plan.scene.patches, "first")
+        yield Window(1, "steady", 0, 5, 10, 20)
+
+
+@pytest.mark.attack("a device gives passes and windows in one session: the session fails with its reason")
+def test_passes_and_windows_do_not_mix():
+    measured = measure_session(Device(kind=Mixed), made_job(), {})
+    assert measured.record.status == "protocol_error"
+    assert measured.record.failure is not None
+    assert "both passes and windows" in measured.record.failure.what
+    assert measured.tables.windows is None and len(measured.tables.passes) == 1
+
+
+def test_a_backend_that_cannot_explain_a_failure_hides_none():
+    def explain(error):
+        raise ValueError("no words")
+
+    record = measure_session(FakeDevice(["crash"]), made_job(), {}, explain=explain).record
+    assert record.failure is not None and record.failure.what == "died"
+    assert "could not explain it" in record.failure.stderr_tail

@@ -103,3 +103,17 @@ def test_spans():
     assert not unknown.known and Span(1, 2).known
     assert longest([Span(1, 9), Span(2, 3)]) == Span(2, 9)
     assert longest([]) == Span()
+
+
+def test_a_backend_says_how_long_its_own_stages_take():
+    def told(patch_s):
+        windows = {} if patch_s is None else {"passes": (30.0, 31.0)}
+        return {"load": (12.0, 24.0), "images": (50.0, 50.0), **windows}
+
+    work = shape(device_stages=told, images=100)
+    unknown = stages_s(None, work)
+    assert unknown["load"] == Span(12.0, 24.0) and not unknown["passes"].known
+    known = stages_s(COST, work)
+    assert (known["passes"], known["images"]) == (Span(30.0, 31.0), Span.exactly(50.0))
+    assert known["first pass"] == stages_s(COST, shape())["first pass"]
+    assert stages_s(COST, shape(device_stages=told, images=0))["images"] == Span()
