@@ -227,7 +227,7 @@ def test_passes_and_windows_do_not_mix():
     assert measured.record.status == "protocol_error"
     assert measured.record.failure is not None
     assert "both passes and windows" in measured.record.failure.what
-    assert measured.tables.windows is None and len(measured.tables.passes) == 1
+    assert measured.tables.passes is not None and measured.tables.windows is None
 
 
 def test_a_backend_that_cannot_explain_a_failure_hides_none():
