@@ -164,7 +164,7 @@ ATTACKS = [
     attack("numbers its passes beyond 32 bits", one_pass(index=2**40)),
     attack("does not stamp when a pass began", one_pass(start_ns=None)),
     attack("ends a pass before it began", one_pass(end_ns=-1), PROTOCOL),
-    attack("stamps a pass beyond 64 bits", one_pass(end_ns=2**80)),
+    attack("stamps a pass beyond 64 bits", one_pass(end_ns=2**80), PROTOCOL),
     attack("takes 292 years for a pass", one_pass(start_ns=1 - 2**62, end_ns=2**62 - 1)),
     attack("gives words for stamps", one_pass(stamps_ns=np.array([["a"]], object)), PROTOCOL),
     attack("has batches of no patch", one_pass(batch=0), PROTOCOL),
