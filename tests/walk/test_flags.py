@@ -16,6 +16,8 @@ UNPLAYED = {
     Flag.CHANCE,
     Flag.BELOW_CHANCE,  # of the images and the declared boards, which no scenario has
     Flag.BOARD_UNCONFIRMED,
+    Flag.EMULATED,  # no scenario is one of an emulator, nor of a device that builds
+    Flag.BUILDS_DIFFER,
     Flag.SEVERAL_WORKERS,  # no run has several
     Flag.SAID,  # every replay says something
     Flag.PROBE_LOST,  # a replayed probe gives all that it has
