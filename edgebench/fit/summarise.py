@@ -32,6 +32,7 @@ from edgebench.store.records import (
     SessionRecord,
     TrialRecord,
 )
+from edgebench.store.redaction import exported_settings
 from edgebench.store.revisions import continuation
 
 COLD = ("import_s", "load_s", "first_inference_s", "first_pass_s")
@@ -192,7 +193,7 @@ class _Part:
             assumed=trial.assumed,
             built=built,
             scene_covered=scene.covered,
-            settings=dict(target.settings) if target else {},
+            settings=exported_settings(target) if target else {},
             concurrency=trial.concurrency,
             measured_patches=steady.measured_patches,
             extrapolated=_extrapolated(steady, scene.patches),

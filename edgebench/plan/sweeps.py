@@ -22,6 +22,8 @@ MAX_COMBINATIONS = 200
 POWER_MODE = "power_mode"
 _READABLE = re.compile(r"[A-Za-z0-9._+-]{1,32}")
 _NOT_READABLE = re.compile(r"[^A-Za-z0-9._+-]+")
+# Names of targets are in every report and export: of a path the folders, or a home, may name a user.
+_FOLDERS = re.compile(r"(?:.*/)?(?:home|Users)/[^/]+/?$|.*/(?=[^/])", re.DOTALL)
 
 
 def alternatives(options: Mapping[str, Any], model: type[BaseModel]) -> dict[str, list[Any]]:
@@ -114,15 +116,24 @@ def require_unswept(targets: Sequence[Target]) -> Target:
 
 
 def settings_text(settings: Mapping[str, Json]) -> str:
-    """Settings as they stand in names and tables: `threads=2,power_mode=MAXN`."""
+    """Settings as they stand in names: `threads=2,power_mode=MAXN`."""
     return ",".join(f"{name}={_value_text(value)}" for name, value in settings.items())
 
 
+def whole_settings_text(settings: Mapping[str, Json]) -> str:
+    """Settings with whole values, however long, as a table's cell has them: `delegate=~/lib/x.so`."""
+    return ",".join(f"{name}={_text_of(value)}" for name, value in settings.items())
+
+
 def _value_text(value: Json) -> str:
-    """A value as a part of a name; of a long or unusual one, such as a path, its end and a digest."""
-    text = value if isinstance(value, str) else json.dumps(value)
+    """A value as a part of a name; of a long or unusual one its end, of a path the file's, and a digest."""
+    text = _text_of(value)
     if _READABLE.fullmatch(text):
         return text
     digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:6]
-    end = _NOT_READABLE.sub("-", text)[-20:].strip("-")
+    end = _NOT_READABLE.sub("-", _FOLDERS.sub("", text, count=1))[-20:].strip("-")
     return f"{end}~{digest}"
+
+
+def _text_of(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

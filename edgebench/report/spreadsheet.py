@@ -11,7 +11,7 @@ from typing import Any
 from edgebench.fit.metric import Metric
 from edgebench.fit.metrics import METRICS
 from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.plan.sweeps import settings_text
+from edgebench.plan.sweeps import whole_settings_text
 from edgebench.report import verdict_groups, words
 from edgebench.report.json_values import clean
 
@@ -75,7 +75,7 @@ def _cell(value: Any) -> Any:
     if isinstance(value, tuple):
         value = "; ".join(map(str, value))
     if isinstance(value, Mapping):
-        value = settings_text(value)
+        value = whole_settings_text(value)
     if not isinstance(value, str):
         return clean(value)
     text = words.plain(value)

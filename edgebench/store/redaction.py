@@ -89,7 +89,8 @@ class PrivateNames:
             addresses: of targets; None and what is no address are passed over.
             private: `user`, `node`, `home` and `link` as the agent and the link say them; not trusted.
             launches: of targets, as plain data.
-            ports: of targets; the name of a serial one often holds the board's serial number.
+            ports: of targets; the name of a serial one often holds the board's serial number. A short one,
+                such as a number, tells of nobody and is part of ordinary words.
         """
         known = {name: value for name, value in (private or {}).items() if isinstance(value, str)}
         hosts, users = {known.get("node", "")}, {known.get("user", "")}
@@ -101,7 +102,7 @@ class PrivateNames:
             hosts.add(address.host)
             users.add(address.user or "")
         homes = {known.get("home", "").rstrip("/")}
-        values = {port: PORT for port in ports if port is not None}
+        values = {port: PORT for port in ports if port is not None and len(port) >= SHORTEST}
         values |= {value: name for launch in launches for value, name in secret_values(launch).items()}
         return cls(
             frozenset(name for name in hosts | {name.lower() for name in hosts} if _tells(name)),
@@ -231,6 +232,11 @@ def exported_sessions(
     return [record.model_copy(update={"failure": _failure(record.failure, names)}) for record in records]
 
 
+def exported_settings(target: TargetRecord) -> dict[str, Any]:
+    """The settings in which a target differs within its sweep, as an export may show them."""
+    return dict(PrivateNames.of_targets([target]).paths(target.settings))
+
+
 def exported_path(path: Path, record: ExperimentRecord) -> str:
     """A result folder's path as an export may show it."""
     return PrivateNames.of(target.host for target in record.targets).path(str(path))
@@ -288,6 +294,7 @@ def _target(target: TargetRecord, names: PrivateNames) -> TargetRecord:
             "host": None,
             "port": None,
             "options": names.paths(target.options),
+            "settings": names.paths(target.settings),
             "launch": names.paths(masked_launch(target.launch)),
             "meters": names.paths(target.meters),
         }

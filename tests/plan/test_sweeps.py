@@ -122,6 +122,12 @@ def test_a_value_that_cannot_stand_in_a_name_is_shortened_and_stays_distinct():
     assert settings_text({"on": True, "level": 0.5}) == "on=true,level=0.5"
 
 
+@pytest.mark.parametrize("path", ["/home/someone/x.bin", "/Users/someone/x.bin", "/home/someone"])
+def test_a_swept_path_names_no_user(path):
+    names = [target.name for target in targets([f"kernels={path}", "kernels=slow"])]
+    assert "someone" not in names[0] and len(set(names)) == 2
+
+
 def test_a_command_that_takes_one_combination_refuses_several():
     with pytest.raises(UsageError, match="several values of threads"):
         require_unswept(targets(["threads=1", "threads=2"]))

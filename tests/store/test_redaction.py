@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from edgebench.store.records import Failure, SessionRecord, TargetRecord
-from edgebench.store.redaction import PrivateNames, exported_sessions, masked, written
+from edgebench.store.redaction import PrivateNames, exported_sessions, exported_settings, masked, written
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Launch, Target
 
@@ -112,3 +112,15 @@ def test_failures_that_an_earlier_version_stored_name_nobody_when_they_are_read(
     [shown] = exported_sessions([record], [target])
     assert shown.failure == Failure(what="at (host)", why="(TOKEN)", stage="load", stderr_tail="(host)")
     assert shown.model_copy(update={"failure": record.failure}) == record
+
+
+def test_swept_settings_name_no_user():
+    target = TargetRecord(
+        name="fake[kernels=x~1]", device="fake", settings={"kernels": "/home/alice/x", "n": 1}
+    )
+    assert exported_settings(target) == {"kernels": "~/x", "n": 1}
+
+
+def test_a_short_port_is_part_of_ordinary_words():
+    names = PrivateNames.of(ports=["1", "COM3", "/dev/ttyACM0"])
+    assert names.text("11 readings of /dev/ttyACM0 came late") == "11 readings of (port) came late"
