@@ -37,7 +37,7 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
     artifacts = backend.prepare(requests, cache, print)
     scene = shipped_scene(cache)
     device = backend.open(Target(name="cpu", device="cpu", options=options))
-    made = []
+    ratio_rows = []
     try:
         for (variant, passes), artifact in zip(variants.items(), artifacts, strict=True):
             assert isinstance(artifact, Artifact), artifact
@@ -46,10 +46,10 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
                 lambda artifact=artifact, passes=passes: plain(artifact, scene, passes),  # type: ignore[misc]
                 pairs,
             )
-            made.append(ratio_row(f"image_s against a plain script, {variant.name}", paired, BAR))
+            ratio_rows.append(ratio_row(f"image_s against a plain script, {variant.name}", paired, BAR))
     finally:
         device.close()
-    return made
+    return ratio_rows
 
 
 def ours(device: Device, artifact: Artifact, scene: Scene, options: dict[str, object], passes: int) -> float:
@@ -58,9 +58,9 @@ def ours(device: Device, artifact: Artifact, scene: Scene, options: dict[str, ob
     with device.session(artifact, settings) as session:
         session.golden()
         steady = [
-            one.image_ns / 1e9
-            for one in session.measure(MeasurePlan(scene, passes))
-            if isinstance(one, Pass) and one.phase == "steady"
+            scene_pass.image_ns / 1e9
+            for scene_pass in session.measure(MeasurePlan(scene, passes))
+            if isinstance(scene_pass, Pass) and scene_pass.phase == "steady"
         ]
     return statistics.median(steady)
 

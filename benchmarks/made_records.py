@@ -116,8 +116,8 @@ def _session(key: str, n: int) -> dict[str, Any]:
         windows_ns={"idle": None, "steady": (10**12, 2 * 10**12)},
         predicted={"scene": 400} | ({"images": 1_000} if n == 0 else {}),
     )
-    made: dict[str, Any] = record.model_dump(mode="json")
-    return made
+    fields: dict[str, Any] = record.model_dump(mode="json")
+    return fields
 
 
 def _experiment(keys: list[str], sessions: int, passes: int) -> ExperimentRecord:

@@ -21,9 +21,9 @@ def main(model: str, scene_path: str, threads: int, passes: int) -> None:
     scene = np.load(scene_path)
     interpreter = Interpreter(model_path=model, num_threads=threads)
     interpreter.allocate_tensors()
-    given = interpreter.get_input_details()[0]
+    model_input = interpreter.get_input_details()[0]
     result = interpreter.get_output_details()[0]
-    is_int8 = given["dtype"] == np.int8
+    is_int8 = model_input["dtype"] == np.int8
     rows, columns = scene.shape[0] // PATCH, scene.shape[1] // PATCH
     scores = np.empty((rows * columns, result["shape"][-1]), result["dtype"])
     for number in range(passes + 1):
@@ -35,7 +35,7 @@ def main(model: str, scene_path: str, threads: int, passes: int) -> None:
                     ready = (patch ^ 0x80).view(np.int8)
                 else:
                     ready = patch.astype(np.float32) / np.float32(127.5) - np.float32(1)
-                interpreter.set_tensor(given["index"], ready[None])
+                interpreter.set_tensor(model_input["index"], ready[None])
                 interpreter.invoke()
                 scores[row * columns + column] = interpreter.get_tensor(result["index"])[0]
         seconds = time.perf_counter() - start

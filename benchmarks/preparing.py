@@ -46,28 +46,28 @@ print(json.dumps({
 
 def rows(cache: Cache, pairs: int) -> list[Row]:
     """Times on an empty cache of its own, then of a fresh process on the same; agreement on 1,000 patches."""
-    found: list[Row] = []
+    result_rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         own = Cache(Path(folder))
-        made: dict[str, list[Artifact]] = {}
+        prepared: dict[str, list[Artifact]] = {}
         for device, route in ROUTES.items():
             start_s = time.perf_counter()
-            made[device] = _prepare(device, own)
+            prepared[device] = _prepare(device, own)
             cold_s = time.perf_counter() - start_s
             bar = COLD_BAR_S if device == "cpu" else None
-            found.append(Row(f"nine variants as {route} from a cold cache", cold_s, "s", bar))
-        found.insert(1, _warm(folder, [one.sha256 for one in made["cpu"]]))
+            result_rows.append(Row(f"nine variants as {route} from a cold cache", cold_s, "s", bar))
+        result_rows.insert(1, _warm(folder, [artifact.sha256 for artifact in prepared["cpu"]]))
         for device, route in ROUTES.items():
-            found += _agreement(route, made[device], own)
-    return found
+            result_rows += _agreement(route, prepared[device], own)
+    return result_rows
 
 
 def _prepare(device: str, cache: Cache) -> list[Artifact]:
     backend = registry.backend(device)
     options = backend.options_model().model_dump(mode="json")
     variants = [Variant(depth, precision) for depth in DEPTH_MULTIPLIERS for precision in PRECISIONS]
-    outcomes = backend.prepare([PrepareRequest(one, 1, options) for one in variants], cache, print)
-    artifacts = [one for one in outcomes if isinstance(one, Artifact)]
+    outcomes = backend.prepare([PrepareRequest(variant, 1, options) for variant in variants], cache, print)
+    artifacts = [outcome for outcome in outcomes if isinstance(outcome, Artifact)]
     assert len(artifacts) == len(variants), outcomes
     return artifacts
 
@@ -79,22 +79,27 @@ def _warm(folder: str, expected: list[str]) -> Row:
         [sys.executable, "-c", WARM, folder], check=True, capture_output=True, text=True, timeout=60
     )
     took_s = time.perf_counter() - start_s
-    told = json.loads(done.stdout)
-    assert told.pop("artifacts") == expected
-    assert not told["heavy_modules"], told
+    report = json.loads(done.stdout)
+    assert report.pop("artifacts") == expected
+    assert not report["heavy_modules"], report
     name = "nine variants from a warm cache, a whole process, TensorFlow not imported"
-    return Row(name, took_s, "s", WARM_BAR_S, None, told)
+    return Row(name, took_s, "s", WARM_BAR_S, None, report)
 
 
 def _agreement(route: str, artifacts: list[Artifact], cache: Cache) -> list[Row]:
-    wanted = [one for one in artifacts if one.as_variant.precision in ("fp32", "int8")]
-    found = []
-    for one in evaluate(wanted, cache, print):
-        if one.agree_k is None or one.agree_n is None:
+    wanted = [artifact for artifact in artifacts if artifact.as_variant.precision in ("fp32", "int8")]
+    result_rows = []
+    for artifact in evaluate(wanted, cache, print):
+        if artifact.agree_k is None or artifact.agree_n is None:
             continue
-        per_cent = 100 * (one.agree_n - one.agree_k) / one.agree_n
-        details = {"agree": one.agree_k, "of": one.agree_n, "right": one.k, "runtime": one.runtime}
-        name = f"int8 by {route} differs from fp32, {one.variant}"
-        found.append(Row(name, per_cent, "%", DISAGREEMENT_BAR, None, details))
-    assert len(found) == len(DEPTH_MULTIPLIERS), found
-    return found
+        per_cent = 100 * (artifact.agree_n - artifact.agree_k) / artifact.agree_n
+        details = {
+            "agree": artifact.agree_k,
+            "of": artifact.agree_n,
+            "right": artifact.k,
+            "runtime": artifact.runtime,
+        }
+        name = f"int8 by {route} differs from fp32, {artifact.variant}"
+        result_rows.append(Row(name, per_cent, "%", DISAGREEMENT_BAR, None, details))
+    assert len(result_rows) == len(DEPTH_MULTIPLIERS), result_rows
+    return result_rows

@@ -71,8 +71,10 @@ def _plan(record: ExperimentRecord) -> Plan:
     target = Target("cpu", "cpu")
     variant = Variant(0.25, "int8")
     trials = tuple(
-        PlannedTrial(one.key, target, variant, one.batch, PrepareRequest(variant, one.batch, {}), one.inputs)
-        for one in record.trials
+        PlannedTrial(
+            trial.key, target, variant, trial.batch, PrepareRequest(variant, trial.batch, {}), trial.inputs
+        )
+        for trial in record.trials
     )
     return Plan(trials, made_scene(), None, record.sessions + 1, record.passes, record.seed)
 

@@ -33,15 +33,15 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
         peaks: dict[str, list[float]] = {"load": [], "pandas": []}
 
         def take(how: str) -> float:
-            found = _read(how, path, files)
-            assert found["rows"] == TRIALS * SESSIONS * PASSES
-            peaks[how].append(found["peak_bytes"])
-            return found["seconds"]
+            figures = _read(how, path, files)
+            assert figures["rows"] == TRIALS * SESSIONS * PASSES
+            peaks[how].append(figures["peak_bytes"])
+            return figures["seconds"]
 
         times = abba(lambda: take("load"), lambda: take("pandas"), max(4, min(pairs, MOST_PAIRS)))
         resumed = [_read("resume", path) for _ in range(RESUMES)]
-    assert all(one["rows"] == SESSIONS for one in resumed)
-    seconds = [one["seconds"] for one in resumed]
+    assert all(figures["rows"] == SESSIONS for figures in resumed)
+    seconds = [figures["seconds"] for figures in resumed]
     memory = Paired(tuple(peaks["load"]), tuple(peaks["pandas"]))
     size = "10 million passes of 1,000 trials against pandas"
     return [
@@ -61,5 +61,5 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
 def _read(how: str, path: Path, *files: Path) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.read_records", how, str(path), *map(str, files)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures

@@ -29,6 +29,6 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
         start_s = time.perf_counter()
         intervals = [session_interval(trial) for trial in trials]
         figures.append(time.perf_counter() - start_s)
-    assert all(one.n == SESSIONS * PASSES and one.low is not None for one in intervals)
+    assert all(interval.n == SESSIONS * PASSES and interval.low is not None for interval in intervals)
     name = f"median and interval of {TRIALS:,} trials x {SESSIONS * PASSES:,} passes"
     return [Row(name, min(figures), "s", BAR_S, None, {"repeats_s": figures})]

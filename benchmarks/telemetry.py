@@ -68,12 +68,12 @@ def _share(device: Device, artifact: Artifact, scene: Scene, settings: SessionSe
 
 def _probe() -> psutil.Process:
     """The probe's process: the one below this one that runs the agent's part `probe`."""
-    [found] = [
+    [probe] = [
         child
         for child in psutil.Process().children(recursive=True)
         if "probe" in child.cmdline()[:4] and any("telemetry" in part for part in child.cmdline())
     ]
-    return found
+    return probe
 
 
 def _cpu_s(process: psutil.Process) -> float:
@@ -85,8 +85,8 @@ def _image_s(device: Device, artifact: Artifact, scene: Scene, settings: Session
     """Seconds: the mean of the steady passes of one session, so that nothing in between is hidden."""
     with device.session(artifact, settings) as session:
         steady = [
-            one.image_ns / 1e9
-            for one in session.measure(MeasurePlan(scene, PASSES))
-            if isinstance(one, Pass) and one.phase == "steady"
+            scene_pass.image_ns / 1e9
+            for scene_pass in session.measure(MeasurePlan(scene, PASSES))
+            if isinstance(scene_pass, Pass) and scene_pass.phase == "steady"
         ]
     return sum(steady) / len(steady)

@@ -29,22 +29,28 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
     try:
         with device.session(artifact, SessionSettings(1, options, Launch())) as session:
             session.golden()
-            passes = [one for one in session.measure(MeasurePlan(scene, 9)) if isinstance(one, Pass)]
+            passes = [
+                scene_pass
+                for scene_pass in session.measure(MeasurePlan(scene, 9))
+                if isinstance(scene_pass, Pass)
+            ]
     finally:
         device.close()
-    steady = [one for one in passes if one.phase == "steady"]
-    own_us = statistics.median(_own_ns(one) / scene.patches / 1e3 for one in steady)
+    steady = [scene_pass for scene_pass in passes if scene_pass.phase == "steady"]
+    own_us = statistics.median(_own_ns(scene_pass) / scene.patches / 1e3 for scene_pass in steady)
     stages = {
         f"{name}_us": statistics.median(
-            float((one.stamps_ns[:, index, 1] - one.stamps_ns[:, index, 0]).sum()) / scene.patches / 1e3
-            for one in steady
+            float((scene_pass.stamps_ns[:, index, 1] - scene_pass.stamps_ns[:, index, 0]).sum())
+            / scene.patches
+            / 1e3
+            for scene_pass in steady
         )
         for index, name in enumerate(steady[0].stages)
     }
     return [Row("worker's own cost a patch, a runner that does no work", own_us, "us", BAR_US, None, stages)]
 
 
-def _own_ns(one: Pass) -> float:
-    pixels = [index for index, name in enumerate(one.stages) if name != "infer"]
-    spent = (one.stamps_ns[:, pixels, 1] - one.stamps_ns[:, pixels, 0]).sum()
-    return float(one.image_ns - spent)
+def _own_ns(scene_pass: Pass) -> float:
+    pixels = [index for index, name in enumerate(scene_pass.stages) if name != "infer"]
+    spent = (scene_pass.stamps_ns[:, pixels, 1] - scene_pass.stamps_ns[:, pixels, 0]).sum()
+    return float(scene_pass.image_ns - spent)

@@ -36,11 +36,11 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--size", choices=sorted(SIZES), default="full", help="how much (default: full)")
     parser.add_argument("--only", choices=list(PROOFS), action="append", help="one topic, repeatable")
     parser.add_argument("--output", type=Path, help="write the tables as Markdown, between a file's markers")
-    given = parser.parse_args(words)
-    size = SIZES[given.size]
+    arguments = parser.parse_args(words)
+    size = SIZES[arguments.size]
     console = Console()
     topics: list[Topic] = []
-    for name in given.only or PROOFS:
+    for name in arguments.only or PROOFS:
         start_s = time.monotonic()
         topics.append(PROOFS[name](size))
         console.print(table(topics[-1]))
@@ -48,9 +48,9 @@ def main(words: list[str] | None = None) -> int:
         print(f"{name}: {time.monotonic() - start_s:.0f} s", file=sys.stderr, flush=True)
     missed = [topic.name for topic in topics if not topic.met]
     console.print(f"not kept: {', '.join(missed)}" if missed else "every claim is kept")
-    if given.output is not None:
+    if arguments.output is not None:
         try:
-            put(given.output, markdown(topics, experiments(size)))
+            put(arguments.output, markdown(topics, experiments(size)))
         except UsageError as error:
             print(error, file=sys.stderr)
             return 2

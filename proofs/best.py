@@ -61,10 +61,10 @@ def _best(world: World, sessions: int, size: Size) -> float:
         shape = (min(CHUNK, experiments - start), sessions)
         normal += np.bincount(_bin(generator.standard_normal(shape)), minlength=cells)
         drawn = world.draw(generator, shape, size.pool).medians
-        found = _bin(drawn[~holds(mean_interval(drawn), world.truth(size.pool))])
-        missed += found.size
-        learnt += np.bincount(found[::2], minlength=cells)
-        tried += np.bincount(found[1::2], minlength=cells)
+        missed_bins = _bin(drawn[~holds(mean_interval(drawn), world.truth(size.pool))])
+        missed += missed_bins.size
+        learnt += np.bincount(missed_bins[::2], minlength=cells)
+        tried += np.bincount(missed_bins[1::2], minlength=cells)
     normal /= normal.sum()
     order = np.argsort(-(learnt / learnt.sum()) / np.maximum(normal, 1 / experiments))
     flagged = order[np.cumsum(normal[order]) <= FALSE_FLAGS]

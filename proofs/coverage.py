@@ -41,12 +41,12 @@ def proof(size: Size) -> Topic:
     """A row a world, a column a number of sessions."""
     rows = []
     for number, (name, world) in enumerate(worlds()):
-        found = [
+        shares = [
             covered(world, sessions, size, (1, number, sessions), experiments=size.experiments)
             for sessions in SESSIONS
         ]
-        met = all(within(share, size.experiments) for share in found)
-        rows.append(Row((name, *(percent(share) for share in found)), met))
+        met = all(within(share, size.experiments) for share in shares)
+        rows.append(Row((name, *(percent(share) for share in shares)), met))
     columns = ("case", *(f"K = {sessions}" for sessions in SESSIONS))
     return Topic("coverage", "Coverage of the 95 % interval over K sessions, %", CLAIM, columns, tuple(rows))
 

@@ -41,8 +41,8 @@ def proof(size: Size) -> Topic:
                 name = (kind, f"{sessions} of {planned}")
                 met = counts["wrong no"] / size.single <= WRONG + slack(WRONG, size.single)
                 rows.append(_row(name, f"{100 * shift:g}", counts, met))
-    said = total["right no"] + total["wrong no"]
-    overall = total["right no"] / said >= RIGHT - slack(RIGHT, said)
+    answered_no = total["right no"] + total["wrong no"]
+    overall = total["right no"] / answered_no >= RIGHT - slack(RIGHT, answered_no)
     rows.append(_row(("all", ""), "", total, overall))
     columns = ("asked", "told", "shift %", "resolved", "no", "wrong", "right", "yes right")
     return Topic("forecast", "Forecasts, % of experiments", CLAIM, columns, tuple(rows))
@@ -54,8 +54,8 @@ def _row(name: tuple[str, str], shift: str, counts: Counter[str], met: bool) -> 
     cells.append(percent((counts["right no"] + counts["wrong no"]) / every))
     cells.append(percent(counts["wrong no"] / every))
     for word in ("no", "yes"):
-        said = counts[f"right {word}"] + counts[f"wrong {word}"]
-        cells.append(percent(counts[f"right {word}"] / said) if said else "")
+        answers = counts[f"right {word}"] + counts[f"wrong {word}"]
+        cells.append(percent(counts[f"right {word}"] / answers) if answers else "")
     return Row((*name, shift, *cells), met)
 
 
@@ -68,31 +68,33 @@ def _counts(tell: Tell, world: World, numbers: tuple[int, int], size: Size) -> C
     medians = world.draw(generator, (size.single, sessions + planned), size.pool).medians
     truth = world.truth(size.pool)
     counts: Counter[str] = Counter(every=size.single)
-    for one in medians:
-        told, resolved = tell(one, sessions, truth)
+    for session_medians in medians:
+        prediction, resolved = tell(session_medians, sessions, truth)
         counts["resolved"] += resolved
-        if told.resolves != "unclear":
-            counts[f"{'right' if resolved == (told.resolves == 'yes') else 'wrong'} {told.resolves}"] += 1
+        if prediction.resolves != "unclear":
+            counts[
+                f"{'right' if resolved == (prediction.resolves == 'yes') else 'wrong'} {prediction.resolves}"
+            ] += 1
     return counts
 
 
 def _target(medians: Floats, sessions: int, truth: float) -> tuple[Forecast, bool]:
     planned = medians[:-sessions]
-    told = forecast(medians[:sessions].tolist(), planned.size, target_half_width=TARGET)
-    return told, _narrow(planned)
+    prediction = forecast(medians[:sessions].tolist(), planned.size, target_half_width=TARGET)
+    return prediction, _narrow(planned)
 
 
 def _limit(medians: Floats, sessions: int, truth: float) -> tuple[Forecast, bool]:
     planned, limit = medians[:-sessions], truth * 1.02
     bounds = mean_interval(planned)
-    told = forecast(medians[:sessions].tolist(), planned.size, limit=limit)
-    return told, bool(bounds.low > limit or bounds.high < limit)
+    prediction = forecast(medians[:sessions].tolist(), planned.size, limit=limit)
+    return prediction, bool(bounds.low > limit or bounds.high < limit)
 
 
 def _anew(medians: Floats, sessions: int, truth: float) -> tuple[Forecast, bool]:
     earlier, planned = medians[:sessions], medians[sessions:]
-    told = forecast_anew(float(earlier.std(ddof=1) / earlier.mean()), sessions, planned.size, TARGET)
-    return told, _narrow(planned)
+    prediction = forecast_anew(float(earlier.std(ddof=1) / earlier.mean()), sessions, planned.size, TARGET)
+    return prediction, _narrow(planned)
 
 
 def _narrow(medians: Floats) -> bool:

@@ -61,12 +61,12 @@ def _row(name: str, world: World, sessions: int, size: Size) -> Row:
     either = covers | flagged
     least = LEAST - slack(LEAST, size.experiments)
     enough = bool(either.mean() >= least)
-    told = sessions < ENOUGH and bool((either | unseen).mean() >= least)
+    unseen_is_stated = sessions < ENOUGH and bool((either | unseen).mean() >= least)
     cells = (
         *_name(name, world.shift, sessions),
         *(percent(share.mean()) for share in (covers, flagged, either, unseen)),
     )
-    return Row(cells, enough or told, "" if enough or not told else "unseen")
+    return Row(cells, enough or unseen_is_stated, "" if enough or not unseen_is_stated else "unseen")
 
 
 def _name(levels: str, shift: float, sessions: int) -> tuple[str, str, str]:

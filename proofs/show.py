@@ -17,12 +17,12 @@ END = "<!-- made by `make proof`: end -->"
 
 def table(topic: Topic) -> Table:
     """For a terminal of 80 columns."""
-    made = Table(title=topic.title, box=box.SIMPLE_HEAD, pad_edge=False)
+    terminal_table = Table(title=topic.title, box=box.SIMPLE_HEAD, pad_edge=False)
     for number, column in enumerate((*topic.columns, "")):
-        made.add_column(column, justify="right" if 0 < number < len(topic.columns) else "left")
+        terminal_table.add_column(column, justify="right" if 0 < number < len(topic.columns) else "left")
     for row in topic.rows:
-        made.add_row(*row.cells, row.word, style="bold" if row.met is False else "")
-    return made
+        terminal_table.add_row(*row.cells, row.word, style="bold" if row.met is False else "")
+    return terminal_table
 
 
 def markdown(topics: Sequence[Topic], experiments: str) -> str:
@@ -37,10 +37,10 @@ def markdown(topics: Sequence[Topic], experiments: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def put(path: Path, made: str) -> None:
+def put(path: Path, markdown_tables: str) -> None:
     """Between the markers of a file that has them; else as a file of its own."""
     if not path.exists():
-        path.write_text(made, encoding="utf-8")
+        path.write_text(markdown_tables, encoding="utf-8")
         return
     text = path.read_text(encoding="utf-8")
     head, begin, rest = text.partition(BEGIN)
@@ -51,4 +51,4 @@ def put(path: Path, made: str) -> None:
             why=f"the lines {BEGIN} and {END} are not there",
             fix="name a new file, or docs/statistics.md",
         )
-    path.write_text(f"{head}{BEGIN}\n\n{made}\n{END}{tail}", encoding="utf-8")
+    path.write_text(f"{head}{BEGIN}\n\n{markdown_tables}\n{END}{tail}", encoding="utf-8")

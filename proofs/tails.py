@@ -65,11 +65,11 @@ def _held(p: float, sessions: int, passes: int, shift: float, size: Size) -> tup
     """The shares in which the lower bound, the upper bound, and the upper bound from all at once hold."""
     drawn, truth = _drawn(p, sessions, passes, shift, size)
     low = high = pooled = 0
-    for one in drawn:
-        found = percentile_over_sessions(list(one), p)
-        at_once = percentile_interval(one.ravel(), p)
-        low += found.low is not None and found.low <= truth
-        high += found.high is not None and found.high >= truth
+    for experiment in drawn:
+        interval = percentile_over_sessions(list(experiment), p)
+        at_once = percentile_interval(experiment.ravel(), p)
+        low += interval.low is not None and interval.low <= truth
+        high += interval.high is not None and interval.high >= truth
         pooled += at_once.high is not None and at_once.high >= truth
     return low / size.single, high / size.single, pooled / size.single
 
@@ -78,10 +78,10 @@ def _speaks_for_all(sessions: int, passes: int, shift: float, size: Size) -> tup
     """The shares in which at most 1 % of all passes lie above the upper bound, and above the highest pass."""
     drawn, truth = _drawn(NEARLY_ALL, sessions, passes, shift, size)
     held = highest = 0
-    for one in drawn:
-        found = largest(one.tolist(), "passes")
-        held += found.high is not None and found.high >= truth
-        highest += float(one.max()) >= truth
+    for experiment in drawn:
+        bound = largest(experiment.tolist(), "passes")
+        held += bound.high is not None and bound.high >= truth
+        highest += float(experiment.max()) >= truth
     return held / size.single, highest / size.single
 
 

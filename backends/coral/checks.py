@@ -52,11 +52,13 @@ print(json.dumps([name, str(getattr(found, "__version__", "unknown")), google, b
 def findings(target: Target) -> list[Finding]:
     """Of this machine, with the target's Python."""
     facts = board_facts()
-    found = [_runtime(target.launch.python or sys.executable, target)]
-    found += [
-        accelerator_finding(one) for one in BoardFacts.of(facts).usb_accelerators or () if one.id in USB_IDS
+    findings_here = [_runtime(target.launch.python or sys.executable, target)]
+    findings_here += [
+        accelerator_finding(accelerator)
+        for accelerator in BoardFacts.of(facts).usb_accelerators or ()
+        if accelerator.id in USB_IDS
     ]
-    return found + board_check(facts, target) + [_converter()] + board_findings(facts)
+    return findings_here + board_check(facts, target) + [_converter()] + board_findings(facts)
 
 
 def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
@@ -111,9 +113,9 @@ def _library(known: BoardFacts, target: Target, grave: Literal["warning", "error
             there = "is looked for there when a session starts" if target.host is not None else "is there"
             return Finding("ok", "libedgetpu", f"{wanted} {there}")
         return Finding(grave, "libedgetpu", f"there is no file {wanted}", "name another --set delegate=PATH")
-    found = (known.libraries or {}).get(wanted)
-    if found:
-        return Finding("ok", "libedgetpu", found)
+    library_path = (known.libraries or {}).get(wanted)
+    if library_path:
+        return Finding("ok", "libedgetpu", library_path)
     if wanted != DELEGATE:
         message = f"whether the loader finds {wanted} shows when a session starts"
         return Finding("warning", "libedgetpu", message, "name it by its path: --set delegate=PATH")
@@ -122,13 +124,13 @@ def _library(known: BoardFacts, target: Target, grave: Literal["warning", "error
 
 
 def _edgetpu(known: BoardFacts, grave: Literal["warning", "error"]) -> list[Finding]:
-    sticks = [one for one in known.usb_accelerators or () if one.id in USB_IDS]
+    sticks = [accelerator for accelerator in known.usb_accelerators or () if accelerator.id in USB_IDS]
     cards = list(known.pcie_accelerators or ())
     if not sticks and not cards:
         message = "none is seen, neither on USB (1a6e:089a, 18d1:9302) nor on PCIe (/sys/class/apex)"
         fix = "plug the stick in where this runs, or load the drivers of the card: gasket and apex"
         return [Finding(grave, "edge tpu", message, fix)]
-    found = []
+    findings_seen = []
     for stick in sticks:
         state = (
             "before its firmware, which the first session loads"
@@ -137,31 +139,33 @@ def _edgetpu(known: BoardFacts, grave: Literal["warning", "error"]) -> list[Find
         )
         if stick.writable is False:
             message = f"a stick on USB ({state}) that this user may not open"
-            found.append(Finding("error", "edge tpu", message, UDEV))
+            findings_seen.append(Finding("error", "edge tpu", message, UDEV))
         else:
-            found.append(Finding("ok", "edge tpu", f"a stick on USB, {state}"))
+            findings_seen.append(Finding("ok", "edge tpu", f"a stick on USB, {state}"))
     for card in cards:
         warmth = "" if card.temperature_c is None else f", {card.temperature_c:.0f} °C"
         if card.writable is False:
             fix = "add the user to the group apex: `sudo usermod -aG apex $USER`, and log in again"
-            found.append(
+            findings_seen.append(
                 Finding("error", "edge tpu", f"{card.name} on PCIe, which this user may not open", fix)
             )
         else:
-            found.append(Finding("ok", "edge tpu", f"{card.name} on PCIe{warmth}"))
-    return found
+            findings_seen.append(Finding("ok", "edge tpu", f"{card.name} on PCIe{warmth}"))
+    return findings_seen
 
 
 def _compiler(target: Target) -> Finding:
     """Of this machine: preparation is the host's."""
-    if given := target.options.get("artifact"):
-        return Finding("ok", "compiler", f"not needed: the compiled model is given ({Path(str(given)).name})")
+    if compiled_model := target.options.get("artifact"):
+        return Finding(
+            "ok", "compiler", f"not needed: the compiled model is given ({Path(str(compiled_model)).name})"
+        )
     try:
-        found = compiler.find()
+        edgetpu_compiler = compiler.find()
     except EdgeBenchError as error:
         return Finding("warning", "compiler", f"{error.what}: {error.why}", error.fix)
-    if found is not None:
-        return Finding("ok", "compiler", f"{compiler.PROGRAM} {found.version}")
+    if edgetpu_compiler is not None:
+        return Finding("ok", "compiler", f"{compiler.PROGRAM} {edgetpu_compiler.version}")
     return Finding(
         "warning",
         "compiler",

@@ -43,35 +43,39 @@ def read(path: Path) -> Compiled:
     return Compiled(facts.operations.get(CUSTOM_OP, 0), cpu, facts)
 
 
-def require_fit(given: Compiled, base: Compiled, path: Path, variant: str) -> None:
+def require_fit(compiled: Compiled, base: Compiled, path: Path, variant: str) -> None:
     """InputError where a file has other inputs or outputs than the model that it should be compiled of."""
     sides = (
-        ("input", given.facts.inputs, base.facts.inputs),
-        ("output", given.facts.outputs, base.facts.outputs),
+        ("input", compiled.facts.inputs, base.facts.inputs),
+        ("output", compiled.facts.outputs, base.facts.outputs),
     )
-    for what, have, due in sides:
+    for side, have, due in sides:
         if len(have) != len(due) or not all(
-            _alike(one, other) for one, other in zip(have, due, strict=False)
+            _alike(tensor, expected) for tensor, expected in zip(have, due, strict=False)
         ):
             raise InputError(
                 f"{path} is not compiled of {variant}",
-                why=f"its {what} is {_listed(have)}, and {variant} has {_listed(due)}",
+                why=f"its {side} is {_listed(have)}, and {variant} has {_listed(due)}",
                 fix="compile the file that `edgebench models prepare --device coral` names, or ask for the "
                 "model that this one was compiled of (--model, --depth)",
             )
 
 
-def _alike(one: TensorFacts, other: TensorFacts) -> bool:
-    if (one.dtype, one.shape, one.zero_point) != (other.dtype, other.shape, other.zero_point):
+def _alike(first: TensorFacts, second: TensorFacts) -> bool:
+    if (first.dtype, first.shape, first.zero_point) != (second.dtype, second.shape, second.zero_point):
         return False
-    if one.scale is None or other.scale is None:
-        return one.scale == other.scale
-    return math.isclose(one.scale, other.scale, rel_tol=1e-4)
+    if first.scale is None or second.scale is None:
+        return first.scale == second.scale
+    return math.isclose(first.scale, second.scale, rel_tol=1e-4)
 
 
 def _listed(tensors: tuple[TensorFacts, ...]) -> str:
     return ", ".join(
-        f"{one.dtype} {list(one.shape)}"
-        + ("" if one.scale is None else f" with scale {one.scale:.6g} and zero point {one.zero_point}")
-        for one in tensors[:4]
+        f"{tensor.dtype} {list(tensor.shape)}"
+        + (
+            ""
+            if tensor.scale is None
+            else f" with scale {tensor.scale:.6g} and zero point {tensor.zero_point}"
+        )
+        for tensor in tensors[:4]
     )

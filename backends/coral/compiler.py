@@ -98,23 +98,23 @@ class Compiler:
 
 def find() -> Compiler | None:
     """The compiler on PATH; None where there is none. CompilerError for one that does not run."""
-    found = shutil.which(PROGRAM)
-    if found is None:
+    program = shutil.which(PROGRAM)
+    if program is None:
         return None
-    path = Path(found)
+    path = Path(program)
     status = path.stat()
-    return Compiler(path, _version(found, status.st_size, status.st_mtime_ns))
+    return Compiler(path, _version(program, status.st_size, status.st_mtime_ns))
 
 
 @lru_cache(maxsize=8)
 def _version(path: str, size_bytes: int, mtime_ns: int) -> str:
     """Of the program in the state that size and time of change stand for."""
-    said, code = _run([path, "--version"], ASK_S)
-    match = _VERSION.search(said)
+    output, code = _run([path, "--version"], ASK_S)
+    match = _VERSION.search(output)
     if code != 0 or match is None:
         raise CompilerError(
             f"{path} does not say its version",
-            why=_last(said) or f"exit code {code}",
+            why=_last(output) or f"exit code {code}",
             fix="it is a program for x86-64 Linux: run it by hand, or take it off PATH and use --artifact",
         )
     return match["version"]
@@ -123,20 +123,20 @@ def _version(path: str, size_bytes: int, mtime_ns: int) -> str:
 def compile_model(compiler: Compiler, model: Path, scratch: Path) -> tuple[Path, Log]:
     """The compiled file, in `scratch`, and the log; CompilerError with the compiler's own words."""
     command = [str(compiler.path), "--show_operations", "--out_dir", str(scratch), str(model)]
-    said, code = _run(command, COMPILE_S)
-    made = scratch / f"{model.stem}_edgetpu.tflite"
+    output, code = _run(command, COMPILE_S)
+    compiled = scratch / f"{model.stem}_edgetpu.tflite"
     written = scratch / f"{model.stem}_edgetpu.log"
-    if code != 0 or not made.is_file():
+    if code != 0 or not compiled.is_file():
         raise CompilerError(
             f"edgetpu_compiler does not take {model.name}",
-            why=_why(said, code),
+            why=_why(output, code),
             fix="see what it says; the model has to be int8 throughout, with fixed shapes",
         )
     with suppress(OSError):
         with written.open(encoding="utf-8", errors="replace") as file:
-            said += "\n" + file.read(MAX_OUTPUT)
+            output += "\n" + file.read(MAX_OUTPUT)
         written.unlink()
-    return made, parse(said)
+    return compiled, parse(output)
 
 
 def parse(text: str) -> Log:
@@ -185,7 +185,7 @@ def _run(command: list[str], limit_s: float) -> tuple[str, int]:
             fix="it is a program for x86-64 Linux; without it use --artifact with a compiled model",
         ) from error
     try:
-        said, _ = process.communicate(timeout=limit_s)
+        output, _ = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired as error:
         raise CompilerError(
             f"{Path(command[0]).name} was ended after {limit_s:.0f} s",
@@ -197,18 +197,18 @@ def _run(command: list[str], limit_s: float) -> tuple[str, int]:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-    return said[:MAX_OUTPUT], process.returncode
+    return output[:MAX_OUTPUT], process.returncode
 
 
-def _last(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _last(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     return "; ".join(lines[-4:])[:600]
 
 
-def _why(said: str, code: int) -> str:
+def _why(output: str, code: int) -> str:
     """How it ended and its last words; a compiler that dies amid its work says nothing of that itself."""
     ended = f"it died by {signal_name(-code)}" if code < 0 else f"exit code {code}"
-    return f"{ended}: {_last(said) or 'nothing was said'}"
+    return f"{ended}: {_last(output) or 'nothing was said'}"
 
 
 def command_for(models: Mapping[str, Path], folder: Path) -> str:

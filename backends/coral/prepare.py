@@ -50,8 +50,8 @@ class EdgeTpuChain(Chain):
             "batch": request.batch,
             "model": self._tflite.prepare_inputs(request),
         }
-        if given := _given(request):
-            return Recipe(KIND, {**inputs, "artifact_sha256": _digest(given)}, ".tflite")
+        if user_file := _compiled_by_user(request):
+            return Recipe(KIND, {**inputs, "artifact_sha256": _digest(user_file)}, ".tflite")
         program = compiler.find()
         inputs["compiler"] = None if program is None else program.version
         if program is None and request.options.get("allow_cpu"):
@@ -144,15 +144,15 @@ def _require_uncompiled(request: PrepareRequest) -> None:
 # --- what was given ---
 
 
-def _given(request: PrepareRequest) -> Path | None:
+def _compiled_by_user(request: PrepareRequest) -> Path | None:
     """The compiled file of `--artifact` for this variant; None where none was given.
 
     A folder has one a variant, named as the compiler names them.
     """
-    said = str(request.options.get("artifact") or "")
-    if not said:
+    artifact_option = str(request.options.get("artifact") or "")
+    if not artifact_option:
         return None
-    path = Path(said).expanduser()
+    path = Path(artifact_option).expanduser()
     if path.is_dir():
         path = path / f"{request.variant.name}{SUFFIX}"
     try:
@@ -180,11 +180,13 @@ def _hashed(path: Path, size_bytes: int, mtime_ns: int) -> str:
 def _require_one_model_a_file(requests: Sequence[PrepareRequest]) -> None:
     """One file is one model's: which of several it is compiled of, its input does not tell."""
     named = {str(request.options.get("artifact") or "") for request in requests} - {""}
-    for said in named:
-        names = {one.variant.name for one in requests if one.options.get("artifact") == said}
-        if len(names) > 1 and not Path(said).expanduser().is_dir():
+    for artifact_option in named:
+        names = {
+            request.variant.name for request in requests if request.options.get("artifact") == artifact_option
+        }
+        if len(names) > 1 and not Path(artifact_option).expanduser().is_dir():
             raise UsageError(
-                f"{said} is one model, and {len(names)} were asked for",
+                f"{artifact_option} is one model, and {len(names)} were asked for",
                 why=", ".join(sorted(names)),
                 fix="say which it is compiled of, such as --depth 0.25, or give a folder with one a model",
             )
@@ -196,7 +198,9 @@ def _require_one_model_a_file(requests: Sequence[PrepareRequest]) -> None:
 def _require_a_way(requests: Sequence[PrepareRequest], bases: Sequence[Artifact], cache: Cache) -> None:
     """UnavailableError, with the command and the files, where nothing can compile what has to be."""
     pairs = zip(requests, bases, strict=True)
-    uncompiled = {request.variant.name: (request, base) for request, base in pairs if _given(request) is None}
+    uncompiled = {
+        request.variant.name: (request, base) for request, base in pairs if _compiled_by_user(request) is None
+    }
     if compiler.find() is not None or all(
         request.options.get("allow_cpu") for request, _ in uncompiled.values()
     ):
@@ -221,11 +225,11 @@ def _compile(request: PrepareRequest, base: Artifact, file: Path, progress: Prog
 
     UnsupportedError for what the compiler does not take, InputError for a given file that is another's.
     """
-    name, given, program = request.variant.name, _given(request), compiler.find()
+    name, user_file, program = request.variant.name, _compiled_by_user(request), compiler.find()
     note: dict[str, Json] = {}
-    shutil.copyfile(given or base.path, file)
-    if given is not None:
-        note["given"] = given.name
+    shutil.copyfile(user_file or base.path, file)
+    if user_file is not None:
+        note["given"] = user_file.name
     elif program is not None:
         progress(f"compiling {name} for the Edge TPU")
         try:
@@ -234,14 +238,14 @@ def _compile(request: PrepareRequest, base: Artifact, file: Path, progress: Prog
             raise UnsupportedError(error.what, why=error.why, fix=error.fix) from error
         output.replace(file)
         note["compiler"] = log.as_record()
-    content = compiled.read(given or file)
+    content = compiled.read(user_file or file)
     if not content.edgetpu and not request.options.get("allow_cpu"):
         refusal = _not_compiled(request, content)
-        if given is None:
+        if user_file is None:
             raise refusal
-        raise InputError(f"{given} is not compiled for the Edge TPU", why=refusal.why, fix=refusal.fix)
-    if given is not None:
-        compiled.require_fit(content, compiled.read(base.path), given, name)
+        raise InputError(f"{user_file} is not compiled for the Edge TPU", why=refusal.why, fix=refusal.fix)
+    if user_file is not None:
+        compiled.require_fit(content, compiled.read(base.path), user_file, name)
     return {**note, "operations": content.as_record()}
 
 

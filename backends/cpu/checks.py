@@ -16,8 +16,8 @@ ASK_RUNTIME = "import ai_edge_litert.interpreter"
 def runtime_findings(target: Target) -> list[Finding]:
     """Whether LiteRT is installed where the worker runs, and TensorFlow, which prepares, here."""
     findings = [_litert(target.launch.python)]
-    if found := version_of("tensorflow"):
-        findings.append(Finding("ok", "tensorflow", f"{found} (prepares artifacts)"))
+    if version := version_of("tensorflow"):
+        findings.append(Finding("ok", "tensorflow", f"{version} (prepares artifacts)"))
     else:
         fix = "pip install 'edgebench[prepare]'"
         message = "is not installed: depth multiplier 1.0 and other models cannot be prepared"
@@ -28,8 +28,8 @@ def runtime_findings(target: Target) -> list[Finding]:
 def _litert(python: str | None) -> Finding:
     fix = "pip install 'edgebench[cpu]'"
     if python in (None, sys.executable):
-        if found := version_of("ai-edge-litert"):
-            return Finding("ok", "ai-edge-litert", found)
+        if version := version_of("ai-edge-litert"):
+            return Finding("ok", "ai-edge-litert", version)
         return Finding("error", "ai-edge-litert", "is not installed: nothing can be measured", fix)
     assert python is not None
     try:

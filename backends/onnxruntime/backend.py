@@ -55,7 +55,7 @@ class OnnxRuntimeOptions(BackendOptions):
     @field_validator("provider_options")
     @classmethod
     def _pairs(cls, value: str) -> str:
-        if value and not all(_PAIR.fullmatch(one) for one in value.split(",")):
+        if value and not all(_PAIR.fullmatch(pair) for pair in value.split(",")):
             raise ValueError("write key=value,key=value")
         return value
 

@@ -47,12 +47,12 @@ def _runtime(python: str, provider: str) -> list[Finding]:
     except (OSError, subprocess.TimeoutExpired) as error:
         return [Finding("error", "onnxruntime", f"{python} cannot be run: {error}", "name another Python")]
     try:
-        found, providers = json.loads(asked.stdout.strip().splitlines()[-1])
+        version, providers = json.loads(asked.stdout.strip().splitlines()[-1])
         names = [str(name) for name in providers]
     except (IndexError, TypeError, ValueError):
         last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
         return [Finding("error", "onnxruntime", f"not found by {python}: {last}", f"{python} -m {fix}")]
-    findings = [Finding("ok", "onnxruntime", str(found))]
+    findings = [Finding("ok", "onnxruntime", str(version))]
     if provider in names:
         return [*findings, Finding("ok", "provider", provider)]
     message = f"{provider} is not in this build, which has {', '.join(names)}"

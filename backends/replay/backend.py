@@ -22,7 +22,7 @@ from edgebench.vocabulary.variant import Variant
 
 from .host_player import ReplayDevice
 from .script import RECIPE
-from .source import Given, Source, open_source
+from .source import Source, SourceOptions, open_source
 
 
 class ReplayOptions(BackendOptions):
@@ -55,13 +55,13 @@ class ReplayBackend(AgentBackend):
     device_type = ReplayDevice
 
     def __init__(self) -> None:
-        self._sources: dict[Given, Source] = {}
+        self._sources: dict[SourceOptions, Source] = {}
 
     def _source(self, options: Mapping[str, Json]) -> Source:
-        given = Given.of(options)
-        if given not in self._sources:
-            self._sources[given] = open_source(given)
-        return self._sources[given]
+        source_options = SourceOptions.of(options)
+        if source_options not in self._sources:
+            self._sources[source_options] = open_source(source_options)
+        return self._sources[source_options]
 
     def offers(self, options: Mapping[str, Json]) -> tuple[Variant, ...]:
         """Those of the source."""

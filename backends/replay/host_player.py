@@ -112,27 +112,27 @@ class HostSession:
         if scene is not None:
             by_patch = dict(zip(self._arrays[f"{number}.patches"].tolist(), scene, strict=True))
         steady = 0
-        for told in self._session["windows"] or self._session["passes"]:
-            steady += told["phase"] == "steady"
+        for recorded in self._session["windows"] or self._session["passes"]:
+            steady += recorded["phase"] == "steady"
             if steady > plan.passes and plan.sustained_s is None:
                 break
             if self._session["windows"]:
-                yield Window(**told, scores=by_patch.get(told["patch"]))
+                yield Window(**recorded, scores=by_patch.get(recorded["patch"]))
             else:
-                yield self._pass(told, scene, number)
+                yield self._pass(recorded, scene, number)
         self._end_where_due("measure")
 
-    def _pass(self, told: dict[str, Any], scene: Any, number: int) -> Pass:
-        warm = told["phase"] == "warmup" or scene is None
+    def _pass(self, recorded: dict[str, Any], scene: Any, number: int) -> Pass:
+        warm = recorded["phase"] == "warmup" or scene is None
         return Pass(
-            index=told["index"],
-            phase=told["phase"],
-            start_ns=told["start_ns"],
-            end_ns=told["end_ns"],
+            index=recorded["index"],
+            phase=recorded["phase"],
+            start_ns=recorded["start_ns"],
+            end_ns=recorded["end_ns"],
             stages=tuple(self._session["stages"]),
-            stamps_ns=self._arrays[f"{number}.stamps{told['index']}"],
-            scores=None if warm else scene[: told["patches"]],
-            batch=told["batch"],
+            stamps_ns=self._arrays[f"{number}.stamps{recorded['index']}"],
+            scores=None if warm else scene[: recorded["patches"]],
+            batch=recorded["batch"],
         )
 
     def predict(self, images: ImageSet) -> Scores:
@@ -152,13 +152,13 @@ class HostSession:
     def facts(self) -> SessionFacts:
         """The source's, and that nothing was measured."""
         words = f"replayed from {self._script['source']}: no figure was measured here"
-        told = self._session
-        windows = {name: tuple(window) if window else None for name, window in told["windows_ns"].items()}
+        recorded = self._session
+        windows = {name: tuple(window) if window else None for name, window in recorded["windows_ns"].items()}
         meters = self._settings.meters or ("",)
         return SessionFacts(
-            cold=ColdFigures(**told["cold"]),
-            warmup=WarmUp(**told["warmup"]) if told["warmup"] else None,
-            memory=MemoryFigures(**told["memory"]),
+            cold=ColdFigures(**recorded["cold"]),
+            warmup=WarmUp(**recorded["warmup"]) if recorded["warmup"] else None,
+            memory=MemoryFigures(**recorded["memory"]),
             runtime={
                 "name": "replay",
                 "version": "1",
@@ -169,8 +169,8 @@ class HostSession:
             windows_ns=SessionWindows(**windows),
             probe_reasons=dict.fromkeys(meters, NOT_PLAYED),
             monitor_reasons=dict.fromkeys(self._settings.monitors, NOT_PLAYED),
-            measured_patches=told["measured_patches"],
-            emulated=told["emulated"],
+            measured_patches=recorded["measured_patches"],
+            emulated=recorded["emulated"],
             warnings=(words,),
         )
 

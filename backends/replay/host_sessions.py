@@ -21,7 +21,9 @@ def is_played_on_the_host(
     scene_patches: int,
 ) -> bool:
     """Whether an agent's worker could not give these: it goes through the whole scene, and on a device."""
-    if windows is not None or any(one.emulated or one.measured_patches is not None for one in records):
+    if windows is not None or any(
+        record.emulated or record.measured_patches is not None for record in records
+    ):
         return True
     if passes is None:
         return False
@@ -45,7 +47,7 @@ def host_session(
     if scene is not None:
         ordered = scene.sort_values("index")
         arrays[f"{at}.patches"] = ordered["index"].to_numpy(np.int64)
-        arrays[f"{at}.scene"] = np.stack([np.asarray(one, np.float32) for one in ordered["scores"]])
+        arrays[f"{at}.scene"] = np.stack([np.asarray(scores, np.float32) for scores in ordered["scores"]])
     stages, recorded = _passes(at, passes, batches, arrays)
     return {
         "stages": stages,

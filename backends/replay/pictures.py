@@ -104,12 +104,12 @@ def stand_in_images(
 
 def _make_images(cache: Cache, key: str, labels: Sequence[int], patch: int) -> CachedFile:
     with making(cache, f"replay-{key[:16]}") as scratch:
-        made = scratch / "made.npy"
-        out = new_array(made, (len(labels), patch, patch, 3))
+        stand_ins = scratch / "made.npy"
+        out = new_array(stand_ins, (len(labels), patch, patch, 3))
         out[:, 0, 0] = [(*MARK, label % 256) for label in labels]
         out.flush()
         del out
-        return store(cache, "replay-images", key, made, ".npy")
+        return store(cache, "replay-images", key, stand_ins, ".npy")
 
 
 def _enlarged(preview: Path | None, height: int, width: int) -> Pixels | None:

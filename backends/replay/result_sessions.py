@@ -100,7 +100,7 @@ def host_script_of(rows: TrialRows, classes: int) -> tuple[dict[str, Any], Array
 
 def _tolerance(records: Sequence[SessionRecord]) -> float:
     """Of the golden check: the source's widest, as far as one class still stands out."""
-    widest = max((one.golden.tolerance for one in records if one.golden is not None), default=1e-6)
+    widest = max((record.golden.tolerance for record in records if record.golden is not None), default=1e-6)
     return min(max(widest, 0.0), 0.4)
 
 
@@ -160,11 +160,11 @@ def _passes(
         raise ValueError("a batch has stamps that go back in time")
     numbers = batches["pass"].to_numpy(np.int64)
     paced = "due_ns" in passes.columns
-    found = []
+    recorded_passes = []
     for row in passes.sort_values("pass").to_dict("records"):
         mine = np.flatnonzero(numbers == row["pass"])
         due = row["due_ns"] if paced else None
-        found.append(
+        recorded_passes.append(
             {
                 "phase": str(row["phase"]),
                 "start_ns": int(row["start_ns"]),
@@ -174,14 +174,14 @@ def _passes(
                 "batches": len(mine),
             }
         )
-    return found, stamps
+    return recorded_passes, stamps
 
 
 def _most_at_once(passes: Sequence[Mapping[str, Any]], stamps: NDArray[np.int64]) -> int:
     """How many batches were begun and not done at most: so many slots the worker had."""
     most = 1
-    for one in passes:
-        mine = stamps[one["first"] : one["first"] + one["batches"]]
+    for recorded_pass in passes:
+        mine = stamps[recorded_pass["first"] : recorded_pass["first"] + recorded_pass["batches"]]
         done = np.sort(mine[:, 2, 1])
         before = np.searchsorted(done, mine[:, 0, 0], side="right")
         if len(mine):
@@ -197,7 +197,7 @@ def _scores(rows: pd.DataFrame | None, set_name: str) -> NDArray[np.float32] | N
     if mine.empty:
         return None
     last = mine[mine["session"] == mine["session"].max()].sort_values("index")
-    return np.stack([np.asarray(one, np.float32) for one in last["scores"]])
+    return np.stack([np.asarray(patch_scores, np.float32) for patch_scores in last["scores"]])
 
 
 def _samples(
@@ -208,14 +208,14 @@ def _samples(
     samples: list[list[str]] = []
     for info in record.probes:
         own = f"{info['kind']}:{info['address']}"
-        told = {name: info.get(name) for name in ("rate_hz", "resolution", "scope", "channels", "absent")}
-        told["absent"] = told["absent"] or {}
-        told["of"] = own
-        meter = any(one["quantity"] in ("power", "energy") for one in info["channels"])
+        played = {name: info.get(name) for name in ("rate_hz", "resolution", "scope", "channels", "absent")}
+        played["absent"] = played["absent"] or {}
+        played["of"] = own
+        meter = any(channel["quantity"] in ("power", "energy") for channel in info["channels"])
         # The plain names are those of the only meter, or the first, and of the only monitor.
         addresses = [own] + [plain for plain in ["" if meter else "telemetry"] if plain not in infos]
         for address in addresses:
-            infos[address] = told
+            infos[address] = played
         if rows is None:
             continue
         for channel, values in rows[rows["probe"] == own].groupby("channel", observed=True, sort=False):
@@ -263,7 +263,7 @@ def _next_pass(record: SessionRecord, passes: Sequence[Mapping[str, Any]]) -> in
     """The number of the pass in which it ended: 0 the first, 1 the warm-up, then the steady ones."""
     if not passes:
         return 0
-    steady = len([one for one in passes if one["phase"] == "steady"])
+    steady = len([recorded_pass for recorded_pass in passes if recorded_pass["phase"] == "steady"])
     if not steady and not record.warmup:
         return 1
     return 2 + steady

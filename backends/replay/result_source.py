@@ -48,7 +48,7 @@ class RecordedSource:
             _ = results.warnings  # reads every session's record, so that what is played is what was there
         except StoredResultError as error:
             raise UsageError(error.what, why=error.why, fix=error.fix) from error
-        named = {one.name: one for one in results.experiment.targets}
+        named = {stored.name: stored for stored in results.experiment.targets}
         listed = ", ".join(named)
         if target is None and len(named) != 1:
             raise UsageError(
@@ -78,23 +78,27 @@ class RecordedSource:
 
     @property
     def _trials(self) -> list[TrialRecord]:
-        return [one for one in self.results.experiment.trials if one.target == self.target.name]
+        return [trial for trial in self.results.experiment.trials if trial.target == self.target.name]
 
     def variants(self) -> tuple[Variant, ...]:
         """Those of the target's trials."""
         return tuple(dict.fromkeys(Variant.parse(trial.variant) for trial in self._trials))
 
     def _trial(self, variant: Variant, batch: int) -> TrialRecord | None:
-        found = (one for one in self._trials if one.batch == batch and Variant.parse(one.variant) == variant)
-        return next(found, None)
+        matching = (
+            trial
+            for trial in self._trials
+            if trial.batch == batch and Variant.parse(trial.variant) == variant
+        )
+        return next(matching, None)
 
     def check_batch(self, variant: Variant, batch: int) -> None:
         """It was measured with the batches that it was measured with."""
         if self._trial(variant, batch) is None:
-            there = sorted({one.batch for one in self._trials if Variant.parse(one.variant) == variant})
+            there = sorted({trial.batch for trial in self._trials if Variant.parse(trial.variant) == variant})
             raise UsageError(
                 f"{self.name} has no {variant.name} at batch {batch}",
-                fix=f"it has {' and '.join(f'--batch {one}' for one in there) or 'other variants'}",
+                fix=f"it has {' and '.join(f'--batch {number}' for number in there) or 'other variants'}",
             )
 
     def artifact(self, variant: Variant, batch: int, cache: Cache) -> Artifact | UnsupportedError:
@@ -110,10 +114,10 @@ class RecordedSource:
         rows = self._rows(trial.key)
         patches = self.results.experiment.scene_of(trial).patches
         on_host = is_played_on_the_host(rows.records, rows.passes, rows.windows, patches)
-        made = (host_script_of if on_host else script_of)(rows, len(trial.class_names))
-        if isinstance(made, UnsupportedError):
-            return made
-        script, arrays, tolerance = made
+        played = (host_script_of if on_host else script_of)(rows, len(trial.class_names))
+        if isinstance(played, UnsupportedError):
+            return played
+        script, arrays, tolerance = played
         classes = len(trial.class_names)
         return make_artifact(
             cache,
@@ -140,7 +144,9 @@ class RecordedSource:
             )
         tables = {name: self._by_trial[name].get(key) for name in self._by_trial}
         return TrialRows(
-            records=tuple(one for one in self.results.session_records(key) if one.status != "interrupted"),
+            records=tuple(
+                record for record in self.results.session_records(key) if record.status != "interrupted"
+            ),
             passes=tables["passes"],
             batches=tables["batches"],
             probes=tables["probes"],
@@ -173,7 +179,7 @@ class RecordedSource:
             )
         preview = self.results.path / SCENE_FILE
         there = self._is_picture(preview)
-        made = stand_in_scene(
+        scene_stand_in = stand_in_scene(
             cache,
             name=scene.name,
             rows=scene.rows,
@@ -183,7 +189,7 @@ class RecordedSource:
             class_names=scene.class_names,
             preview=preview if there else None,
         )
-        return Pictures(made, self._images(cache))
+        return Pictures(scene_stand_in, self._images(cache))
 
     def _is_picture(self, path: Path) -> bool:
         try:
@@ -218,8 +224,8 @@ class RecordedSource:
         images, labels = self.results.experiment.images, self._image_labels()
         if labels is not None:
             return len(labels)
-        records = (one for trial in self._trials for one in self.results.session_records(trial.key))
-        died = any(one.failure is not None and one.failure.stage == "predict" for one in records)
+        records = (record for trial in self._trials for record in self.results.session_records(trial.key))
+        died = any(record.failure is not None and record.failure.stage == "predict" for record in records)
         return min(images.n, MAX_IMAGES) if images is not None and died else None
 
     def _image_labels(self) -> Sequence[int] | None:
@@ -234,28 +240,30 @@ class RecordedSource:
             first = mine[mine["session"] == mine["session"].min()].sort_values("index")
             labels = first["label"].to_numpy(np.int64)
             if len(labels) <= MAX_IMAGES:
-                return [int(one) for one in labels]
+                return [int(label) for label in labels]
         return None
 
     def check_plan(self, plan: MeasurePlan, images: ImageSet | None, sessions: int) -> None:
         """The same pace, the same pictures or their stand-ins, and no more sessions or passes."""
         record = self.results.experiment
-        for what, asked, there, flag in (
+        for setting, asked, there, flag in (
             ("period", plan.period_s, record.period_s, "--period"),
             ("sustained time", plan.sustained_s, record.sustained_s, "--sustained"),
         ):
             if (asked is None) != (there is None) or not math.isclose(asked or 0.0, there or 0.0):
                 value = there if there is None or flag == "--period" else there / 60
                 raise UsageError(
-                    f"{self.name} was measured with {'no' if there is None else 'another'} {what}",
+                    f"{self.name} was measured with {'no' if there is None else 'another'} {setting}",
                     fix=f"leave {flag} out" if value is None else f"add {flag} {value:g}",
                 )
-        for what, asked_n, there_n in (
+        for setting, asked_n, there_n in (
             ("sessions", sessions, record.sessions),
             ("passes", plan.passes, record.passes),
         ):
-            if asked_n > there_n and not (what == "passes" and record.sustained_s):
-                raise UsageError(f"{self.name} has {there_n} {what} a trial", fix=f"add --{what} {there_n}")
+            if asked_n > there_n and not (setting == "passes" and record.sustained_s):
+                raise UsageError(
+                    f"{self.name} has {there_n} {setting} a trial", fix=f"add --{setting} {there_n}"
+                )
         scene, own = plan.scene, record.scene
         alike = (scene.rows, scene.columns, scene.labels) == (own.rows, own.columns, self._scene_labels())
         if scene.sha256 != own.sha256 and not alike:

@@ -176,16 +176,16 @@ class Play(_Table):
         """Where patchify and preprocess end within a batch, as shares of it."""
         if self.patch_ms is None:
             return 0.04, 0.12
-        told = self.patch_ms
-        whole = told.patchify + told.preprocess + told.infer
-        return told.patchify / whole, (told.patchify + told.preprocess) / whole
+        stages_ms = self.patch_ms
+        whole = stages_ms.patchify + stages_ms.preprocess + stages_ms.infer
+        return stages_ms.patchify / whole, (stages_ms.patchify + stages_ms.preprocess) / whole
 
     def infos(self) -> dict[str, dict[str, Any]]:
         """The probes that this variant plays, by address: "" the meter, "telemetry" the monitor."""
-        found: dict[str, dict[str, Any]] = {}
+        probes: dict[str, dict[str, Any]] = {}
         if self.power is not None:
             rail = {"name": self.power.rail, "quantity": "power", "unit": "W"}
-            found[""] = _info(self.power.rate_hz, self.power.scope, [rail])
+            probes[""] = _info(self.power.rate_hz, self.power.scope, [rail])
         channels = []
         if self.telemetry.cpu_clock_mhz is not None:
             channels += [("cpu_clock_max", "clock", "MHz"), ("cpu_clock_min", "clock", "MHz")]
@@ -203,9 +203,9 @@ class Play(_Table):
                 ("cores_stolen", "time", "ns"),
             ]
         if channels:
-            listed = [dict(zip(("name", "quantity", "unit"), one, strict=True)) for one in channels]
-            found["telemetry"] = _info(self.telemetry.rate_hz, "", listed)
-        return found
+            listed = [dict(zip(("name", "quantity", "unit"), channel, strict=True)) for channel in channels]
+            probes["telemetry"] = _info(self.telemetry.rate_hz, "", listed)
+        return probes
 
 
 def _info(rate_hz: float, scope: str, channels: list[dict[str, str]]) -> dict[str, Any]:

@@ -39,7 +39,10 @@ def parse(tables: dict[str, Any], text: str, where: str) -> Scenario:
     except UsageError as error:
         line = _line_of(text, ("variants", name))
         raise UsageError(f"{where}, {line}{error.what}", fix=error.fix) from error
-    merged = {name: _merged(common, one) if isinstance(one, dict) else one for name, one in variants.items()}
+    merged = {
+        name: _merged(common, variant) if isinstance(variant, dict) else variant
+        for name, variant in variants.items()
+    }
     document = {**tables, "variants": merged}
     try:
         return Scenario.model_validate(document)
@@ -51,7 +54,7 @@ def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
     """The variant's own over the default, table by table."""
     # One way to say how long it takes replaces the other.
     times = {"image_s", "patch_ms"}
-    kept = {key: one for key, one in common.items() if not (key in times and times & own.keys())}
+    kept = {key: value for key, value in common.items() if not (key in times and times & own.keys())}
     both = {
         key: _merged(kept[key], value)
         if isinstance(value, dict) and isinstance(kept.get(key), dict)
@@ -89,7 +92,7 @@ def _holds(tables: Any, place: Sequence[int | str]) -> bool:
 
 def _line_of(text: str, keys: tuple[str, ...]) -> str:
     """`line 12: ` of the longest part of a key's place that the text spells out; else nothing."""
-    best, found = 0, ""
+    best, place = 0, ""
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
         try:
@@ -104,8 +107,8 @@ def _line_of(text: str, keys: tuple[str, ...]) -> str:
             continue
         plain = tuple(key for key in keys if not key.isdigit())
         if len(here) > best and plain[: len(here)] == here:
-            best, found = len(here), f"line {number}: "
-    return found
+            best, place = len(here), f"line {number}: "
+    return place
 
 
 def _path(tables: Any) -> tuple[str, ...]:

@@ -121,7 +121,7 @@ class DrawnSource:
                     f"{self.name} lists {len(play.image_s)} sessions of {name}",
                     fix=f"add --sessions {len(play.image_s)}",
                 )
-            fewest = min(len(one) for one in play.image_s[:sessions])
+            fewest = min(len(passes) for passes in play.image_s[:sessions])
             if plan.sustained_s is not None or plan.passes > fewest:
                 raise UsageError(
                     f"{self.name} lists {fewest} passes of {name}",

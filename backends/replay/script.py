@@ -30,9 +30,9 @@ def script_bytes(script: Mapping[str, Any], arrays: Arrays) -> bytes:
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr(_entry("script.json"), json.dumps(script, sort_keys=True))
         for name in sorted(arrays):
-            one = io.BytesIO()
-            np.lib.format.write_array(one, np.ascontiguousarray(arrays[name]), allow_pickle=False)
-            archive.writestr(_entry(f"{name}.npy"), one.getvalue())
+            array_bytes = io.BytesIO()
+            np.lib.format.write_array(array_bytes, np.ascontiguousarray(arrays[name]), allow_pickle=False)
+            archive.writestr(_entry(f"{name}.npy"), array_bytes.getvalue())
     return held.getvalue()
 
 

@@ -51,7 +51,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Given:
+class SourceOptions:
     """What a user gave: `--set source=... --set target=... --set seed=...`."""
 
     source: str
@@ -59,7 +59,7 @@ class Given:
     seed: int | None
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Given:
+    def of(cls, options: Mapping[str, Any]) -> SourceOptions:
         """From a target's options."""
         return cls(str(options.get("source") or "demo"), options.get("target"), options.get("seed"))
 
@@ -69,22 +69,22 @@ def shipped() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in SCENARIOS.glob("*.toml")))
 
 
-def open_source(given: Given) -> Source:
+def open_source(options: SourceOptions) -> Source:
     """The source; UsageError where there is none, or options that do not belong to it."""
     from .result_source import RecordedSource
     from .scenario_source import DrawnSource
 
-    path = SCENARIOS / f"{given.source}.toml" if given.source in shipped() else Path(given.source)
+    path = SCENARIOS / f"{options.source}.toml" if options.source in shipped() else Path(options.source)
     # os.path's answer is no, and no error, for a name that is none.
     if os.path.isdir(path):  # noqa: PTH112
-        if given.seed is not None:
+        if options.seed is not None:
             raise UsageError("--set seed belongs to a scenario", fix="leave it out: a result is what it is")
-        return RecordedSource.read(path, given.target)
+        return RecordedSource.read(path, options.target)
     if path.suffix.lower() != ".toml" or not os.path.exists(path):  # noqa: PTH110
         raise UsageError(
-            f"there is no source {given.source[:200]!r} to replay",
+            f"there is no source {options.source[:200]!r} to replay",
             fix=f"name a result folder, a scenario's .toml file, or one of: {', '.join(shipped())}",
         )
-    if given.target is not None:
+    if options.target is not None:
         raise UsageError("--set target belongs to a stored result", fix="leave it out: a scenario has none")
-    return DrawnSource.read(path, given.seed)
+    return DrawnSource.read(path, options.seed)

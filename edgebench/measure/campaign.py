@@ -96,7 +96,9 @@ class Campaign:
         try:
             experiment = Experiment(
                 plan=plan,
-                artifacts={key: made for key, made in prepared.items() if isinstance(made, Artifact)},
+                artifacts={
+                    key: artifact for key, artifact in prepared.items() if isinstance(artifact, Artifact)
+                },
                 open_device=self._open,
                 store=store,
                 observer=self.observer,
@@ -131,7 +133,9 @@ class Campaign:
             # A revision is of another device than the plan's: what it shows is no estimate of that one.
             if seen is not None and summary.key in inputs:
                 note_spread(self.cache, inputs[summary.key], seen)
-        return tuple(one.key for one in summaries if one.ended is not None and one.ended.by == "rule")
+        return tuple(
+            summary.key for summary in summaries if summary.ended is not None and summary.ended.by == "rule"
+        )
 
     def _unfinished(self) -> Path:
         config = self.resolved.config
@@ -211,12 +215,12 @@ def _numbers(plan: Plan) -> str:
     """How much is measured of each trial, in words."""
     most = "at most " if plan.adaptive else ""
     sessions = "1 session" if plan.sessions == 1 else f"{plan.sessions} sessions"
-    said = [f"{most}{sessions} of {plan.passes} passes, seed {plan.seed}"]
+    clauses = [f"{most}{sessions} of {plan.passes} passes, seed {plan.seed}"]
     if plan.target_ci is not None:
-        said.append(f"until a half-width of {share_text(plan.target_ci)}")
+        clauses.append(f"until a half-width of {share_text(plan.target_ci)}")
     if plan.decide:
-        said.append("until every verdict that can be settled is settled")
-    return ", ".join(said)
+        clauses.append("until every verdict that can be settled is settled")
+    return ", ".join(clauses)
 
 
 def _run_record(begun: RunRecord, outcome: Outcome, names: PrivateNames) -> RunRecord:
@@ -273,7 +277,7 @@ def _images_record(images: ImageSet | None) -> ImagesRecord | None:
     )
 
 
-def _trial_record(trial: PlannedTrial, made: Prepared, plan: Plan, *, requested: bool) -> TrialRecord:
+def _trial_record(trial: PlannedTrial, prepared: Prepared, plan: Plan, *, requested: bool) -> TrialRecord:
     common: dict[str, Any] = {
         "key": trial.key,
         "target": trial.target.name,
@@ -293,19 +297,21 @@ def _trial_record(trial: PlannedTrial, made: Prepared, plan: Plan, *, requested:
             if images
             else trial.model_data.images_reason or "no images were given (--images)",
         }
-    if isinstance(made, EdgeBenchError):
-        common |= {"reason": reason_of(made), "requested": requested}
-        return TrialRecord(**common, status="unsupported" if isinstance(made, UnsupportedError) else "failed")
+    if isinstance(prepared, EdgeBenchError):
+        common |= {"reason": reason_of(prepared), "requested": requested}
+        return TrialRecord(
+            **common, status="unsupported" if isinstance(prepared, UnsupportedError) else "failed"
+        )
     return TrialRecord(
         **common,
-        class_names=made.class_names,
-        artifact_bytes=made.size_bytes,
-        artifact_sha256=made.sha256,
-        companions=_hashes(made.companions),
-        accuracy_reason=made.accuracy_reason,
-        assumed=made.assumed,
-        mark=made.mark,
-        provenance=made.provenance,
+        class_names=prepared.class_names,
+        artifact_bytes=prepared.size_bytes,
+        artifact_sha256=prepared.sha256,
+        companions=_hashes(prepared.companions),
+        accuracy_reason=prepared.accuracy_reason,
+        assumed=prepared.assumed,
+        mark=prepared.mark,
+        provenance=prepared.provenance,
     )
 
 
@@ -320,11 +326,11 @@ def _changed(record: ExperimentRecord, prepared: PreparedTrials) -> str:
     join those that are there. What a device is, its own sessions recorded: see `TargetRevisions`.
     """
     for trial in record.trials:
-        made = prepared.get(trial.key)
-        if isinstance(made, Artifact) and trial.status != "planned":
+        artifact = prepared.get(trial.key)
+        if isinstance(artifact, Artifact) and trial.status != "planned":
             return f"{trial.variant} could not be prepared for it, and now it can"
-        if isinstance(made, Artifact) and made.sha256 != trial.artifact_sha256:
+        if isinstance(artifact, Artifact) and artifact.sha256 != trial.artifact_sha256:
             return f"the artifact of {trial.variant} is not the one that it measured"
-        if isinstance(made, Artifact) and _hashes(made.companions) != trial.companions:
+        if isinstance(artifact, Artifact) and _hashes(artifact.companions) != trial.companions:
             return f"a companion of the artifact of {trial.variant} is not the one that it measured"
     return ""

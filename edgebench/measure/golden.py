@@ -26,11 +26,11 @@ def compare(scores: Scores, golden: Golden, options: Mapping[str, Any]) -> Golde
             status="golden_mismatch",
             stage="golden",
         )
-    given = {f"{name}={value}" for name, value in options.items()}
+    settings = {f"{name}={value}" for name, value in options.items()}
     difference = np.abs(scores.astype(np.float64) - reference)
     # A score that is not a number is as far away as can be.
     largest = float(np.nan_to_num(difference, nan=1e9, posinf=1e9).max())
-    tolerance = 0.0 if given & set(golden.exact_with) else golden.tolerance
+    tolerance = 0.0 if settings & set(golden.exact_with) else golden.tolerance
     # Two classes nearer to each other than the tolerance may change places without any fault.
     ordered = np.sort(reference, axis=1)
     clear = ordered[:, -1] - ordered[:, -2] > tolerance

@@ -71,7 +71,7 @@ def _load_average() -> list[float] | None:
 
 
 def _packages() -> dict[str, str]:
-    return {name: found for name, found in versions_of(_PACKAGES).items() if found is not None}
+    return {name: version for name, version in versions_of(_PACKAGES).items() if version is not None}
 
 
 _FINDERS: Mapping[str, Callable[[], Any]] = {

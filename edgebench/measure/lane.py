@@ -154,7 +154,7 @@ class Lane:
                 if kept.status != "ok" and self._tries[turn] <= self.plan.retries:
                     queue.append(turn)  # once more, after all others
                     self.progress.add(1)
-                due = [one for one in queue if self.standing[one.key].due(self.plan.sessions)]
+                due = [later for later in queue if self.standing[later.key].due(self.plan.sessions)]
                 self.progress.add(len(due) - len(queue))
                 queue = deque(due)
         except KeyboardInterrupt:
@@ -240,7 +240,7 @@ class Lane:
             device.close()
         except Exception as error:
             sharing = (trial.target for trial in self.trials.values())
-            name = ", ".join({one.name: None for one in sharing if one.connection == connection})
+            name = ", ".join({target.name: None for target in sharing if target.connection == connection})
             self.progress.observer.note(f"{name} was not closed: {type(error).__name__}: {error}")
 
     # --- what a device is ---
@@ -273,7 +273,7 @@ class Lane:
         """The sessions that are still to be measured of these trials, at most."""
         most = self.plan.sessions
         standing = [self.standing[trial.key] for trial in trials]
-        return sum(most - one.ok for one in standing if one.due(most))
+        return sum(most - progress.ok for progress in standing if progress.due(most))
 
     # --- sessions ---
 

@@ -160,7 +160,9 @@ def _side_by_side(lanes: Sequence[Lane]) -> None:
                 lanes[number].run()
         except BaseException as error:
             errors.append(error)
-            interruption.pass_on_to_all([one for at, one in enumerate(interrupts) if at != number])
+            interruption.pass_on_to_all(
+                [lane_interrupts for at, lane_interrupts in enumerate(interrupts) if at != number]
+            )
         finally:
             ended[number].set()
 
@@ -174,8 +176,8 @@ def _side_by_side(lanes: Sequence[Lane]) -> None:
             for thread in threads:
                 thread.start()
             # An event, not join(): Python 3.11 takes a thread for ended when a signal interrupts its join.
-            for one in ended:
-                one.wait()
+            for event in ended:
+                event.wait()
             for thread in threads:
                 thread.join()
     if errors:

@@ -85,7 +85,7 @@ class RunProgress:
         return session
 
     def _run(self) -> RunState:
-        done = self._ended + sum(one.share for one in self._in_hand.values())
+        done = self._ended + sum(session.share for session in self._in_hand.values())
         total = max(self.sessions, self._begun, 1)
         left = longest(list(self._left.values()))
         return RunState(self._begun, total, left, min(done / total, 1.0), self.at_most)

@@ -101,8 +101,8 @@ def measure_session(
     settings = replace(job.settings, report=watch.report, patch_took=watch.patch_took, host_metering=metering)
     started = datetime.now(UTC)
     clock_s = time.perf_counter()
-    got = _Gathered()
-    made = SessionTables()
+    gathered = _Gathered()
+    measured_tables = SessionTables()
     status: SessionStatus = "ok"
     failure: Failure | None = None
     session: Session | None = None
@@ -111,47 +111,47 @@ def measure_session(
             watch.report(BUILD if watch.shape.builds else "load", 0, 0)
             with device.session(job.artifact, settings) as session:
                 try:
-                    _drive(session, job, got, watch, host_probes)
+                    _drive(session, job, gathered, watch, host_probes)
                 finally:
-                    got.facts = session.facts()
-                    got.chunks += session.probe_chunks()
+                    gathered.facts = session.facts()
+                    gathered.chunks += session.probe_chunks()
         finally:
             if session is not None:
                 # Which of its processes outlive it is known when it has ended.
                 ended = session.facts()
-                got.facts = replace(got.facts or ended, warnings=ended.warnings)
-                _add_host_samples(got, job, host_probes)
+                gathered.facts = replace(gathered.facts or ended, warnings=ended.warnings)
+                _add_host_samples(gathered, job, host_probes)
             # Also for a session that ended early; it may itself find that the device sent nonsense.
-            made = _tables(got, job)
+            measured_tables = _tables(gathered, job)
     except SessionError as error:
         status, failure = _failure(error, explain)
     except KeyboardInterrupt:
         status = "interrupted"
-        failure = Failure(what="interrupted by the user", stage=got.stage)
+        failure = Failure(what="interrupted by the user", stage=gathered.stage)
     except EdgeBenchError:
         raise
     except Exception as error:
-        status, failure = "error", _fault(error, got.stage)
+        status, failure = "error", _fault(error, gathered.stage)
     duration_s = time.perf_counter() - clock_s
     try:
-        record = _record(job, got, describe, status, failure, started, duration_s)
+        record = _record(job, gathered, describe, status, failure, started, duration_s)
     except Exception as error:
         # What was measured is sound; what the device, or its backend, says of it is no record.
         record = _bare_record(job, _fault(error, "stop"), started, duration_s)
-    return Measured(record, made, interrupted=status == "interrupted")
+    return Measured(record, measured_tables, interrupted=status == "interrupted")
 
 
 def _record(
     job: Job,
-    got: _Gathered,
+    gathered: _Gathered,
     describe: dict[str, Any],
     status: SessionStatus,
     failure: Failure | None,
     started: datetime,
     duration_s: float,
 ) -> SessionRecord:
-    facts = got.facts or SessionFacts()
-    device_s = got.device_s + (facts.cold.import_s or 0.0) + (facts.cold.load_s or 0.0)
+    facts = gathered.facts or SessionFacts()
+    device_s = gathered.device_s + (facts.cold.import_s or 0.0) + (facts.cold.load_s or 0.0)
     device_s += facts.built.seconds if facts.built and not facts.built.cached else 0.0
     device_s += job.settings.idle_s if facts.windows_ns.idle else 0.0
     # What several workers do at the same time is no sum of theirs.
@@ -166,12 +166,12 @@ def _record(
         harness_s=duration_s - device_s if timed_alone else None,
         failure=failure,
         # Of several workers the one that is farthest off; each is among the workers.
-        golden=max(got.checks, key=lambda check: check.max_abs_diff, default=None),
-        workers=_workers(got),
+        golden=max(gathered.checks, key=lambda check: check.max_abs_diff, default=None),
+        workers=_workers(gathered),
         device={name: fact for name, fact in describe.items() if name != "private"},
-        predicted=_predicted(got),
-        warnings=(*facts.warnings, *_little_memory(describe, got.chunks)),
-        **({} if got.facts is None else _recorded(got.facts)),
+        predicted=_predicted(gathered),
+        warnings=(*facts.warnings, *_little_memory(describe, gathered.chunks)),
+        **({} if gathered.facts is None else _recorded(gathered.facts)),
     )
     # Private names come with the description, and serve to take them out of the record.
     return written(record, PrivateNames.of(private=describe.get("private")))
@@ -242,51 +242,53 @@ def unwritable_session(measured: Measured, error: Exception) -> Measured:
     return Measured(record, SessionTables(), measured.interrupted)
 
 
-def _add_host_samples(got: _Gathered, job: Job, host_probes: HostProbes) -> None:
+def _add_host_samples(gathered: _Gathered, job: Job, host_probes: HostProbes) -> None:
     """Put what the host's probes sampled to what the session's own did."""
     asked = (*job.host_meters, *job.host_monitors)
     if not asked:
         return
-    facts = got.facts or SessionFacts()
+    facts = gathered.facts or SessionFacts()
     fit = facts.clock.get("fit")
     samples = host_probes.end_session(None if fit is None else ClockFit(**fit))
-    got.chunks += samples.chunks
+    gathered.chunks += samples.chunks
     meters = {
         name: why for name, why in facts.probe_reasons.items() if name != NO_METER or not job.host_meters
     }
     monitors = dict(facts.monitor_reasons)
     for name, reason in samples.reasons.items():
         (monitors if name in job.host_monitors else meters)[name] = reason
-    got.facts = replace(
+    gathered.facts = replace(
         facts, probes=(*facts.probes, *samples.probes), probe_reasons=meters, monitor_reasons=monitors
     )
 
 
-def _drive(session: Session, job: Job, got: _Gathered, watch: SessionWatch, host_probes: HostProbes) -> None:
+def _drive(
+    session: Session, job: Job, gathered: _Gathered, watch: SessionWatch, host_probes: HostProbes
+) -> None:
     """Golden check, passes, accuracy: in this order, each kept as soon as it is there."""
-    got.stage = "golden"
+    gathered.stage = "golden"
     scores = session.golden()
     for worker_scores in _by_worker(scores, job):
-        got.checks.append(golden.compare(worker_scores, job.artifact.golden, job.settings.options))
-    for check in got.checks:
+        gathered.checks.append(golden.compare(worker_scores, job.artifact.golden, job.settings.options))
+    for check in gathered.checks:
         golden.require(check)
-    got.stage = "measure"
+    gathered.stage = "measure"
     # Ctrl-C between two passes leaves the generator suspended: unless it is closed here, the facts are asked
     # for before the clock's last edge is taken and the probes have given their last samples.
     with closing(_closable(session.measure(job.plan))) as measurements:
         for measurement in measurements:
-            _take_in(measurement, got, job.plan.scene.patches)
-            got.chunks += session.probe_chunks()
+            _take_in(measurement, gathered, job.plan.scene.patches)
+            gathered.chunks += session.probe_chunks()
             host_probes.poll()
             if isinstance(measurement, Window) or measurement.worker == 0:
                 watch.arrived(measurement)  # the others are as far, give or take a pass
-    timed: list[Pass | Window] = [*got.passes, *got.windows]
+    timed: list[Pass | Window] = [*gathered.passes, *gathered.windows]
     if all(measurement.phase != "steady" for measurement in timed):
         raise SessionError("the device gave no steady pass", status="protocol_error", stage="measure")
     if job.plan.images is not None:
-        got.stage = "predict"
-        with _timed(got):
-            got.image_scores = _by_worker(session.predict(job.plan.images), job)
+        gathered.stage = "predict"
+        with _timed(gathered):
+            gathered.image_scores = _by_worker(session.predict(job.plan.images), job)
 
 
 def _by_worker(scores: Scores, job: Job) -> list[Scores]:
@@ -301,9 +303,11 @@ def _by_worker(scores: Scores, job: Job) -> list[Scores]:
     return np.split(scores, workers)
 
 
-def _take_in(measurement: Pass | Window, got: _Gathered, scene_patches: int) -> None:
+def _take_in(measurement: Pass | Window, gathered: _Gathered, scene_patches: int) -> None:
     """Keep a pass or a window; SessionError for one beside the other kind, or of more than the scene."""
-    if (got.windows and isinstance(measurement, Pass)) or (got.passes and isinstance(measurement, Window)):
+    if (gathered.windows and isinstance(measurement, Pass)) or (
+        gathered.passes and isinstance(measurement, Window)
+    ):
         raise SessionError(
             "the device gave both passes and windows",
             status="protocol_error",
@@ -311,8 +315,8 @@ def _take_in(measurement: Pass | Window, got: _Gathered, scene_patches: int) -> 
             why="a session is timed by one of them",
         )
     if isinstance(measurement, Window):
-        got.windows.append(measurement)
-        got.device_s += measurement.duration_ns / 1e9
+        gathered.windows.append(measurement)
+        gathered.device_s += measurement.duration_ns / 1e9
         return
     if measurement.scores is not None and len(measurement.scores) > scene_patches:
         raise SessionError(
@@ -321,11 +325,11 @@ def _take_in(measurement: Pass | Window, got: _Gathered, scene_patches: int) -> 
             stage="measure",
             why=f"scores of {len(measurement.scores)} patches of a scene of {scene_patches}",
         )
-    if measurement.due_ns is not None and got.passes:
+    if measurement.due_ns is not None and gathered.passes:
         # The pause before a paced pass is the schedule's, not the harness's.
-        got.device_s += max(0, measurement.due_ns - got.passes[-1].end_ns) / 1e9
-    got.passes.append(measurement)
-    got.device_s += measurement.image_ns / 1e9
+        gathered.device_s += max(0, measurement.due_ns - gathered.passes[-1].end_ns) / 1e9
+    gathered.passes.append(measurement)
+    gathered.device_s += measurement.image_ns / 1e9
 
 
 def _closable(measurements: Iterator[Pass | Window]) -> Generator[Pass | Window, None, None]:
@@ -334,12 +338,12 @@ def _closable(measurements: Iterator[Pass | Window]) -> Generator[Pass | Window,
 
 
 @contextmanager
-def _timed(got: _Gathered) -> Iterator[None]:
+def _timed(gathered: _Gathered) -> Iterator[None]:
     start_s = time.perf_counter()
     try:
         yield
     finally:
-        got.device_s += time.perf_counter() - start_s
+        gathered.device_s += time.perf_counter() - start_s
 
 
 def _fault(error: Exception, stage: str) -> Failure:
@@ -389,59 +393,65 @@ class _SceneScores:
     scores: Scores
 
 
-def _scene_scores(got: _Gathered) -> list[_SceneScores]:
+def _scene_scores(gathered: _Gathered) -> list[_SceneScores]:
     """Of each worker its last pass's: every pass classifies the same scene; of windows, each patch's last."""
-    last = {one.worker: one.scores for one in got.passes if one.scores is not None}
+    last = {
+        scene_pass.worker: scene_pass.scores
+        for scene_pass in gathered.passes
+        if scene_pass.scores is not None
+    }
     if last:
         return [_SceneScores(worker, range(len(scores)), scores) for worker, scores in sorted(last.items())]
-    by_patch = {window.patch: window.scores for window in got.windows if window.scores is not None}
+    by_patch = {window.patch: window.scores for window in gathered.windows if window.scores is not None}
     if not by_patch:
         return []
     patches = sorted(by_patch)
     return [_SceneScores(0, patches, np.stack([by_patch[patch] for patch in patches]))]
 
 
-def _predicted(got: _Gathered) -> dict[str, int]:
+def _predicted(gathered: _Gathered) -> dict[str, int]:
     """How many predictions of each set there are, of all workers."""
-    sets = {"scene": [part.scores for part in _scene_scores(got)], "images": got.image_scores}
+    sets = {"scene": [part.scores for part in _scene_scores(gathered)], "images": gathered.image_scores}
     return {name: sum(len(scores) for scores in parts) for name, parts in sets.items() if parts}
 
 
-def _workers(got: _Gathered) -> tuple[dict[str, Any], ...]:
+def _workers(gathered: _Gathered) -> tuple[dict[str, Any], ...]:
     """What the record has of the workers: of several, what each alone can say."""
-    facts = got.facts.workers if got.facts else ()
+    facts = gathered.facts.workers if gathered.facts else ()
     if not facts:
         return ({"worker": 0},)
-    checks = dict(enumerate(got.checks))
+    checks = dict(enumerate(gathered.checks))
     return tuple(
         {**asdict(worker), "golden": check.model_dump() if (check := checks.get(worker.worker)) else None}
         for worker in facts
     )
 
 
-def _tables(got: _Gathered, job: Job) -> SessionTables:
-    made = SessionTables()
-    if got.passes:
-        made.passes, made.batches = tables.pass_rows(got.passes)
-    if got.windows:
-        made.windows = tables.window_rows(got.windows, job.plan.scene.patches)
-    infos = got.facts.probes if got.facts else ()
-    if got.chunks:
+def _tables(gathered: _Gathered, job: Job) -> SessionTables:
+    session_tables = SessionTables()
+    if gathered.passes:
+        session_tables.passes, session_tables.batches = tables.pass_rows(gathered.passes)
+    if gathered.windows:
+        session_tables.windows = tables.window_rows(gathered.windows, job.plan.scene.patches)
+    infos = gathered.facts.probes if gathered.facts else ()
+    if gathered.chunks:
         # Probe by probe: in which order two processes were heard says nothing.
-        made.probes = tables.probe_rows(sorted(got.chunks, key=lambda chunk: chunk.probe), infos)
+        session_tables.probes = tables.probe_rows(
+            sorted(gathered.chunks, key=lambda chunk: chunk.probe), infos
+        )
     labels = job.plan.scene.labels
     predictions = [
         tables.prediction_rows("scene", part.scores, labels, part.worker, patches=part.patches)
-        for part in _scene_scores(got)
+        for part in _scene_scores(gathered)
     ]
     if job.plan.images is not None:
         predictions += [
             tables.prediction_rows("images", scores, job.plan.images.labels, worker)
-            for worker, scores in enumerate(got.image_scores)
+            for worker, scores in enumerate(gathered.image_scores)
         ]
     if predictions:
-        made.predictions = tables.concat(predictions)
-    return made
+        session_tables.predictions = tables.concat(predictions)
+    return session_tables
 
 
 def _little_memory(describe: Mapping[str, Any], chunks: Sequence[ProbeChunk]) -> list[str]:

@@ -98,13 +98,13 @@ class SessionWatch:
         self._learn(statistics.fmean(self._steady_s))
         self._stage = "passes"
         done = len(self._steady_s)
-        what = "window" if isinstance(measurement, Window) else "pass"
+        unit = "window" if isinstance(measurement, Window) else "pass"
         if self.shape.sustained_s is None:
             self._done = done / self.shape.passes
-            self.text = _words("passes", done, self.shape.passes, what)
+            self.text = _words("passes", done, self.shape.passes, unit)
         else:
             self._done = (measurement.end_ns - self._steady_began_ns) / 1e9 / self.shape.sustained_s
-            self.text = f"{what} {done + 1}"
+            self.text = f"{unit} {done + 1}"
         lateness_ns = None if isinstance(measurement, Window) else measurement.lateness_ns
         # Nothing may delay a paced pass that is due already.
         if lateness_ns is None or lateness_ns < -SLACK_S * 1e9:
@@ -189,9 +189,9 @@ def _scene_s(measurement: Pass | Window, patches: int) -> float:
     return measurement.image_ns / 1e9 * patches / covered
 
 
-def _words(stage: str, done: int, steps: int, what: str = "pass") -> str:
+def _words(stage: str, done: int, steps: int, unit: str = "pass") -> str:
     """A stage as a user reads it; of passes, windows and images, the one in hand."""
     if stage == "passes":
-        return f"{what} {min(done + 1, steps)} of {steps}" if steps else f"{what} {done + 1}"
-    unit = " MB" if stage.startswith(SENDING) else ""
-    return f"{stage} {done} of {steps}{unit}" if steps else stage
+        return f"{unit} {min(done + 1, steps)} of {steps}" if steps else f"{unit} {done + 1}"
+    suffix = " MB" if stage.startswith(SENDING) else ""
+    return f"{stage} {done} of {steps}{suffix}" if steps else stage

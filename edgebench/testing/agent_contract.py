@@ -32,18 +32,18 @@ class AgentContract(BuildContract):
     def test_runner_files(self, edgebench_backend: BackendKit) -> None:
         """They are there, none is named twice, and the first has `load(path, options)`."""
         files = edgebench_backend.agent_backend().runner_files()
-        with problems() as found:
-            if not found.unless(bool(files), "runner_files() names no file", "name the runner first"):
-                return found.report()
+        with problems() as faults:
+            if not faults.unless(bool(files), "runner_files() names no file", "name the runner first"):
+                return faults.report()
             for file in files:
-                found.unless(file.is_file(), f"there is no runner file {file}", "ship it with the package")
-            found.unless(
+                faults.unless(file.is_file(), f"there is no runner file {file}", "ship it with the package")
+            faults.unless(
                 len(set(files)) == len(files),
                 f"runner_files() names a file twice: {[str(file) for file in files]}",
                 "name each once",
             )
             if files[0].is_file():
-                found.unless(
+                faults.unless(
                     argument_counts(files[0]).get("load") == 2,
                     f"{files[0].name} has no function load(path, options) at its top level",
                     "the worker calls it with the artifact's path and the options",
@@ -54,13 +54,13 @@ class AgentContract(BuildContract):
     ) -> None:
         """The boards' Pythons are old; who looked stands in the summary."""
         kit = edgebench_backend
-        with problems() as found:
+        with problems() as faults:
             for file in kit.agent_backend().runner_files():
                 verdict = judge_syntax(file)
                 judges = ", ".join(verdict.judges)
                 record_property(NOTE, f"{kit.backend.name}: {file.name} was held to Python 3.6 by {judges}")
                 for problem in verdict.problems:
-                    found.add(
+                    faults.add(
                         f"{file.name} is no Python 3.6: {problem}",
                         "no walrus, no dataclasses, no `from __future__ import annotations`, no f'{x=}'",
                     )
@@ -70,10 +70,10 @@ class AgentContract(BuildContract):
         kit = edgebench_backend
         files = kit.agent_backend().runner_files()
         allowed = {"numpy"} | kit.runtime_modules()
-        with problems() as found:
+        with problems() as faults:
             for file in files:
                 for foreign in foreign_imports(file, allowed, files):
-                    found.add(
+                    faults.add(
                         foreign,
                         "do without it, or declare the runtime's distribution in board_packages "
                         "(or its module in runtime_modules of the test)",
@@ -110,11 +110,15 @@ class AgentContract(BuildContract):
         with kit.device.session(artifact, kit.settings()) as session:
             session.golden()
             passes = list(session.measure(kit.plan(artifact, COST_PASSES)))
-        steady = [one for one in passes if isinstance(one, Pass) and one.phase == "steady"]
+        steady = [
+            steady_pass
+            for steady_pass in passes
+            if isinstance(steady_pass, Pass) and steady_pass.phase == "steady"
+        ]
         if len(steady) != COST_PASSES:
             fail(f"{len(steady)} steady passes came, {COST_PASSES} were due", "see the passes over a scene")
-        loop_us = statistics.median(outside_us(one, one.stages) for one in steady)
-        rest_us = statistics.median(outside_us(one, ("infer",)) for one in steady)
+        loop_us = statistics.median(outside_us(steady_pass, steady_pass.stages) for steady_pass in steady)
+        rest_us = statistics.median(outside_us(steady_pass, ("infer",)) for steady_pass in steady)
         record_property(
             NOTE,
             f"{kit.backend.name}: the worker's loop costs {loop_us:.1f} us a patch between the stages, "
@@ -127,22 +131,22 @@ def _check_end(kit: BackendKit, device: Device, number: signal.Signals, status: 
         pytest.skip(f"the worker is on {kit.subject.host}: only one on this machine is ended on purpose")
     artifact = kit.artifact()
     error, worker = _ended_by(kit, device, artifact, number)
-    with problems() as found:
-        if found.unless(
+    with problems() as faults:
+        if faults.unless(
             error is not None,
             f"the session went on to its end although its worker had got {number.name}",
             "let the worker loop of the agent run the runner, in the worker's own process",
         ):
             assert error is not None
-            found.unless(
+            faults.unless(
                 error.status == status,
                 f"after {number.name} the session ended as {error.status} ({error}), {status} was due",
                 "start no process of your own in the runner that outlives the worker",
             )
-            found.unless(
+            faults.unless(
                 error.stage == "measure", f"{number.name} was told at {error.stage}", "it came amid measuring"
             )
-        found.unless(
+        faults.unless(
             not runs(worker),
             f"the worker is still there after {number.name}",
             "ignore no signal in the runner",
@@ -151,7 +155,7 @@ def _check_end(kit: BackendKit, device: Device, number: signal.Signals, status: 
             with device.session(artifact, kit.settings()) as session:
                 require(compare(session.golden(), artifact.golden, kit.options))
         except SessionError as after:
-            found.add(
+            faults.add(
                 f"the session after {number.name} does not work: {after}",
                 "take no lock and leave no file that only a worker's orderly end removes",
             )
@@ -179,13 +183,13 @@ def _ended_by(
     return None, worker
 
 
-def outside_us(one: Pass, stages: tuple[str, ...]) -> float:
+def outside_us(scene_pass: Pass, stages: tuple[str, ...]) -> float:
     """Microseconds a patch in which none of these stages runs; overlapping ones count once."""
-    chosen = [index for index, name in enumerate(one.stages) if name in stages]
-    spans = one.stamps_ns[:, chosen, :].reshape(-1, 2)
+    chosen = [index for index, name in enumerate(scene_pass.stages) if name in stages]
+    spans = scene_pass.stamps_ns[:, chosen, :].reshape(-1, 2)
     spans = spans[np.argsort(spans[:, 0])]
     reached = np.maximum.accumulate(spans[:, 1])
     begins = np.maximum(spans[1:, 0], reached[:-1])
     covered = spans[0, 1] - spans[0, 0] + np.maximum(spans[1:, 1] - begins, 0).sum()
-    patches = 0 if one.scores is None else len(one.scores)
-    return float(one.image_ns - covered) / 1e3 / max(patches, 1)
+    patches = 0 if scene_pass.scores is None else len(scene_pass.scores)
+    return float(scene_pass.image_ns - covered) / 1e3 / max(patches, 1)

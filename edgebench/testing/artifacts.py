@@ -12,45 +12,47 @@ from edgebench.vocabulary.artifact import Artifact, InputSpec
 from edgebench.vocabulary.preparation import PrepareRequest
 
 
-def check(found: Problems, artifact: Artifact, request: PrepareRequest, *, played: bool = False) -> None:
+def check(faults: Problems, artifact: Artifact, request: PrepareRequest, *, played: bool = False) -> None:
     """Add whatever is wrong with an artifact that was prepared for a request.
 
     One that is `played` states the size of what it stands for.
     """
-    what = f"the artifact of {request.variant.name} at batch {request.batch}"
-    found.unless(
+    subject = f"the artifact of {request.variant.name} at batch {request.batch}"
+    faults.unless(
         artifact.variant == request.variant.name and artifact.batch == request.batch,
-        f"{what} says that it is {artifact.variant} at batch {artifact.batch}",
+        f"{subject} says that it is {artifact.variant} at batch {artifact.batch}",
         "copy variant and batch from the request",
     )
-    if found.unless(
-        artifact.path.is_file(), f"{what}: there is no file {artifact.path}", "put it into the cache"
+    if faults.unless(
+        artifact.path.is_file(), f"{subject}: there is no file {artifact.path}", "put it into the cache"
     ):
-        found.unless(
+        faults.unless(
             artifact.sha256 == sha256_file(artifact.path),
-            f"{what}: sha256 is not that of its file",
+            f"{subject}: sha256 is not that of its file",
             "take the path and the hash that Cache.add_bytes or Cache.add_file return",
         )
-        found.unless(
+        faults.unless(
             played or artifact.size_bytes == artifact.path.stat().st_size,
-            f"{what}: size_bytes is {artifact.size_bytes}, the file has {artifact.path.stat().st_size}",
+            f"{subject}: size_bytes is {artifact.size_bytes}, the file has {artifact.path.stat().st_size}",
             "take the size of the file",
         )
-    found.unless(bool(artifact.format.strip()), f"{what} has no format", "name the format, such as tflite")
+    faults.unless(
+        bool(artifact.format.strip()), f"{subject} has no format", "name the format, such as tflite"
+    )
     names = artifact.class_names
-    found.unless(
+    faults.unless(
         len(names) > 1 and len(set(names)) == len(names) and all(name.strip() for name in names),
-        f"{what}: the class names {names!r} are not two or more, each once",
+        f"{subject}: the class names {names!r} are not two or more, each once",
         "name the model's outputs in their order",
     )
-    found.unless_json(artifact.provenance, f"{what}: the provenance")
-    found.unless(
+    faults.unless_json(artifact.provenance, f"{subject}: the provenance")
+    faults.unless(
         Artifact.model_validate_json(artifact.model_dump_json()) == artifact,
-        f"{what} comes back from JSON as another",
+        f"{subject} comes back from JSON as another",
         "keep plain values in provenance",
     )
-    _check_input(found, artifact.input, what)
-    _check_golden(found, artifact, what)
+    _check_input(faults, artifact.input, subject)
+    _check_golden(faults, artifact, subject)
 
 
 def contradictions(sound: Artifact) -> Iterator[tuple[str, Artifact]]:
@@ -72,49 +74,49 @@ def contradictions(sound: Artifact) -> Iterator[tuple[str, Artifact]]:
     )
 
 
-def _check_input(found: Problems, spec: InputSpec, what: str) -> None:
-    found.unless(
-        spec.height > 0 and spec.width == spec.height, f"{what}: patches are square", "see InputSpec"
+def _check_input(faults: Problems, spec: InputSpec, subject: str) -> None:
+    faults.unless(
+        spec.height > 0 and spec.width == spec.height, f"{subject}: patches are square", "see InputSpec"
     )
     if spec.dtype in {"int8", "uint8"}:
-        found.unless(
+        faults.unless(
             spec.scale is not None and spec.scale > 0 and spec.zero_point is not None,
-            f"{what}: an input of {spec.dtype} without scale and zero point",
+            f"{subject}: an input of {spec.dtype} without scale and zero point",
             "take both from the converted model: preprocessing is made of them",
         )
 
 
-def _check_golden(found: Problems, artifact: Artifact, what: str) -> None:
+def _check_golden(faults: Problems, artifact: Artifact, subject: str) -> None:
     golden, spec = artifact.golden, artifact.input
-    if not found.unless(
+    if not faults.unless(
         golden.patches.is_file(),
-        f"{what}: there are no golden patches at {golden.patches}",
+        f"{subject}: there are no golden patches at {golden.patches}",
         "keep them beside it",
     ):
         return
-    found.unless(
+    faults.unless(
         golden.patches_sha256 == sha256_file(golden.patches),
-        f"{what}: patches_sha256 is not that of the golden patches",
+        f"{subject}: patches_sha256 is not that of the golden patches",
         "take the path and the hash that the cache returns",
     )
     patches = np.load(golden.patches, mmap_mode="r")
     due = (len(golden.scores), spec.height, spec.width, 3)
-    found.unless(
+    faults.unless(
         patches.dtype == np.uint8 and patches.shape == due and len(golden.scores) > 0,
-        f"{what}: golden patches are {patches.dtype} {list(patches.shape)}, uint8 {list(due)} were due",
+        f"{subject}: golden patches are {patches.dtype} {list(patches.shape)}, uint8 {list(due)} were due",
         "one patch a row of the golden scores, one at least",
     )
     widths = {len(row) for row in golden.scores}
-    found.unless(
+    faults.unless(
         widths == {len(artifact.class_names)} and bool(np.isfinite(np.concatenate(golden.scores)).all()),
-        f"{what}: golden scores of {sorted(widths)} columns for {len(artifact.class_names)} classes",
+        f"{subject}: golden scores of {sorted(widths)} columns for {len(artifact.class_names)} classes",
         "one finite score a class",
     )
-    found.unless(
+    faults.unless(
         np.isfinite(golden.tolerance) and 0 <= golden.tolerance < 1,
-        f"{what}: a tolerance of {golden.tolerance} catches nothing",
+        f"{subject}: a tolerance of {golden.tolerance} catches nothing",
         "state the largest difference that the runtime's arithmetic explains",
     )
-    found.unless(
-        bool(golden.reference.strip()), f"{what}: golden scores of nobody", "name what computed them"
+    faults.unless(
+        bool(golden.reference.strip()), f"{subject}: golden scores of nobody", "name what computed them"
     )

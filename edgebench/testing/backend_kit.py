@@ -62,8 +62,8 @@ class BackendKit:
     @cached_property
     def backend(self) -> Backend:
         """The backend; UsageError when nothing is registered under its name."""
-        given = self.subject.backend
-        return registry.backend(given) if isinstance(given, str) else given
+        backend = self.subject.backend
+        return registry.backend(backend) if isinstance(backend, str) else backend
 
     @cached_property
     def options(self) -> dict[str, Json]:
@@ -84,7 +84,7 @@ class BackendKit:
             return tuple(Variant.parse(name) for name in self.subject.variants)
         smallest: dict[str, Variant] = {}
         offered = self.backend.offers(self.options) or choose_variants(self.backend, (), ())
-        for variant in sorted(offered, key=lambda one: one.depth_multiplier or 0.0):
+        for variant in sorted(offered, key=lambda offer: offer.depth_multiplier or 0.0):
             smallest.setdefault(variant.precision, variant)
         return tuple(smallest[name] for name in self.backend.precisions if name in smallest)
 
@@ -116,19 +116,19 @@ class BackendKit:
         if (variant.name, batch) not in self._made:
             # Together, as a run asks for them: converters are slow to start.
             asked = self.variants if batch == 1 and variant in self.variants else (variant,)
-            outcomes = self.prepare([self.request(one, batch) for one in asked])
+            outcomes = self.prepare([self.request(wanted, batch) for wanted in asked])
             if len(outcomes) != len(asked):
                 fail(
                     f"prepare gave {len(outcomes)} outcomes for {len(asked)} requests",
                     "give one a request, in order",
                 )
-            for one, outcome in zip(asked, outcomes, strict=True):
+            for wanted, outcome in zip(asked, outcomes, strict=True):
                 if not isinstance(outcome, Artifact):
                     fail(
-                        f"prepare gave no artifact of {one.name} at batch {batch}: {outcome}",
+                        f"prepare gave no artifact of {wanted.name} at batch {batch}: {outcome}",
                         "support it, or name others in `variants` and `batch`",
                     )
-                self._made[one.name, batch] = outcome
+                self._made[wanted.name, batch] = outcome
         return self._made[variant.name, batch]
 
     # --- the device ---
@@ -186,7 +186,7 @@ class BackendKit:
         if GOLDEN_TEST in self.subject.skips:
             return self
         try:
-            faults = [what for what, _ in self.golden_faults]
+            faults = [fault for fault, _ in self.golden_faults]
         except (Exception, pytest.fail.Exception) as error:  # a backend under test raises what it likes
             faults = [str(error) or type(error).__name__]
         if faults:

@@ -29,17 +29,17 @@ class BuildContract(GoldenContract):
             if "build" in arguments:
                 pytest.skip(f"{kit.backend.name} builds nothing with the options {kit.options}")
             pytest.skip(f"the runner of {kit.backend.name} has no build: it loads what was prepared")
-        with problems() as found:
+        with problems() as faults:
             for name, count in BUILD_FUNCTIONS.items():
-                found.unless(
+                faults.unless(
                     arguments.get(name) == count,
                     f"{runner.name} has no function {name} of {count} arguments at its top level",
                     "see edgebench.agent.runner_contract, or let builds() of the backend say no",
                 )
         kit.require_golden()
         first, second = _built(kit), _built(kit)
-        with problems() as found:
-            found.unless(
+        with problems() as faults:
+            faults.unless(
                 second.cached and second.sha256 == first.sha256,
                 f"what was built, {first.sha256[:12]}, was not found again: {second.sha256[:12]}, "
                 f"cached {second.cached}",

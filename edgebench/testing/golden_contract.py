@@ -15,6 +15,6 @@ class GoldenContract:
 
     def test_golden_scores(self, edgebench_backend: BackendKit) -> None:
         """Each variant computes what its artifact says, before anything is timed."""
-        with problems() as found:
-            for what, mend in edgebench_backend.golden_faults:
-                found.add(what, mend)
+        with problems() as faults:
+            for fault, mend in edgebench_backend.golden_faults:
+                faults.add(fault, mend)

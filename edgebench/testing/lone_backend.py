@@ -25,9 +25,9 @@ def look(asked: dict[str, Any]) -> dict[str, Any]:
     backend: Backend = getattr(import_module(module), name)() if name else registry.backend(module)
     hashes = [
         canonical_hash(
-            backend.prepare_inputs(PrepareRequest(Variant.parse(one), asked["batch"], asked["options"]))
+            backend.prepare_inputs(PrepareRequest(Variant.parse(variant), asked["batch"], asked["options"]))
         )
-        for one in asked["variants"]
+        for variant in asked["variants"]
     ]
     return {"modules": sorted({name.partition(".")[0] for name in sys.modules}), "hashes": hashes}
 

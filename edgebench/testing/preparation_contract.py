@@ -22,26 +22,26 @@ class PreparationContract(Asked):
         asked = dict.fromkeys(
             [*((variant, 1) for variant in kit.variants), (kit.variants[-1], kit.subject.batch)]
         )
-        with problems() as found:
+        with problems() as faults:
             for variant, batch in asked:
-                made = kit.artifact(variant, batch)
-                artifacts.check(found, made, kit.request(variant, batch), played=kit.plays)
+                artifact = kit.artifact(variant, batch)
+                artifacts.check(faults, artifact, kit.request(variant, batch), played=kit.plays)
 
     def test_a_second_preparation_comes_from_the_cache(self, edgebench_backend: BackendKit) -> None:
         """The same artifact, and its file is not written again."""
         kit = edgebench_backend
-        made = [kit.artifact(variant) for variant in kit.variants]
-        before = [_identity(one.path) for one in made]
+        prepared = [kit.artifact(variant) for variant in kit.variants]
+        before = [_identity(artifact.path) for artifact in prepared]
         again = kit.prepare([kit.request(variant) for variant in kit.variants])
-        with problems() as found:
-            for first, second, identity in zip(made, again, before, strict=True):
-                if not found.unless(
+        with problems() as faults:
+            for first, second, identity in zip(prepared, again, before, strict=True):
+                if not faults.unless(
                     second == first,
                     f"{first.variant} is another artifact when it is prepared again",
                     "keep what was made under the hash of prepare_inputs (Cache.note_recipe)",
                 ):
                     continue
-                found.unless(
+                faults.unless(
                     _identity(first.path) == identity,
                     f"{first.variant} was written again although the cache holds it",
                     "look into the cache first; Cache.add_bytes writes nothing twice",
@@ -52,7 +52,9 @@ class PreparationContract(Asked):
         kit = edgebench_backend
         supported = list(kit.variants)
         depth = supported[0].depth_multiplier
-        foreign = next((one for one in PRECISIONS if one not in kit.backend.precisions), "int4")
+        foreign = next(
+            (precision for precision in PRECISIONS if precision not in kit.backend.precisions), "int4"
+        )
         asked = [supported[-1], Variant(depth, foreign), supported[0]]
         try:
             outcomes = kit.prepare([kit.request(variant) for variant in asked])
@@ -61,27 +63,27 @@ class PreparationContract(Asked):
                 f"prepare raised UnsupportedError for {asked[1].name}: {error}",
                 "return it in its place: the other requests have their artifacts all the same",
             )
-        with problems() as found:
-            if not found.unless(
+        with problems() as faults:
+            if not faults.unless(
                 len(outcomes) == len(asked),
                 f"prepare gave {len(outcomes)} outcomes for {len(asked)} requests",
                 "give one a request, in order",
             ):
-                return found.report()
+                return faults.report()
             refused = outcomes[1]
-            if found.unless(
+            if faults.unless(
                 isinstance(refused, UnsupportedError),
                 f"prepare made {refused!r} of {asked[1].name}, which is not among the precisions",
                 "return an UnsupportedError for what the device does not take",
             ):
-                found.unless(
+                faults.unless(
                     bool(str(refused).strip()),
                     "an UnsupportedError without a word",
                     "say why the device cannot take the variant, with the figure where there is one",
                 )
             for index in (0, 2):
                 outcome = outcomes[index]
-                found.unless(
+                faults.unless(
                     isinstance(outcome, Artifact) and outcome.variant == asked[index].name,
                     f"outcome {index} is {_named(outcome)}, {asked[index].name} was due",
                     "give the outcomes in the order of the requests",
@@ -89,8 +91,8 @@ class PreparationContract(Asked):
 
 
 def _identity(path: Path) -> tuple[int, int, int]:
-    found = path.stat()
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _named(outcome: object) -> str:

@@ -56,19 +56,19 @@ class ProbeContract:
         place = getattr(module, "PLACE", None)
         opens = getattr(module, "open_probe", None)
         monitor = getattr(module, "MONITOR", False)
-        with problems() as found:
-            found.unless(
+        with problems() as faults:
+            faults.unless(
                 place in PLACES,
                 f"PLACE is {place!r}",
                 'write PLACE = "board" where it reads the board, "host" where it is plugged in here',
             )
-            found.unless(isinstance(monitor, bool), f"MONITOR is {monitor!r}", "write True, or leave it out")
-            found.unless(
+            faults.unless(isinstance(monitor, bool), f"MONITOR is {monitor!r}", "write True, or leave it out")
+            faults.unless(
                 callable(opens) and _takes_one(opens),
                 "there is no open_probe(address)",
                 "define it in the module",
             )
-            found.unless(
+            faults.unless(
                 bool((module.__doc__ or "").strip()),
                 "the module has no docstring",
                 "say in its first line what is measured: `edgebench devices` shows it",
@@ -80,7 +80,7 @@ class ProbeContract:
         """The boards' Pythons are old; who looked stands in the summary."""
         if edgebench_probe.on_host:
             pytest.skip("it samples on the host, with this Python")
-        with problems() as found:
+        with problems() as faults:
             for file in edgebench_probe.files:
                 verdict = judge_syntax(file)
                 judges = ", ".join(verdict.judges)
@@ -88,7 +88,7 @@ class ProbeContract:
                     NOTE, f"{edgebench_probe.name}: {file.name} was held to Python 3.6 by {judges}"
                 )
                 for problem in verdict.problems:
-                    found.add(
+                    faults.add(
                         f"{file.name} is no Python 3.6: {problem}", "write it as Python 3.6 would have it"
                     )
 
@@ -98,10 +98,10 @@ class ProbeContract:
         fix = (
             "import it inside open_probe" if kit.on_host else "do without it: a board has nothing but Python"
         )
-        with problems() as found:
+        with problems() as faults:
             for file in kit.files:
                 for foreign in foreign_imports(file, set(), kit.files, within_functions=not kit.on_host):
-                    found.add(foreign, fix)
+                    faults.add(foreign, fix)
 
     def test_hardware_that_is_missing_is_said(self, edgebench_probe: ProbeKit) -> None:
         """open_probe raises with `reason` and `fix`, and both reach the record."""
@@ -112,11 +112,11 @@ class ProbeContract:
                 f"there is nothing at {address!r}, and open_probe opened it {run.problem}".rstrip(),
                 "raise an exception with the attributes reason and fix, or name another `missing_address`",
             )
-        with problems() as found:
-            found.unless(
+        with problems() as faults:
+            faults.unless(
                 bool(run.missing.reason.strip()), "open_probe failed without a reason", "give it as `reason`"
             )
-            found.unless(
+            faults.unless(
                 bool(run.missing.fix.strip()),
                 f"open_probe failed without a fix: {run.missing.reason}",
                 "raise an exception of your own with the attributes reason and fix",
@@ -131,8 +131,8 @@ class ProbeContract:
                 f"it said nothing of itself: {run.problem or run.stderr[-2000:]}", "set `info` in open_probe"
             )
         monitor = bool(getattr(edgebench_probe.module, "MONITOR", False))
-        with problems() as found:
-            _check_info(found, info, monitor)
+        with problems() as faults:
+            _check_info(faults, info, monitor)
 
     def test_samples(self, edgebench_probe: ProbeKit, record_property: Callable[[str, object], None]) -> None:
         """Stamps rise and are of the monotonic clock; one value a channel and stamp."""
@@ -149,34 +149,34 @@ class ProbeContract:
         if run.rejected:
             words = f"{run.rejected} readings were rejected, the first was {run.rejected_first!r}"
             record_property(NOTE, f"{edgebench_probe.name}: {words}")
-        with problems() as found:
-            found.unless(
+        with problems() as faults:
+            faults.unless(
                 not run.problem, f"it sent no frames: {run.problem}", "write nothing to descriptor 1"
             )
             if run.failed is not None:
-                found.add(
+                faults.add(
                     f"it failed while it sampled: {run.failed.reason}", "give a value that is not a number"
                 )
-            found.unless(len(stamps) > 0, "it gave no sample", "give one after stop() at the latest")
-            _check_rate(found, stamps, run.info.rate_hz, edgebench_probe.subject.window_s)
-            found.unless(
+            faults.unless(len(stamps) > 0, "it gave no sample", "give one after stop() at the latest")
+            _check_rate(faults, stamps, run.info.rate_hz, edgebench_probe.subject.window_s)
+            faults.unless(
                 bool((np.diff(stamps) > 0).all()),
                 "its stamps do not rise",
                 "take each stamp after its sample",
             )
-            found.unless(
+            faults.unless(
                 bool(((stamps >= run.began_ns) & (stamps <= run.ended_ns)).all()),
                 "its stamps are not of the monotonic clock: they lie outside the run",
                 "take time.monotonic() * 1e9 (Python 3.6 has no monotonic_ns), never time.time()",
             )
             for chunk in run.chunks:
-                found.unless(
+                faults.unless(
                     set(chunk.values) == names,
                     f"a chunk has the channels {sorted(chunk.values)}, info has {sorted(names)}",
                     "give every channel of info in every chunk",
                 )
                 for name, values in chunk.values.items():
-                    found.unless(
+                    faults.unless(
                         len(values) == len(chunk.stamps_ns) and not np.isinf(values).any(),
                         f"{name}: {len(values)} values for {len(chunk.stamps_ns)} stamps",
                         "give one number a stamp; not a number where it cannot be read",
@@ -199,68 +199,70 @@ def _rate_hz(stamps_ns: NDArray[np.int64]) -> float | None:
     return (len(stamps_ns) - 1) * 1e9 / span_ns if span_ns > 0 else None
 
 
-def _check_rate(found: Problems, stamps_ns: NDArray[np.int64], stated_hz: float, window_s: float) -> None:
+def _check_rate(faults: Problems, stamps_ns: NDArray[np.int64], stated_hz: float, window_s: float) -> None:
     """Peaks are judged by the stated rate: they are less well known where it is not kept."""
     rate_hz = _rate_hz(stamps_ns)
     if rate_hz is None and stated_hz * window_s >= SAMPLES_DUE:
         rate_hz = len(stamps_ns) / window_s
-    found.unless(
+    faults.unless(
         rate_hz is None or rate_hz >= LEAST_OF_RATE * stated_hz,
         f"{rate_hz or 0.0:.3g} samples a second came and {stated_hz:g} are stated",
         "state the rate that it keeps as rate_hz, or sample as often",
     )
 
 
-def _check_info(found: Problems, info: ProbeInfo, monitor: bool) -> None:
-    found.unless(
+def _check_info(faults: Problems, info: ProbeInfo, monitor: bool) -> None:
+    faults.unless(
         0 < info.rate_hz <= 1e5,
         f"rate_hz is {info.rate_hz}",
         "state how many samples a second it means to take",
     )
-    found.unless(bool(info.resolution.strip()), "the resolution is empty", "say the smallest step of a value")
+    faults.unless(
+        bool(info.resolution.strip()), "the resolution is empty", "say the smallest step of a value"
+    )
     names = [channel.name for channel in info.channels]
-    found.unless(len(set(names)) == len(names), f"two channels share a name: {names}", "name them apart")
+    faults.unless(len(set(names)) == len(names), f"two channels share a name: {names}", "name them apart")
     for channel in info.channels:
-        found.unless(
+        faults.unless(
             all(text.strip() for text in (channel.name, channel.quantity, channel.unit)),
             f"a channel without name, quantity or unit: {channel}",
             "give all three; the unit of a count is 1",
         )
         due = UNITS.get(channel.quantity)
-        found.unless(
+        faults.unless(
             due in (None, channel.unit),
             f"{channel.name} is {channel.quantity} in {channel.unit}",
             f"convert to {due}: figures of different boards stand in one column",
         )
-        found.unless(
+        faults.unless(
             channel.range is None or channel.range[0] < channel.range[1],
             f"{channel.name} has the range {channel.range}",
             "give [lowest, highest]: every value outside is rejected",
         )
     totals = [channel.name for channel in info.channels if channel.total]
     quantities = {channel.quantity for channel in info.channels if channel.total}
-    found.unless(
+    faults.unless(
         len(totals) == len(quantities),
         f"several channels of one quantity are total: {totals}",
         "mark the rail that all others are part of, or none",
     )
     if monitor:
-        found.unless(
+        faults.unless(
             not info.is_meter and info.scope == "",
             "MONITOR is True, and it has a power or energy channel or a scope",
             "leave MONITOR out of a meter; a monitor's scope is empty",
         )
     else:
-        found.unless(
+        faults.unless(
             info.is_meter, "no channel is power or energy", "a probe without one is a monitor: MONITOR = True"
         )
-        found.unless(
+        faults.unless(
             info.scope in SCOPES,
             f"the scope is {info.scope!r}",
             f"say what the figure covers: {', '.join(SCOPES)}",
         )
     for name, reason in info.absent.items():
-        found.unless(bool(reason.strip()), f"{name} is absent without a reason", "say why")
+        faults.unless(bool(reason.strip()), f"{name} is absent without a reason", "say why")
 
 
 def _takes_one(opens: Any) -> bool:

@@ -19,57 +19,59 @@ _MENDS = {
 """By a session's status: how the author of a backend mends it, which is not how its user does."""
 
 
-def fail(what: str, mend: str) -> NoReturn:
+def fail(fault: str, mend: str) -> NoReturn:
     """Fail the test with what is wrong and how to mend it; no traceback, the fault is not in the test."""
-    pytest.fail(_said(what, mend), pytrace=False)
+    pytest.fail(_fault_text(fault, mend), pytrace=False)
 
 
-def ended(what: str, error: SessionError) -> tuple[str, str]:
+def ended(subject: str, error: SessionError) -> tuple[str, str]:
     """A session that ended early: what is wrong, with the end of its stderr, and how to mend it."""
     words = "; ".join(part for part in (error.what, error.why) if part)
     tail = "".join(f"\n    {line}" for line in error.stderr_tail.strip().splitlines()[-6:])
     mend = _MENDS.get(error.status) or error.fix or "see what it says there"
-    return f"{what}: {error.status} at {error.stage}: {words}{tail}", mend
+    return f"{subject}: {error.status} at {error.stage}: {words}{tail}", mend
 
 
 class Problems:
     """What a test has found so far."""
 
     def __init__(self) -> None:
-        self._found: list[str] = []
+        self._faults: list[str] = []
 
-    def add(self, what: str, mend: str) -> None:
+    def add(self, fault: str, mend: str) -> None:
         """Remember one problem and go on."""
-        self._found.append(_said(what, mend))
+        self._faults.append(_fault_text(fault, mend))
 
-    def unless(self, fine: bool, what: str, mend: str) -> bool:
+    def unless(self, fine: bool, fault: str, mend: str) -> bool:
         """Remember the problem unless all is fine; returns whether it is."""
         if not fine:
-            self.add(what, mend)
+            self.add(fault, mend)
         return fine
 
-    def unless_json(self, value: object, what: str) -> bool:
+    def unless_json(self, value: object, subject: str) -> bool:
         """Remember a problem unless JSON carries the value and gives the same back."""
         try:
             back = json.loads(json.dumps(value, allow_nan=False))
         except (TypeError, ValueError) as error:
-            self.add(f"{what} is not JSON: {error}", "give str, int, float, bool, None, list and dict alone")
+            self.add(
+                f"{subject} is not JSON: {error}", "give str, int, float, bool, None, list and dict alone"
+            )
             return False
         changed = "JSON turns its keys or tuples into something else"
-        return self.unless(back == _plain(value), f"{what}: {changed}", "use text as keys, and no sets")
+        return self.unless(back == _plain(value), f"{subject}: {changed}", "use text as keys, and no sets")
 
     def report(self) -> None:
         """Fail the test if anything was found."""
-        if self._found:
-            pytest.fail("\n".join(self._found), pytrace=False)
+        if self._faults:
+            pytest.fail("\n".join(self._faults), pytrace=False)
 
 
 @contextmanager
 def problems() -> Iterator[Problems]:
     """Collect what is wrong, and fail with all of it at the end."""
-    found = Problems()
-    yield found
-    found.report()
+    collected = Problems()
+    yield collected
+    collected.report()
 
 
 def _plain(value: Any) -> Any:
@@ -80,5 +82,5 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _said(what: str, mend: str) -> str:
-    return f"{what}\n  mend: {mend}"
+def _fault_text(fault: str, mend: str) -> str:
+    return f"{fault}\n  mend: {mend}"

@@ -30,8 +30,8 @@ class Verdict:
 
 def candidates(version: str) -> list[str]:
     """Where a Python such as "3.6" may lie: on the PATH, then pyenv's."""
-    found = shutil.which(f"python{version}")
-    paths = [found] if found else []
+    on_path = shutil.which(f"python{version}")
+    paths = [on_path] if on_path else []
     return paths + sorted(str(path) for path in PYENV.expanduser().glob(f"{version}.*/bin/python"))
 
 
@@ -52,17 +52,17 @@ def find_python(version: str) -> str | None:
 
 def judge_syntax(file: Path) -> Verdict:
     """Whether Python 3.6 takes a file: by its syntax tree, by such a Python and vermin where they are."""
-    found: list[str] = []
+    violations: list[str] = []
     judges: list[str] = ["its syntax tree"]
-    found += [f"{file.name}: {problem}" for problem in _tree_problems(file)]
+    violations += [f"{file.name}: {problem}" for problem in _tree_problems(file)]
     if python := find_python("3.6"):
         judges.append("Python 3.6")
-        found += _told([python, "-c", _COMPILE, str(file)])
+        violations += _complaints([python, "-c", _COMPILE, str(file)])
     if importlib.util.find_spec("vermin") is not None:
         judges.append("vermin")
         looks = ("-q", "-t=3.6-", "--violations", "--no-tips", "--eval-annotations")
-        found += _told([sys.executable, "-c", _VERMIN, *looks, str(file)])
-    return Verdict(tuple(found), tuple(judges))
+        violations += _complaints([sys.executable, "-c", _VERMIN, *looks, str(file)])
+    return Verdict(tuple(violations), tuple(judges))
 
 
 def _tree_problems(file: Path) -> list[str]:
@@ -79,7 +79,7 @@ def _tree_problems(file: Path) -> list[str]:
     ]
 
 
-def _told(command: Sequence[str]) -> list[str]:
+def _complaints(command: Sequence[str]) -> list[str]:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -73,14 +73,14 @@ def make_package(kind: Kind, name: str, parent: Path) -> Path:
         parent.mkdir(parents=True, exist_ok=True)
         # Whole or not at all: written beside it, then renamed.
         with tempfile.TemporaryDirectory(prefix=".edgebench-new-", dir=parent) as scratch:
-            made = Path(scratch) / folder.name
+            package = Path(scratch) / folder.name
             for path in FILES:
                 if kind == "backend" or not OF_A_BACKEND.search(path):
-                    target = made / _replaced(path, words)
+                    target = package / _replaced(path, words)
                     target.parent.mkdir(parents=True, exist_ok=True)
                     text = (source / path).read_text(encoding="utf-8")
                     target.write_text(_replaced(_of_kind(kind, text), words), encoding="utf-8")
-            made.rename(folder)
+            package.rename(folder)
     except OSError as error:
         raise NoPermissionError(
             f"{folder} cannot be written", why=error.strerror or str(error), fix="name another --output"

@@ -30,22 +30,22 @@ class SessionContract(Asked):
     def test_the_device_describes_itself(self, edgebench_backend: BackendKit) -> None:
         """What is recorded of the board and of the runtime is JSON and names them."""
         kit = edgebench_backend.require_golden()
-        told = kit.device.describe()
+        description = kit.device.describe()
         artifact = kit.artifact()
         with kit.device.session(artifact, kit.settings()) as session:
             facts = session.facts()
-        with problems() as found:
-            if found.unless_json(told, "describe() of the device"):
-                BoardFacts.of(told)
-                found.unless(
-                    any(told.get(key) for key in ("board", "soc", "cpu")),
-                    f"describe() names no board, soc or cpu: {sorted(told)}",
+        with problems() as faults:
+            if faults.unless_json(description, "describe() of the device"):
+                BoardFacts.of(description)
+                faults.unless(
+                    any(description.get(key) for key in ("board", "soc", "cpu")),
+                    f"describe() names no board, soc or cpu: {sorted(description)}",
                     "say what the device is",
                 )
             runtime = facts.runtime
-            if found.unless_json(runtime, "describe() of the runtime") and isinstance(runtime, dict):
+            if faults.unless_json(runtime, "describe() of the runtime") and isinstance(runtime, dict):
                 for key in ("name", "version"):
-                    found.unless(
+                    faults.unless(
                         isinstance(runtime.get(key), str) and bool(runtime[key].strip()),
                         f"describe() of the runtime has no {key}: {runtime}",
                         "give the runtime's name and version as text: figures are compared by them",
@@ -73,40 +73,41 @@ class SessionContract(Asked):
             fail(f"facts() of the session gave {type(facts).__name__}", "give a SessionFacts")
         classes = len(artifact.class_names)
         patches = facts.measured_patches or plan.scene.patches
-        with problems() as found:
-            passes = [one for one in measurements if isinstance(one, Pass)]
-            windows = [one for one in measurements if isinstance(one, Window)]
-            found.unless(
+        with problems() as faults:
+            passes = [item for item in measurements if isinstance(item, Pass)]
+            windows = [item for item in measurements if isinstance(item, Window)]
+            faults.unless(
                 not (passes and windows),
                 f"the session gave {len(passes)} passes and {len(windows)} windows",
                 "give one kind in a session: passes where the device takes a scene, else windows",
             )
             if windows:
-                check_windows(found, windows, plan, classes)
+                check_windows(faults, windows, plan, classes)
             else:
-                check_phases(found, [one.phase for one in passes], plan.passes)
-            for one in passes:
-                check_pass(found, one, patches, classes)
-                if not kit.plays and one.scores is not None and predicted is not None:
+                check_phases(faults, [scene_pass.phase for scene_pass in passes], plan.passes)
+            for scene_pass in passes:
+                check_pass(faults, scene_pass, patches, classes)
+                if not kit.plays and scene_pass.scores is not None and predicted is not None:
                     check_near(
-                        found,
-                        one.scores,
-                        predicted[: len(one.scores)],
+                        faults,
+                        scene_pass.scores,
+                        predicted[: len(scene_pass.scores)],
                         artifact,
-                        f"pass {one.index} scores the patches of the scene otherwise than the same images",
+                        f"pass {scene_pass.index} scores the patches of the scene otherwise than the same "
+                        "images",
                         "give the same scores for the same input, whatever was inferred before",
                     )
             for window in windows:
                 if not kit.plays and window.scores is not None and predicted is not None:
                     check_near(
-                        found,
+                        faults,
                         window.scores[None],
                         predicted[window.patch : window.patch + 1],
                         artifact,
                         f"window {window.index} scores patch {window.patch} otherwise than the same image",
                         "give the scores of the patch that is resident, whatever was inferred before",
                     )
-            found.unless_json(asdict(facts), "facts() of the session")
+            faults.unless_json(asdict(facts), "facts() of the session")
 
     def test_batch_edges(self, edgebench_backend: BackendKit) -> None:
         """1, a batch and a batch + 1 patches: padding changes no score, and the order is kept."""
@@ -125,10 +126,10 @@ class SessionContract(Asked):
                 turned = session.predict(images_of(patches[::-1].copy(), kit.cache))
         except SessionError as error:
             fail(*ended(f"predicting 1, {batch} and {batch + 1} patches at batch {batch}", error))
-        with problems() as found:
+        with problems() as faults:
             for n, scores in parts.items():
                 check_near(
-                    found,
+                    faults,
                     scores,
                     whole[:n],
                     artifact,
@@ -136,7 +137,7 @@ class SessionContract(Asked):
                     "let no row of a batch depend on another: the rest of a batch is padding",
                 )
             check_near(
-                found,
+                faults,
                 turned,
                 whole[::-1],
                 artifact,
@@ -148,9 +149,9 @@ class SessionContract(Asked):
         """Another dtype, layout or batch than the model's is refused with a message, before any timing."""
         kit = edgebench_backend.require_golden()
         sound = kit.artifact()
-        with problems() as found:
-            for what, wrong in artifacts.contradictions(sound):
-                check_refused(found, kit, wrong, what)
+        with problems() as faults:
+            for contradiction, wrong in artifacts.contradictions(sound):
+                check_refused(faults, kit, wrong, contradiction)
 
     def test_a_wrong_number_of_scores_is_refused(self, edgebench_backend: BackendKit) -> None:
         """An artifact of one class more than the model has is never timed."""
@@ -164,8 +165,8 @@ class SessionContract(Asked):
                 ),
             }
         )
-        with problems() as found:
-            check_refused(found, kit, wrong, "one class more than the model gives scores for")
+        with problems() as faults:
+            check_refused(faults, kit, wrong, "one class more than the model gives scores for")
 
     def test_closing_twice(self, edgebench_backend: BackendKit) -> None:
         """A device is closed once too often rather than not at all."""

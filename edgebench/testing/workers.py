@@ -7,7 +7,7 @@ import psutil
 
 def workers() -> set[int]:
     """Process numbers of the workers that agents of this process have started."""
-    found = set()
+    pids = set()
     for child in psutil.Process().children(recursive=True):
         try:
             words = child.cmdline()
@@ -16,8 +16,8 @@ def workers() -> set[int]:
         if any(
             word.endswith(".pyz") and words[at + 1 : at + 2] == ["worker"] for at, word in enumerate(words)
         ):
-            found.add(child.pid)
-    return found
+            pids.add(child.pid)
+    return pids
 
 
 def runs(pid: int) -> bool:

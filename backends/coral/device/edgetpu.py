@@ -41,7 +41,7 @@ def accelerators(root: str) -> Dict[str, Any]:
         absent["usb"] = "no Edge TPU on USB"
     if not cards:
         absent["pcie"] = "no Edge TPU on PCIe: /sys/class/apex has none"
-    firmware = all(one["firmware"] for one in sticks) if sticks else None
+    firmware = all(stick["firmware"] for stick in sticks) if sticks else None
     if firmware is None:
         absent["firmware_before"] = "no Edge TPU on USB"
     return {"usb": sticks, "pcie": cards, "firmware": firmware, "absent": absent}
@@ -52,7 +52,7 @@ def _usb(root: str, absent: Dict[str, str]) -> List[Dict[str, Any]]:
     if not os.path.isdir(folder):
         absent["usb"] = "/sys/bus/usb/devices is not there"
         return []
-    found = []
+    sticks = []
     for device in sorted(glob.glob(os.path.join(glob.escape(folder), "*")))[:MAX_DEVICES]:
         number = "{}:{}".format(_text(device, "idVendor"), _text(device, "idProduct")).lower()
         if number not in (USB_BOOT, USB_READY):
@@ -60,7 +60,7 @@ def _usb(root: str, absent: Dict[str, str]) -> List[Dict[str, Any]]:
         speed = _number(device, "speed")
         if speed is None:
             absent["usb_speed"] = "sysfs does not tell the speed of the bus"
-        found.append(
+        sticks.append(
             {
                 "id": number,
                 "speed_mbps": speed,
@@ -68,7 +68,7 @@ def _usb(root: str, absent: Dict[str, str]) -> List[Dict[str, Any]]:
                 "writable": _writable(root, device),
             }
         )
-    return found
+    return sticks
 
 
 def _writable(root: str, device: str) -> Optional[bool]:
@@ -81,14 +81,14 @@ def _writable(root: str, device: str) -> Optional[bool]:
 
 
 def _pcie(root: str) -> List[Dict[str, Any]]:
-    found = []
+    cards = []
     pattern = os.path.join(glob.escape(os.path.join(root, "sys/class/apex")), "apex_*")
     for device in sorted(glob.glob(pattern))[:MAX_DEVICES]:
         milli = _number(device, "temp")
-        found.append(
+        cards.append(
             {"name": os.path.basename(device), "temperature_c": None if milli is None else milli / 1000}
         )
-    return found
+    return cards
 
 
 def tell_of(seen: Dict[str, Any]) -> str:
@@ -138,10 +138,10 @@ def _version(library: Any) -> Tuple[Optional[str], str]:
     if ask is None:
         return None, "the library has no function edgetpu_version"
     ask.restype = ctypes.c_char_p
-    said = ask()
-    if not said:
+    version = ask()
+    if not version:
         return None, "edgetpu_version says nothing"
-    return said.decode("utf-8", "replace")[:MAX_TEXT], ""
+    return version.decode("utf-8", "replace")[:MAX_TEXT], ""
 
 
 class _Device(ctypes.Structure):
@@ -163,12 +163,12 @@ def _devices(library: Any) -> Tuple[Optional[List[str]], str]:
     if not listed:
         return [], ""
     kinds = {0: "pci", 1: "usb"}
-    found = [
+    names = [
         "{} {}".format(kinds.get(listed[at].kind, "?"), (listed[at].path or b"").decode("utf-8", "replace"))
         for at in range(min(count.value, MAX_DEVICES))
     ]
     free(listed)
-    return found, ""
+    return names, ""
 
 
 def build_of(root: str, path: Optional[str]) -> Tuple[Optional[str], str]:

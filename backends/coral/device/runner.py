@@ -17,8 +17,8 @@ from .edgetpu import accelerators, build_of, library_of, tell_of
 if TYPE_CHECKING:
     from types import ModuleType
 
-Found = NamedTuple(
-    "Found",
+EdgeTpuRuntime = NamedTuple(
+    "EdgeTpuRuntime",
     [
         ("runtime", Runtime),
         ("load_delegate", Callable[..., Any]),
@@ -39,24 +39,24 @@ FRESH = "the Edge TPU had no firmware before: the cold figures carry it, and the
 USB3_MBPS = 5000.0
 
 
-def _find_runtime() -> Found:
+def _find_runtime() -> EdgeTpuRuntime:
     """TFLite's interpreter as tflite_runtime, or as ai_edge_litert; Google's pycoral before either."""
-    found = _find_tflite()
+    tflite = _find_tflite()
     pycoral, why_not = _find_pycoral()
     if pycoral is None:
-        return found._replace(why_no_pycoral=why_not)
+        return tflite._replace(why_no_pycoral=why_not)
     version = "{} ({} {})".format(
         getattr(sys.modules["pycoral"], "__version__", "version not told"),
-        found.runtime.name,
-        found.runtime.version,
+        tflite.runtime.name,
+        tflite.runtime.version,
     )
-    return found._replace(
-        runtime=found.runtime._replace(name="pycoral", version=version),
+    return tflite._replace(
+        runtime=tflite.runtime._replace(name="pycoral", version=version),
         make=pycoral.make_interpreter,  # type: ignore[attr-defined,unused-ignore]
     )
 
 
-def _find_tflite() -> Found:
+def _find_tflite() -> EdgeTpuRuntime:
     try:
         import tflite_runtime
         from tflite_runtime import interpreter
@@ -67,7 +67,9 @@ def _find_tflite() -> Found:
         from ai_edge_litert import interpreter
 
         name, version = "ai-edge-litert", str(getattr(ai_edge_litert, "__version__", "unknown"))
-    return Found(Runtime(name, version, interpreter.Interpreter, None), interpreter.load_delegate, None, "")
+    return EdgeTpuRuntime(
+        Runtime(name, version, interpreter.Interpreter, None), interpreter.load_delegate, None, ""
+    )
 
 
 def _find_pycoral() -> "Tuple[Optional[ModuleType], str]":
@@ -87,7 +89,7 @@ def _find_pycoral() -> "Tuple[Optional[ModuleType], str]":
 
 
 # At the top, so that the import is timed as import and not as load; a failure is load's to tell.
-_RUNTIME: Optional[Found] = None
+_RUNTIME: Optional[EdgeTpuRuntime] = None
 _WHY_NONE = ""
 try:
     _RUNTIME = _find_runtime()
@@ -105,7 +107,9 @@ def load(path: str, options: Dict[str, Any]) -> "Union[Model, Tensors]":
     return made_by(_RUNTIME, path, options, os.environ.get(ROOT, "/"))
 
 
-def made_by(found: Found, path: str, options: Dict[str, Any], root: str) -> "Union[Model, Tensors]":
+def made_by(
+    available: EdgeTpuRuntime, path: str, options: Dict[str, Any], root: str
+) -> "Union[Model, Tensors]":
     """The model in one runtime; `root` is the folder that sysfs is found in."""
     compiled = is_compiled(path)
     if not compiled and not options["allow_cpu"]:
@@ -116,19 +120,23 @@ def made_by(found: Found, path: str, options: Dict[str, Any], root: str) -> "Uni
             )
         )
     before = accelerators(root)
-    if options["threads"] and found.make is not None:
-        found = _find_tflite()._replace(why_no_pycoral="pycoral takes no number of threads")
+    if options["threads"] and available.make is not None:
+        available = _find_tflite()._replace(why_no_pycoral="pycoral takes no number of threads")
     _say("{} {} under {} {}, Python {}".format(
-        LOADING, options["delegate"], found.runtime.name, found.runtime.version, platform.python_version()
+        LOADING,
+        options["delegate"],
+        available.runtime.name,
+        available.runtime.version,
+        platform.python_version(),
     ))  # fmt: skip
-    delegate, why_not = _delegate(found, options, compiled, before)
-    interpreter, threads = _interpreter(found, path, delegate, threads_of(options))
+    delegate, why_not = _delegate(available, options, compiled, before)
+    interpreter, threads = _interpreter(available, path, delegate, threads_of(options))
     settings: Dict[str, Any] = {"threads": threads}
-    model = loaded(found.runtime, interpreter, settings, options)
+    model = loaded(available.runtime, interpreter, settings, options)
     _say(READY)
-    settings.update(_told(interpreter, options, compiled, why_not, root, before))
-    if found.why_no_pycoral:
-        settings["absent"]["pycoral"] = found.why_no_pycoral
+    settings.update(_session_settings(interpreter, options, compiled, why_not, root, before))
+    if available.why_no_pycoral:
+        settings["absent"]["pycoral"] = available.why_no_pycoral
     return model
 
 
@@ -145,12 +153,12 @@ def is_compiled(path: str) -> bool:
 
 
 def _delegate(
-    found: Found, options: Dict[str, Any], compiled: bool, before: Dict[str, Any]
+    available: EdgeTpuRuntime, options: Dict[str, Any], compiled: bool, before: Dict[str, Any]
 ) -> Tuple[Any, str]:
     """The delegate, or None and why there is none: only for a model that has no need of it."""
     which = {"device": options["edgetpu"]} if options["edgetpu"] else {}
     try:
-        return found.load_delegate(options["delegate"], which), ""
+        return available.load_delegate(options["delegate"], which), ""
     except (OSError, ValueError, RuntimeError) as error:
         reason = "{} cannot be loaded{}: {}".format(
             options["delegate"], " for {}".format(options["edgetpu"]) if options["edgetpu"] else "", error
@@ -161,16 +169,18 @@ def _delegate(
         return None, reason
 
 
-def _interpreter(found: Found, path: str, delegate: Any, threads: int) -> Tuple[Any, Optional[int]]:
+def _interpreter(
+    available: EdgeTpuRuntime, path: str, delegate: Any, threads: int
+) -> Tuple[Any, Optional[int]]:
     """The interpreter and its number of threads; None where pycoral makes it, which takes no number."""
-    if found.make is not None and delegate is not None:
-        return made_by_calling(found.runtime, found.make, path, delegate=delegate), None
+    if available.make is not None and delegate is not None:
+        return made_by_calling(available.runtime, available.make, path, delegate=delegate), None
     delegates = [] if delegate is None else [delegate]
     named = {"model_path": path, "num_threads": threads, "experimental_delegates": delegates}
-    return made_by_calling(found.runtime, found.runtime.interpreter, **named), threads
+    return made_by_calling(available.runtime, available.runtime.interpreter, **named), threads
 
 
-def _told(
+def _session_settings(
     interpreter: Any,
     options: Dict[str, Any],
     compiled: bool,
@@ -195,9 +205,9 @@ def _told(
     warnings = [] if compiled else [ON_CPU]
     if compiled:
         warnings += [
-            SLOW_USB.format(one["speed_mbps"])
-            for one in after["usb"]
-            if one["speed_mbps"] is not None and one["speed_mbps"] < USB3_MBPS
+            SLOW_USB.format(stick["speed_mbps"])
+            for stick in after["usb"]
+            if stick["speed_mbps"] is not None and stick["speed_mbps"] < USB3_MBPS
         ]
     if before["firmware"] is False:
         warnings.append(FRESH)
@@ -225,7 +235,7 @@ def _operations(interpreter: Any) -> "Tuple[Optional[Dict[str, int]], str]":
     if ask is None:
         return None, "the runtime does not list them"
     try:
-        names = [str(one["op_name"]) for one in ask()]
+        names = [str(operation["op_name"]) for operation in ask()]
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         return None, "the runtime does not list them: {}".format(error)
     counted: Dict[str, int] = {}

@@ -83,22 +83,22 @@ Note = Callable[[str, Literal["ok", "warning", "failed", "left out"], str], None
 def _prepared(backend: AgentBackend, target: Target, cache: Cache, note: Note, say: Say) -> Artifact | None:
     request = PrepareRequest(VARIANT, 1, target.options)
     try:
-        [made] = backend.prepare([request], cache, lambda line: say(f"         {line}"))
+        [artifact] = backend.prepare([request], cache, lambda line: say(f"         {line}"))
     except EdgeBenchError as error:
         note("prepare", "failed", _in_words(error))
         return None
-    if not isinstance(made, Artifact):
-        note("prepare", "failed", _in_words(made))
+    if not isinstance(artifact, Artifact):
+        note("prepare", "failed", _in_words(artifact))
         return None
-    operations = made.provenance.get("operations", {})
+    operations = artifact.provenance.get("operations", {})
     on_cpu = sum(dict(operations.get("cpu", {})).values())
     parts = operations.get("edgetpu", 0)
-    told = (
+    placement = (
         f"{parts} part{'' if parts == 1 else 's'} on the Edge TPU, "
         f"{on_cpu} operation{'' if on_cpu == 1 else 's'} on the processor"
     )
-    note("prepare", "ok" if operations.get("edgetpu") else "warning", f"{made.variant}: {told}")
-    return made
+    note("prepare", "ok" if operations.get("edgetpu") else "warning", f"{artifact.variant}: {placement}")
+    return artifact
 
 
 def _described(
@@ -130,15 +130,15 @@ def _measured(
     with device.session(artifact, settings) as session:
         result.runtime = session.facts().runtime
         runs_on = result.runtime.get("runs_on")
-        told = f"{result.runtime.get('name')} {result.runtime.get('version')}, on the {runs_on}"
-        note("load", "ok" if runs_on == "edgetpu" else "warning", told)
+        runtime = f"{result.runtime.get('name')} {result.runtime.get('version')}, on the {runs_on}"
+        note("load", "ok" if runs_on == "edgetpu" else "warning", runtime)
         check = golden.compare(session.golden(), artifact.golden, target.options)
         golden.require(check)
         note("scores", "ok", f"largest difference {check.max_abs_diff:.4g} (allowed {check.tolerance:.4g})")
         scene = shipped_scene(cache)
         passes = list(session.measure(MeasurePlan(scene, PASSES)))
         result.figures.update(asdict(session.facts().cold))
-        steady_s = [one.image_ns / 1e9 for one in passes if one.phase == "steady"]
+        steady_s = [scene_pass.image_ns / 1e9 for scene_pass in passes if scene_pass.phase == "steady"]
         result.figures["image_s"] = statistics.median(steady_s)
         result.figures["patch_ms"] = 1e3 * statistics.median(steady_s) / scene.patches
         for warning in session.facts().warnings:

@@ -156,12 +156,12 @@ def _session(runtime: Any, path: str, options: Dict[str, Any], threads: int) -> 
     extra = _pairs(options["provider_options"])
     wanted = [(provider, extra)] if extra else [provider]
     session = runtime.InferenceSession(path, settings, providers=wanted)
-    found = [str(name) for name in session.get_providers()]
+    started = [str(name) for name in session.get_providers()]
     # A provider whose libraries are missing is left out with a line on stderr, and the processor steps in.
-    if provider not in found:
+    if provider not in started:
         raise RuntimeError(
             "{} could not be started, only {} could; see the runtime's own words in stderr".format(
-                provider, ", ".join(found)
+                provider, ", ".join(started)
             )
         )
     disable = getattr(session, "disable_fallback", None)
@@ -178,12 +178,12 @@ def _uint8_activations(options: Dict[str, Any]) -> bool:
 
 
 def _pairs(text: str) -> Dict[str, str]:
-    found = {}  # type: Dict[str, str]
+    settings = {}  # type: Dict[str, str]
     for pair in text.split(","):
         if pair:
             key, _, value = pair.partition("=")
-            found[key] = value
-    return found
+            settings[key] = value
+    return settings
 
 
 def _is_static(shape: Sequence[Any]) -> bool:

@@ -20,7 +20,7 @@ class Drawn(Played):
 
     def __init__(self, tape: Tape, script: Dict[str, Any], number: int) -> None:
         play = script["play"]
-        chosen = [one for one in play["crashes"] if one["session"] in (number, "every")]
+        chosen = [crash for crash in play["crashes"] if crash["session"] in (number, "every")]
         super(Drawn, self).__init__(chosen[0] if chosen else None)
         self._tape = tape
         self._play = play
@@ -50,31 +50,31 @@ class Drawn(Played):
         self._watts = self._draws("power")
         self._origin = tape.now
 
-    def _draws(self, what: str) -> random.Random:
-        return random.Random("{}/{}".format(self._name, what))
+    def _draws(self, purpose: str) -> random.Random:
+        return random.Random("{}/{}".format(self._name, purpose))
 
     def _session_factor(self) -> float:
-        told = self._play["sessions"]
+        spread = self._play["sessions"]
         draws = self._draws("session")
-        share: float = told["sd_percent"] / 100
-        moved: float = share * _draw(draws, told["distribution"])
-        if told["distribution"] == "two-modes" and draws.random() < told["share"]:
-            moved += told["gap_percent"] / 100
+        share: float = spread["sd_percent"] / 100
+        moved: float = share * _draw(draws, spread["distribution"])
+        if spread["distribution"] == "two-modes" and draws.random() < spread["share"]:
+            moved += spread["gap_percent"] / 100
         return max(1e-3, 1 + moved)
 
     def _pass_ns(self) -> int:
         """The steady pass in hand."""
         play, number = self._play, self.passes - 2
-        told = play["passes"]
+        spread = play["passes"]
         if isinstance(self._levels, list):
             if number >= len(self._levels):
                 raise Canned("the scenario lists {} passes of this session".format(len(self._levels)))
             return max(1, _ns(self._levels[number]))
-        fresh = _draw(self._draws(str(number)), told["distribution"])
-        rho = told["correlation"] if number else 0.0
+        fresh = _draw(self._draws(str(number)), spread["distribution"])
+        rho = spread["correlation"] if number else 0.0
         self._noise = rho * self._noise + math.sqrt(1 - rho * rho) * fresh
-        factor = max(1e-3, 1 + told["sd_percent"] / 100 * self._noise)
-        factor *= max(1e-3, 1 + told["drift_percent_per_pass"] / 100 * number)
+        factor = max(1e-3, 1 + spread["sd_percent"] / 100 * self._noise)
+        factor *= max(1e-3, 1 + spread["drift_percent_per_pass"] / 100 * number)
         every = play["outliers"]["every"]
         if every and number % every == every - 1:
             factor *= play["outliers"]["factor"]
@@ -83,9 +83,9 @@ class Drawn(Played):
         return max(1, _ns(self._base_s() * self._factor * factor))
 
     def _heat(self, elapsed_s: float) -> float:
-        told = self._play["heat"]
-        risen: float = told["percent_per_s"] * max(0.0, elapsed_s - told["from_s"])
-        return min(risen, float(told["most_percent"]))
+        heat = self._play["heat"]
+        risen: float = heat["percent_per_s"] * max(0.0, elapsed_s - heat["from_s"])
+        return min(risen, float(heat["most_percent"]))
 
     def _base_s(self) -> float:
         if isinstance(self._levels, list):
@@ -140,12 +140,14 @@ class Drawn(Played):
         return start, self._tape.now
 
     def _warm_factor(self, batch: int) -> float:
-        told = self._play["warmup"]
-        excess = told["excess_percent"] / 100
-        if told["never_steady"]:
+        warmup = self._play["warmup"]
+        excess = warmup["excess_percent"] / 100
+        if warmup["never_steady"]:
             # A saw-tooth whose period is no multiple of the test's halves: they never look alike.
             return float(1 + excess * (batch % 30) / 30.0)
-        return float(1 + excess * max(0.0, 1 - batch / float(told["batches"]))) if told["batches"] else 1.0
+        return (
+            float(1 + excess * max(0.0, 1 - batch / float(warmup["batches"]))) if warmup["batches"] else 1.0
+        )
 
     def over(self, batches: int) -> int:
         """When the run in hand ended."""
@@ -159,7 +161,7 @@ class Drawn(Played):
 
     def scores(self, first: int, seen: "NDArray[np.uint8]") -> "NDArray[np.float32]":
         """Of a batch whose first patch has this number within the stage."""
-        return np.array([self._row(first + at, one) for at, one in enumerate(seen)], np.float32)
+        return np.array([self._row(first + at, patch) for at, patch in enumerate(seen)], np.float32)
 
     def _row(self, index: int, patch: "NDArray[np.uint8]") -> List[float]:
         classes = self._classes
@@ -184,22 +186,22 @@ class Drawn(Played):
         for address, info in self._script["infos"].items():
             period_ns = 1e9 / info["rate_hz"]
             stamps: List[int] = []
-            values: Dict[str, List[float]] = {one["name"]: [] for one in info["channels"]}
+            values: Dict[str, List[float]] = {channel["name"]: [] for channel in info["channels"]}
             while True:
                 stamp = self._origin + int(self._sampled[address] * period_ns)
                 if stamp > until_ns:
                     break
-                told = self._power(active) if address == "" else self._telemetry(stamp)
+                readings = self._power(active) if address == "" else self._telemetry(stamp)
                 for name in values:
-                    values[name].append(told[name])
+                    values[name].append(readings[name])
                 stamps.append(stamp)
                 self._sampled[address] += 1
             self.samples.add(address, stamps, values)
 
     def _power(self, active: bool) -> Dict[str, float]:
-        told = self._play["power"]
-        noise = told["noise_w"] * _normal(self._watts)
-        return {told["rail"]: max(0.0, told["active_w" if active else "idle_w"] + noise)}
+        power = self._play["power"]
+        noise = power["noise_w"] * _normal(self._watts)
+        return {power["rail"]: max(0.0, power["active_w" if active else "idle_w"] + noise)}
 
     def _telemetry(self, stamp: int) -> Dict[str, float]:
         play = self._play

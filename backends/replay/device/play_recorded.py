@@ -18,25 +18,29 @@ class Recorded(Played):
         sessions = script["sessions"]
         if number >= len(sessions):
             raise Canned("the source has {} sessions of this trial".format(len(sessions)), "load_failed")
-        told = sessions[number]
-        super(Recorded, self).__init__(told["fault"])
+        recorded = sessions[number]
+        super(Recorded, self).__init__(recorded["fault"])
         self._tape = tape
-        self._told = told
+        self._recorded = recorded
         self._all = arrays["{}.stamps".format(number)]
         self._scene = arrays.get("{}.scene".format(number))
         self._images = arrays.get("images")
-        self._golden = np.array(told["golden"], np.float32)
+        self._golden = np.array(recorded["golden"], np.float32)
         self._at = 0  # batches of the pass in hand that earlier runs have taken
-        steady = [one for one in told["passes"][1:] if one["phase"] == "steady"]
+        steady = [
+            recorded_pass for recorded_pass in recorded["passes"][1:] if recorded_pass["phase"] == "steady"
+        ]
         self._by_number: Dict[int, Dict[str, Any]] = dict(enumerate(steady, 2))
-        warm = [one for one in told["passes"][1:] if one["phase"] == "warmup"]
-        for place, found in enumerate((told["passes"][:1], warm)):
-            if found:
-                self._by_number[place] = found[0]
-        self.memory, self.slots = told["memory"], told["slots"]
-        self.load_ns, self.first_inference_ns = told["load_ns"], told["first_inference_ns"]
-        self.samples = Samples(told["infos"])
-        for at, (address, channel) in enumerate(told["samples"]):
+        warm = [
+            recorded_pass for recorded_pass in recorded["passes"][1:] if recorded_pass["phase"] == "warmup"
+        ]
+        for place, passes in enumerate((recorded["passes"][:1], warm)):
+            if passes:
+                self._by_number[place] = passes[0]
+        self.memory, self.slots = recorded["memory"], recorded["slots"]
+        self.load_ns, self.first_inference_ns = recorded["load_ns"], recorded["first_inference_ns"]
+        self.samples = Samples(recorded["infos"])
+        for at, (address, channel) in enumerate(recorded["samples"]):
             column = arrays["{}.samples{}".format(number, at)]
             stamps = arrays["{}.stamps{}".format(number, at)].tolist()
             self.samples.add(address, stamps, {channel: column.tolist()})
@@ -44,13 +48,13 @@ class Recorded(Played):
     def scene(self, patches: int) -> None:
         """The scene is there, and with it the length of a pass."""
         super(Recorded, self).scene(patches)
-        first = self._told["passes"][:1]
-        idle = self._told["idle_ns"]
+        first = self._recorded["passes"][:1]
+        idle = self._recorded["idle_ns"]
         self._tape.now = idle[0] if idle else first[0]["start_ns"] if first else self._tape.now
 
     def slept(self, seconds: float) -> None:
         """The idle window was as long as it was; the pause before a paced pass is in its stamps."""
-        idle = self._told["idle_ns"]
+        idle = self._recorded["idle_ns"]
         if idle and self.passes < 0:
             self._tape.now = idle[1]
 
@@ -59,12 +63,12 @@ class Recorded(Played):
         super(Recorded, self).begin(stage)
         if stage == "measure":
             self._at = 0
-            told = self._pass()
-            if told is not None:
-                if self.passes == 2 and told["due_ns"] is not None:
+            recorded_pass = self._pass()
+            if recorded_pass is not None:
+                if self.passes == 2 and recorded_pass["due_ns"] is not None:
                     # The first of a schedule: its due time is read first, then whether it is late.
-                    self._tape.ahead.extend([told["due_ns"], told["start_ns"]])
-                self._tape.now = told["start_ns"]
+                    self._tape.ahead.extend([recorded_pass["due_ns"], recorded_pass["start_ns"]])
+                self._tape.now = recorded_pass["start_ns"]
 
     def _pass(self) -> Optional[Dict[str, Any]]:
         return self._by_number.get(self.passes)
@@ -73,10 +77,10 @@ class Recorded(Played):
         """Of a batch of the run in hand; None where there are no more."""
         if self.stage != "measure":
             return self.instant(index, self._tape.now)
-        told = self._pass()
-        if told is None or self._at + index >= told["batches"]:
+        recorded_pass = self._pass()
+        if recorded_pass is None or self._at + index >= recorded_pass["batches"]:
             return None
-        row = self._all[told["first"] + self._at + index].tolist()
+        row = self._all[recorded_pass["first"] + self._at + index].tolist()
         extra = row[3][1] - row[3][0] if len(row) > 3 else 0
         return row[0][0], row[0][1], row[1][1], row[2][0], row[2][1], extra
 
@@ -84,11 +88,11 @@ class Recorded(Played):
         """When the run in hand ended."""
         if self.stage != "measure":
             return self._tape.now
-        told = self._pass()
-        assert told is not None
+        recorded_pass = self._pass()
+        assert recorded_pass is not None
         self._at += batches
-        done = self._at >= told["batches"]
-        return int(told["end_ns"]) if done else self._tape.now
+        done = self._at >= recorded_pass["batches"]
+        return int(recorded_pass["end_ns"]) if done else self._tape.now
 
     def scores(self, first: int, seen: "NDArray[np.uint8]") -> "NDArray[np.float32]":
         """Of a batch whose first patch has this number within the stage."""
@@ -96,5 +100,5 @@ class Recorded(Played):
         if known is None or (first >= len(known) and self.passes != 1):
             raise Canned("the source has no scores of so many patches ({})".format(self.stage))
         rows = np.minimum(np.arange(first, first + len(seen)), len(known) - 1)
-        found: "NDArray[np.float32]" = known[rows]
-        return found
+        known_rows: "NDArray[np.float32]" = known[rows]
+        return known_rows
