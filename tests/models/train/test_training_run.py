@@ -168,7 +168,7 @@ def test_bad_data_is_said_before_anything_starts(
     (tmp_path / "weights.pt").write_bytes(b"x")
     with pytest.raises(InputError, match="no weights that are known"):
         start(pictures, tmp_path / "weights.pt")
-    monkeypatch.setattr(module, "tool_versions", lambda: {"tensorflow": None})
+    monkeypatch.setattr(module, "version_of", lambda _: None)
     with pytest.raises(UnavailableError) as caught:
         start(pictures)
     assert "edgebench[prepare]" in caught.value.fix
