@@ -15,6 +15,7 @@ from edgebench.vocabulary.passes import Pass
 from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.session_facts import ColdFigures, MemoryFigures, SessionFacts
 from edgebench.vocabulary.values import Scores
 from tests.fakes import made_pass
 from tests.survival.small import Small
@@ -56,8 +57,10 @@ class QuickSession:
     def probe_chunks(self) -> Iterator[ProbeChunk]:
         return iter(())
 
-    def facts(self) -> dict[str, Any]:
-        return {"cold": {"load_s": 0.2}, "memory": {"peak_bytes": 20}, "runtime": {"name": "quick"}}
+    def facts(self) -> SessionFacts:
+        return SessionFacts(
+            cold=ColdFigures(load_s=0.2), memory=MemoryFigures(peak_bytes=20), runtime={"name": "quick"}
+        )
 
 
 class Quick(Small):
