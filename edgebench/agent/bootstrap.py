@@ -57,7 +57,7 @@ def require_private(folder: str) -> None:
     the sticky bit keeps others from what is not theirs, as in /tmp; into the folder itself nobody at all.
     """
     here, links = os.sep, 0
-    waiting = _parts(os.path.abspath(folder))
+    waiting = _path_components(os.path.abspath(folder))
     _require_own(here, os.lstat(here), shared=bool(waiting))
     while waiting:
         part = waiting.pop()
@@ -74,12 +74,12 @@ def require_private(folder: str) -> None:
         if links > MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
         target = os.readlink(path)
-        waiting += _parts(target)
+        waiting += _path_components(target)
         if os.path.isabs(target):
             here = os.sep
 
 
-def _parts(path: str) -> List[str]:
+def _path_components(path: str) -> List[str]:
     return [part for part in reversed(path.split(os.sep)) if part not in ("", os.curdir)]
 
 

@@ -61,7 +61,7 @@ class BuildProgress:
         self._tell = tell
         self._lock = threading.Lock()
         self._done = 0
-        self._told_at = float("-inf")
+        self._reported_at = float("-inf")
         self._over = False
 
     def __call__(self, done: int, total: int = 0, text: str = "") -> None:
@@ -71,9 +71,9 @@ class BuildProgress:
             raise ValueError("progress({}, {}): done steps of so many in total were due".format(done, total))
         with self._lock:
             now = time.monotonic()
-            if self._over or done <= self._done or now - self._told_at < REPORT_EVERY_S:
+            if self._over or done <= self._done or now - self._reported_at < REPORT_EVERY_S:
                 return
-            self._done, self._told_at = done, now
+            self._done, self._reported_at = done, now
             self._tell({"progress": done, "total": total, "text": str(text)[:MOST_TEXT]})
 
     def end(self) -> None:
@@ -105,7 +105,7 @@ def build(runner: ModuleType, request: Message, scratch: str, tell: Tell, clock:
     folder = os.path.dirname(scratch)
     store = FileStore(folder)
     key = build_key(request, version)
-    kept = _kept(store, key)
+    kept = _stored_build(store, key)
     if kept is not None:
         return kept
     progress = BuildProgress(tell)
@@ -116,7 +116,7 @@ def build(runner: ModuleType, request: Message, scratch: str, tell: Tell, clock:
         result = make(source["path"], _calibration_in(companions), scratch, options, progress)
         seconds = (clock() - began) / 1e9
         path = _require_result(result, scratch)
-        return _keep(store, key, path, seconds, scratch)
+        return _store_build(store, key, path, seconds, scratch)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull("the disk of {} is full: {}".format(folder, error)) from error
@@ -200,7 +200,7 @@ def _require_result(result: Any, scratch: str) -> str:
     return path
 
 
-def _keep(store: FileStore, key: str, path: str, seconds: float, scratch: str) -> Built:
+def _store_build(store: FileStore, key: str, path: str, seconds: float, scratch: str) -> Built:
     """Move a build into the board's folder; the note that names it comes last."""
     size = os.path.getsize(path)
     name = name_of(path)
@@ -213,7 +213,7 @@ def _keep(store: FileStore, key: str, path: str, seconds: float, scratch: str) -
     return Built(place, name[:64], size, seconds, cached=False)
 
 
-def _kept(store: FileStore, key: str) -> Optional[Built]:
+def _stored_build(store: FileStore, key: str) -> Optional[Built]:
     """A build that lies here, whole and unchanged; None where there is none."""
     try:
         with open(store.path("{}.built".format(key))) as file:

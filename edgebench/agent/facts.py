@@ -94,7 +94,7 @@ def _disk(root: str) -> int:
     return FileStore(board_folder()).free_bytes()
 
 
-def _kept(root: str) -> int:
+def _kept_bytes(root: str) -> int:
     return FileStore(board_folder()).kept_bytes()
 
 
@@ -117,17 +117,17 @@ def _load(root: str) -> List[float]:
 
 
 def _temperatures(root: str) -> Dict[str, float]:
-    found: Dict[str, float] = {}
+    temperatures_c: Dict[str, float] = {}
     for zone in sorted(glob.glob(os.path.join(glob.escape(root), ZONES)))[:MAX_ZONES]:
         try:
             number = os.path.basename(zone)[len("thermal_zone") :]
             name = "{}-{}".format(number, text(zone, "type"))
-            found[name] = int(text(zone, "temp")) / 1000
+            temperatures_c[name] = int(text(zone, "temp")) / 1000
         except (OSError, ValueError):
             continue
-    if not found:
+    if not temperatures_c:
         raise Absent("/sys/class/thermal has no zone that can be read")
-    return found
+    return temperatures_c
 
 
 def _cores(root: str) -> Optional[int]:
@@ -155,7 +155,7 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "memory_bytes": _kilobytes("MemTotal"),
     "memory_available_bytes": _kilobytes("MemAvailable"),
     "disk_available_bytes": _disk,
-    "disk_kept_bytes": _kept,
+    "disk_kept_bytes": _kept_bytes,
     "lock_folder": lambda root: lock_place(),
     "os": lambda root: field(root, "etc/os-release", "PRETTY_NAME"),
     "kernel": lambda root: "{} {}".format(platform.system(), platform.release()),

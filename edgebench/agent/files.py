@@ -108,7 +108,7 @@ class FileStore:
 
     def kept_bytes(self) -> int:
         """The size of all files that EdgeBench put here."""
-        ours = [name for name in _listed(self._folder) if _OURS.match(name)]
+        ours = [name for name in _entry_names(self._folder) if _OURS.match(name)]
         return sum(os.lstat(os.path.join(self._folder, name)).st_size for name in ours)
 
     def forget(self) -> None:
@@ -119,7 +119,7 @@ class FileStore:
 
     def sweep(self) -> None:
         """Remove what broken transfers and builds left; for who holds the board's lock."""
-        for name in _listed(self._folder):
+        for name in _entry_names(self._folder):
             path = os.path.join(self._folder, name)
             if name.endswith(".part") and _OURS.match(name):
                 _unlink(path)
@@ -130,7 +130,7 @@ class FileStore:
         """Remove what EdgeBench put here, and the folder when nothing else is in it."""
         self.forget()
         files = size = 0
-        names = _listed(self._folder)
+        names = _entry_names(self._folder)
         scratch = [name for name in names if _SCRATCH.match(name)]
         for name in scratch:
             remove_tree(os.path.join(self._folder, name))
@@ -153,7 +153,7 @@ class FileStore:
     def _forget_compiled(self) -> int:
         """Remove what Python made of runners; whether the folder that it made is gone."""
         folder = os.path.join(self._folder, "__pycache__")
-        for name in _listed(folder):
+        for name in _entry_names(folder):
             if _COMPILED.match(name):
                 _unlink(os.path.join(folder, name))
         try:
@@ -239,7 +239,7 @@ def _new(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
 
-def _listed(folder: str) -> List[str]:
+def _entry_names(folder: str) -> List[str]:
     try:
         return sorted(os.listdir(folder))
     except FileNotFoundError:

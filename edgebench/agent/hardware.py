@@ -44,27 +44,27 @@ def soc(root: str) -> str:
 def l4t(root: str) -> str:
     """NVIDIA's release, such as R32.7.1, out of `# R32 (release), REVISION: 7.1, ...`."""
     line = text(root, "etc/nv_tegra_release")
-    found = re.match(r"#\s*(R\d+)\s*\(release\),\s*REVISION:\s*([\d.]+)", line)
-    if not found:
-        raise Absent("/etc/nv_tegra_release does not say it in a known way")
-    return "{}.{}".format(found.group(1), found.group(2))
+    match = re.match(r"#\s*(R\d+)\s*\(release\),\s*REVISION:\s*([\d.]+)", line)
+    if not match:
+        raise Absent("/etc/nv_tegra_release has an unknown format")
+    return "{}.{}".format(match.group(1), match.group(2))
 
 
 def power_modes(root: str) -> Dict[str, str]:
     """The modes that nvpmodel has here, name by number as a string."""
     table = text(root, NVPMODEL_MODES, MAX_TABLE)
-    found = re.findall(r"^\s*<\s*POWER_MODEL\s+ID=(\d{1,3})\s+NAME=(\S{1,60})\s*>", table, re.MULTILINE)
-    if not found:
+    modes = re.findall(r"^\s*<\s*POWER_MODEL\s+ID=(\d{1,3})\s+NAME=(\S{1,60})\s*>", table, re.MULTILINE)
+    if not modes:
         raise Absent("/{} names no mode".format(NVPMODEL_MODES))
-    return dict(found[:MAX_MODES])
+    return dict(modes[:MAX_MODES])
 
 
 def power_mode(root: str) -> Dict[str, Any]:
     """The mode that nvpmodel has set, {id, name}, as it remembers it in `pmode:0001`."""
-    found = re.search(r"pmode:(\d{1,6})", text(root, NVPMODEL_STATUS))
-    if not found:
-        raise Absent("/{} does not say it in a known way".format(NVPMODEL_STATUS))
-    number = int(found.group(1))
+    match = re.search(r"pmode:(\d{1,6})", text(root, NVPMODEL_STATUS))
+    if not match:
+        raise Absent("/{} has an unknown format".format(NVPMODEL_STATUS))
+    number = int(match.group(1))
     try:
         name = power_modes(root).get(str(number))
     except (OSError, Absent):
@@ -77,7 +77,7 @@ def usb_accelerators(root: str) -> List[Dict[str, Any]]:
     folder = os.path.join(root, "sys/bus/usb/devices")
     if not os.path.isdir(folder):
         raise Absent("/sys/bus/usb/devices is not there")
-    found = []
+    accelerators = []
     for device in sorted(glob.glob(os.path.join(glob.escape(folder), "*")))[:MAX_USB]:
         try:
             number = "{}:{}".format(text(device, "idVendor"), text(device, "idProduct")).lower()
@@ -93,8 +93,8 @@ def usb_accelerators(root: str) -> List[Dict[str, Any]]:
         node = _usb_node(root, device)
         if node is not None:
             entry["writable"] = os.access(node, os.W_OK)
-        found.append(entry)
-    return found
+        accelerators.append(entry)
+    return accelerators
 
 
 def _usb_node(root: str, device: str) -> Optional[str]:
@@ -109,7 +109,7 @@ def _usb_node(root: str, device: str) -> Optional[str]:
 
 def pcie_accelerators(root: str) -> List[Dict[str, Any]]:
     """Each Edge TPU on PCIe (its driver is called apex), its temperature, and whether it may be opened."""
-    found = []
+    accelerators = []
     for device in sorted(glob.glob(os.path.join(glob.escape(root), APEX)))[:MAX_USB]:
         entry: Dict[str, Any] = {"name": os.path.basename(device), "temperature_c": None}
         try:
@@ -119,13 +119,13 @@ def pcie_accelerators(root: str) -> List[Dict[str, Any]]:
         node = os.path.join(root, "dev", entry["name"])
         if os.path.exists(node):
             entry["writable"] = os.access(node, os.W_OK)
-        found.append(entry)
-    return found
+        accelerators.append(entry)
+    return accelerators
 
 
 def libraries(root: str) -> Dict[str, str]:
     """Where the loader finds vendors' libraries that no Python package brings, by name."""
-    found = {}
+    paths = {}
     try:
         with open(os.path.join(root, "etc/ld.so.cache"), "rb") as file:
             cache = file.read(MAX_CACHE)
@@ -134,11 +134,11 @@ def libraries(root: str) -> Dict[str, str]:
     for name in LIBRARIES:
         listed = re.search(rb"(/[\x21-\x7e]{1,300}/" + re.escape(name).encode() + rb")\0", cache)
         if listed:
-            found[name] = listed.group(1).decode("ascii")
+            paths[name] = listed.group(1).decode("ascii")
             continue
         for folder in LIBRARY_FOLDERS:
             there = sorted(glob.glob(os.path.join(glob.escape(root), folder, name)))
             if there:
-                found[name] = "/" + os.path.relpath(there[0], root)
+                paths[name] = "/" + os.path.relpath(there[0], root)
                 break
-    return found
+    return paths

@@ -8,10 +8,10 @@ from typing import Optional
 def _status_bytes(name: str) -> Optional[int]:
     try:
         with open("/proc/self/status") as file:
-            found = re.search(r"^{}:\s+(\d+) kB$".format(name), file.read(), re.MULTILINE)
+            match = re.search(r"^{}:\s+(\d+) kB$".format(name), file.read(), re.MULTILINE)
     except OSError:
         return None
-    return int(found.group(1)) * 1024 if found else None
+    return int(match.group(1)) * 1024 if match else None
 
 
 def current_bytes() -> Optional[int]:

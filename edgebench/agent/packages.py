@@ -22,7 +22,7 @@ def packages(path: Iterable[str]) -> Dict[str, str]:
     Args:
         path: folders such as `sys.path`; the first that has a package wins, as in an import.
     """
-    found: Dict[str, str] = {}
+    versions: Dict[str, str] = {}
     for folder in path:
         try:
             entries = sorted(os.listdir(folder or "."))[:MAX_ENTRIES]
@@ -30,12 +30,12 @@ def packages(path: Iterable[str]) -> Dict[str, str]:
             continue
         for entry in entries:
             match = _METADATA.fullmatch(entry)
-            if match and _OF_INTEREST.search(match.group("name")) and len(found) < MAX_FOUND:
-                found.setdefault(_spelling(match.group("name")), match.group("version"))
+            if match and _OF_INTEREST.search(match.group("name")) and len(versions) < MAX_FOUND:
+                versions.setdefault(_spelling(match.group("name")), match.group("version"))
         for module in _MODULES:
             if os.path.isfile(os.path.join(folder or ".", module, "__init__.py")):
-                found.setdefault(_spelling(module), UNTOLD)
-    return found
+                versions.setdefault(_spelling(module), UNTOLD)
+    return versions
 
 
 def _spelling(name: str) -> str:

@@ -116,8 +116,8 @@ def _by_channel(spec: "Dict[str, Any]", source: "NDArray[Any]", target: "NDArray
         fills.append(preprocessing(alone, source[at], target[at]))
 
     def fill() -> None:
-        for one in fills:
-            one()
+        for fill in fills:
+            fill()
 
     return fill
 

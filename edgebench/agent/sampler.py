@@ -63,7 +63,7 @@ class Rejections:
 
     def within_range(self, values: Dict[str, Sequence[float]]) -> Dict[str, Sequence[float]]:
         """The values by channel, with no number in the place of each that is out of range."""
-        return {name: self._kept(name, column) for name, column in values.items()}
+        return {name: self._accepted_readings(name, column) for name, column in values.items()}
 
     def tell(self, probe: Any, stream: FrameStream) -> None:
         """Send how many there were since the last time, and the first of them; nothing for none."""
@@ -74,7 +74,7 @@ class Rejections:
             stream.write({"kind": "rejected", "count": self._count, "first": self._first})
             self._count, self._first = 0, []
 
-    def _kept(self, name: str, column: Sequence[float]) -> Sequence[float]:
+    def _accepted_readings(self, name: str, column: Sequence[float]) -> Sequence[float]:
         if name not in self._ranges:
             return column
         low, high = self._ranges[name]

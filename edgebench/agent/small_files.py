@@ -21,7 +21,7 @@ def field(root: str, path: str, *names: str) -> str:
     """The value of the first of those names in a file of `name: value` or `name=value` lines."""
     table = text(root, path, MAX_TABLE)
     for name in names:
-        found = re.search(r"^{}\s*[:=]\s*(.+)$".format(re.escape(name)), table, re.MULTILINE)
-        if found:
-            return found.group(1).strip().strip('"')
+        match = re.search(r"^{}\s*[:=]\s*(.+)$".format(re.escape(name)), table, re.MULTILINE)
+        if match:
+            return match.group(1).strip().strip('"')
     raise Absent("/{} has no {}".format(path, " or ".join(names)))

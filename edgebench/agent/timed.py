@@ -77,7 +77,7 @@ class TimedLoop:
         self.classes = classes
         self._clock = clock
         if tensors:
-            held = tuple(np.zeros(tuple(one["shape"]), np.dtype(one["dtype"])) for one in tensors)
+            held = tuple(np.zeros(tuple(tensor["shape"]), np.dtype(tensor["dtype"])) for tensor in tensors)
             self._places: List[Any] = [held]
             self._slots = [Slot(0, held)]
             self._fills: List[pixels.Fill] = [_nothing]
@@ -219,9 +219,9 @@ def _copy_tensors(places: "Sequence[NDArray[Any]]", sample: "Sequence[NDArray[An
 def _complaint(index: int, slot: Optional[Slot], result: Any, shape: Tuple[int, int]) -> str:
     if slot is None:
         return "the runner reported batch {} twice".format(index)
-    found = getattr(result, "shape", None)
+    scores_shape = getattr(result, "shape", None)
     return "the runner's scores are {}, {} were expected".format(
-        type(result).__name__ if found is None else list(found), list(shape)
+        type(result).__name__ if scores_shape is None else list(scores_shape), list(shape)
     )
 
 

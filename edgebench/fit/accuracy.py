@@ -71,7 +71,9 @@ def _labels_reason(
     if not classes:
         return "nobody named the model's classes (--labels FILE)"
     if not set(labelled_as) <= set(classes):
-        return f"the images' classes ({_listed(labelled_as)}) are not the artifact's ({_listed(classes)})"
+        return (
+            f"the images' classes ({_shortened(labelled_as)}) are not the artifact's ({_shortened(classes)})"
+        )
     for what, values, names in (("label", label, labelled_as), ("prediction", predicted, classes)):
         if values.min() < -1 or values.max() >= len(names):
             return f"a {what} lies outside its {len(names)} classes"
@@ -113,6 +115,6 @@ def agreement_of(this: Predictions, fp32: Predictions) -> Agreement | None:
     return Agreement(k, n, only_this, only_fp32, mcnemar(only_this, only_fp32) if known.any() else None)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _shortened(names: Sequence[str]) -> str:
     shown = ", ".join(names[:8])
     return shown if len(names) <= 8 else f"{shown}, ... {len(names)} in all"

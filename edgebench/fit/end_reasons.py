@@ -32,8 +32,8 @@ def with_end(
     ok = sum(record.status == "ok" for record in records)
     far = standing(summary, ok, rule)
     statuses = [record.status for record in records]
-    by = _by(summary.key, far, statuses, rule, run)
-    ended = Ended(by, ok, far.half_width, far.unsettled, _text(by, far, ok, rule, run))
+    by = _ending(summary.key, far, statuses, rule, run)
+    ended = Ended(by, ok, far.half_width, far.unsettled, _end_text(by, far, ok, rule, run))
     status: TrialStatus = summary.status
     # The time that was given is as good a reason to stop as any, once an interval is there.
     least = rule.least if rule.asked else None
@@ -41,11 +41,11 @@ def with_end(
         status = "done"
     reason = "" if status == "done" else summary.reason
     if (status == "partial" and rule.asked) or (status in ("partial", "not_run") and by == "time"):
-        reason = f"{ended.text}{_failed(records)}"
+        reason = f"{ended.text}{_failed_text(records)}"
     return replace(summary, status=status, reason=reason, ended=ended)
 
 
-def _by(
+def _ending(
     key: str, far: Standing, statuses: Sequence[SessionStatus], rule: Rule, run: RunRecord | None
 ) -> EndedBy:
     if rule.asked and far.reached:
@@ -59,55 +59,55 @@ def _by(
     return "time" if run is not None and run.ended == "time" else "interrupted"
 
 
-def _failed(records: Sequence[SessionRecord]) -> str:
+def _failed_text(records: Sequence[SessionRecord]) -> str:
     count = sum(record.status not in ("ok", "interrupted") for record in records)
     return f", {count} failed" if count else ""
 
 
-def _text(by: EndedBy, far: Standing, ok: int, rule: Rule, run: RunRecord | None) -> str:
+def _end_text(by: EndedBy, far: Standing, ok: int, rule: Rule, run: RunRecord | None) -> str:
     sessions = "1 session" if ok == 1 else f"{ok} sessions"
     most = f"{ok} of {'at most ' if rule.asked else ''}{rule.most} sessions"
     if by == "sessions":
         return f"{sessions}, as planned"
     if by == "rule":
-        return _reached(far, sessions, rule)
-    open_ = _open(far, rule)
+        return _reached_text(far, sessions, rule)
+    shortfall = _shortfall_text(far, rule)
     if by == "most":
-        return f"{sessions}, the most allowed, {open_}"
+        return f"{sessions}, the most allowed, {shortfall}"
     if by == "failures":
         return f"given up after sessions that failed, with {most}"
     if by == "time":
-        given = duration_text(run.max_time_s) if run is not None and run.max_time_s else "given"
-        return ", ".join(part for part in (f"time of {given} over after {most}", open_) if part)
+        limit = duration_text(run.max_time_s) if run is not None and run.max_time_s else "given"
+        return ", ".join(part for part in (f"time of {limit} over after {most}", shortfall) if part)
     return f"stopped after {most}"
 
 
-def _reached(far: Standing, sessions: str, rule: Rule) -> str:
-    said = []
+def _reached_text(far: Standing, sessions: str, rule: Rule) -> str:
+    reasons = []
     if far.narrow and rule.target_ci is not None and far.half_width is not None:
         asked = share_text(rule.target_ci)
-        said.append(f"half-width {_rounded_up(far.half_width)}{_of(far)} of {asked} asked")
+        reasons.append(f"half-width {_rounded_up(far.half_width)}{_quantity_suffix(far)} of {asked} asked")
     if far.decided:
-        said.append("every verdict that can be settled is settled")
+        reasons.append("every verdict that can be settled is settled")
     how = f" ({SPENDING_NAME})" if far.decided else ""
     # The run found its rule reached, and today's figures do not.
-    return f"{' and '.join(said) or 'ended by its rule'}, after {sessions}{how}"
+    return f"{' and '.join(reasons) or 'ended by its rule'}, after {sessions}{how}"
 
 
-def _open(far: Standing, rule: Rule) -> str:
+def _shortfall_text(far: Standing, rule: Rule) -> str:
     """What was asked for and is not there."""
-    said = []
+    shortfalls = []
     if rule.target_ci is not None:
         now = "no interval yet" if far.half_width is None else f"now {_rounded_up(far.half_width)}"
-        said.append(f"without reaching {share_text(rule.target_ci)}{_of(far)}: {now}")
+        shortfalls.append(f"without reaching {share_text(rule.target_ci)}{_quantity_suffix(far)}: {now}")
     if far.unsettled:
         count = len(far.unsettled)
         named = ", ".join(far.unsettled[:_NAMES]) + (f" and {count - _NAMES} more" if count > _NAMES else "")
-        said.append(f"not settled: {named}")
-    return "; ".join(said)
+        shortfalls.append(f"not settled: {named}")
+    return "; ".join(shortfalls)
 
 
-def _of(far: Standing) -> str:
+def _quantity_suffix(far: Standing) -> str:
     """Of which time the half-width is, where it is not image_s."""
     return "" if far.quantity == "image_s" else f" ({far.quantity})"
 

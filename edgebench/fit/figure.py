@@ -78,8 +78,8 @@ class Figure:
 
 def over_sessions(values_by_session: Sequence[Sequence[float]], certainty: Certainty = STATED) -> Figure:
     """The headline statistic with its interval over sessions; at least one value is there."""
-    found = session_interval(values_by_session, certainty.interval)
-    return Figure(found.median, found.low, found.high, reason=interval_reason(found.sessions))
+    interval = session_interval(values_by_session, certainty.interval)
+    return Figure(interval.median, interval.low, interval.high, reason=interval_reason(interval.sessions))
 
 
 def largest(values_by_session: Sequence[Sequence[float]], of: str, certainty: Certainty = STATED) -> Figure:

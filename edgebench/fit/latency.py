@@ -69,7 +69,7 @@ def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: 
     image_s = frame["image_ns"].to_numpy(np.float64) / 1e9 * whole
     infer_s = _nanoseconds(frame["infer_ns"]) / 1e9 * whole
     start_ns = frame["start_ns"].to_numpy(np.int64)
-    found = [(int(number), by_session == number) for number in np.unique(by_session)]
+    rows_by_session = [(int(number), by_session == number) for number in np.unique(by_session)]
     stages = [name for name in map(str, frame.columns) if name.endswith("_ns") and name not in _NO_STAGES]
     stages_ms = {}
     # Their order in time is that of the columns; infer comes last, wherever its column stands.
@@ -77,16 +77,22 @@ def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: 
         values = _nanoseconds(frame[stage]) / 1e6 * whole / scene_patches
         taken = np.isfinite(values)
         if taken.any():
-            stages_ms[stage.removesuffix("_ns")] = trial_median([values[rows & taken] for _, rows in found])
+            stages_ms[stage.removesuffix("_ns")] = trial_median(
+                [values[rows & taken] for _, rows in rows_by_session]
+            )
     return SteadyPasses(
-        image_s=tuple(tuple(image_s[rows].tolist()) for _, rows in found),
-        infer_s=tuple(tuple(infer_s[rows].tolist()) for _, rows in found if np.isfinite(infer_s[rows]).all()),
-        at_s=tuple(tuple(((start_ns[rows] - start_ns[rows][0]) / 1e9).tolist()) for _, rows in found),
-        images={number: float((1 / whole[rows]).sum()) for number, rows in found},
+        image_s=tuple(tuple(image_s[rows].tolist()) for _, rows in rows_by_session),
+        infer_s=tuple(
+            tuple(infer_s[rows].tolist()) for _, rows in rows_by_session if np.isfinite(infer_s[rows]).all()
+        ),
+        at_s=tuple(
+            tuple(((start_ns[rows] - start_ns[rows][0]) / 1e9).tolist()) for _, rows in rows_by_session
+        ),
+        images={number: float((1 / whole[rows]).sum()) for number, rows in rows_by_session},
         stages_ms=stages_ms,
         extrapolated=int((whole > 1).sum()),
-        numbers=tuple(number for number, _ in found),
-        lateness_s=_lateness_s(frame, [rows for _, rows in found]),
+        numbers=tuple(number for number, _ in rows_by_session),
+        lateness_s=_lateness_s(frame, [rows for _, rows in rows_by_session]),
         measured_patches=int(frame["patches"].min()) if len(frame) else None,
     )
 
@@ -102,16 +108,20 @@ def steady_windows(windows: pd.DataFrame, sessions: Sequence[int], scene_patches
     start_ns = frame["start_ns"].to_numpy(np.int64)
     inferences = frame["inferences"].to_numpy(np.float64)
     patch_s = (frame["end_ns"].to_numpy(np.int64) - start_ns) / 1e9 / inferences
-    found = [(int(number), by_session == number) for number in np.unique(by_session)]
+    rows_by_session = [(int(number), by_session == number) for number in np.unique(by_session)]
     return SteadyPasses(
         image_s=(),
-        infer_s=tuple(tuple((patch_s[rows] * scene_patches).tolist()) for _, rows in found),
-        at_s=tuple(tuple(((start_ns[rows] - start_ns[rows][0]) / 1e9).tolist()) for _, rows in found),
-        images={number: float(inferences[rows].sum()) / scene_patches for number, rows in found},
-        stages_ms={"infer": trial_median([1e3 * patch_s[rows] for _, rows in found])} if found else {},
+        infer_s=tuple(tuple((patch_s[rows] * scene_patches).tolist()) for _, rows in rows_by_session),
+        at_s=tuple(
+            tuple(((start_ns[rows] - start_ns[rows][0]) / 1e9).tolist()) for _, rows in rows_by_session
+        ),
+        images={number: float(inferences[rows].sum()) / scene_patches for number, rows in rows_by_session},
+        stages_ms={"infer": trial_median([1e3 * patch_s[rows] for _, rows in rows_by_session])}
+        if rows_by_session
+        else {},
         extrapolated=len(frame) if scene_patches > 1 else 0,
-        numbers=tuple(number for number, _ in found),
-        measured_patches=1 if found else None,
+        numbers=tuple(number for number, _ in rows_by_session),
+        measured_patches=1 if rows_by_session else None,
         unit="windows",
     )
 

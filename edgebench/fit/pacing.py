@@ -43,16 +43,16 @@ def sustained_of(
         return None
     series = list(zip(steady.at_s, steady.latency_s, strict=True))
     judged = [heat(at_s, scene_s) for at_s, scene_s in series]
-    found = [one for one in judged if one is not None]
-    first_s = fmean(one.first for one in found) if found else None
-    last_s = fmean(one.last for one in found) if found else None
-    because = (*_by_latency(found, len(judged)), *_by_telemetry(observed))
+    trends = [trend for trend in judged if trend is not None]
+    first_s = fmean(trend.first for trend in trends) if trends else None
+    last_s = fmean(trend.last for trend in trends) if trends else None
+    because = (*_by_latency(trends, len(judged)), *_by_telemetry(observed))
     return Sustained(
         minutes=_minutes([minute_medians(at_s, scene_s) for at_s, scene_s in series]),
         first_quarter_s=first_s,
         last_quarter_s=last_s,
         ratio=last_s / first_s if first_s and last_s else None,
-        slope_per_hour=fmean(one.slope_per_s for one in found) * HOUR_S if found else None,
+        slope_per_hour=fmean(trend.slope_per_s for trend in trends) * HOUR_S if trends else None,
         suspected=bool(because),
         because=because,
     )
@@ -60,35 +60,41 @@ def sustained_of(
 
 def _minutes(sessions: Sequence[dict[int, tuple[float, int]]]) -> tuple[Minute, ...]:
     return tuple(
-        Minute(minute, fmean(one[minute][0] for one in there), sum(one[minute][1] for one in there))
-        for minute in sorted({minute for one in sessions for minute in one})
-        if (there := [one for one in sessions if minute in one])
+        Minute(
+            minute,
+            fmean(session[minute][0] for session in there),
+            sum(session[minute][1] for session in there),
+        )
+        for minute in sorted({minute for session in sessions for minute in session})
+        if (there := [session for session in sessions if minute in session])
     )
 
 
-def _by_latency(found: Sequence[Heat], of: int) -> list[str]:
-    said = []
-    if slower := [one.ratio for one in found if one.slower]:
-        said.append(
+def _by_latency(trends: Sequence[Heat], of: int) -> list[str]:
+    reasons = []
+    if slower := [trend.ratio for trend in trends if trend.slower]:
+        reasons.append(
             f"the last quarter took up to {max(slower):.2f} times the first, "
             f"more than {RATIO_LIMIT:g}, in {len(slower)} of {of} sessions"
         )
-    if rising := [one.rise for one in found if one.rising]:
-        said.append(
+    if rising := [trend.rise for trend in trends if trend.rising]:
+        reasons.append(
             f"latency rose by up to {max(rising):.1%} over the session (Theil-Sen) "
             f"in {len(rising)} of {of} sessions"
         )
-    return said
+    return reasons
 
 
 def _by_telemetry(observed: Sequence[Observed]) -> list[str]:
-    said, of = [], len(observed)
-    if drops := [one.clock_drop for one in observed if one.dropped and one.clock_drop is not None]:
-        said.append(
+    reasons, of = [], len(observed)
+    if drops := [
+        session.clock_drop for session in observed if session.dropped and session.clock_drop is not None
+    ]:
+        reasons.append(
             f"the clock dropped by up to {max(drops):.0%}, more than {CLOCK_DROP_LIMIT:.0%}, "
             f"in {len(drops)} of {of} sessions"
         )
-    if throttled := [one.throttled for one in observed if one.throttled]:
+    if throttled := [session.throttled for session in observed if session.throttled]:
         what = ", ".join(dict.fromkeys(word for words in throttled for word in words))
-        said.append(f"the board said so ({what}) in {len(throttled)} of {of} sessions")
-    return said
+        reasons.append(f"the board reported throttling ({what}) in {len(throttled)} of {of} sessions")
+    return reasons

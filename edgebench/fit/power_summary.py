@@ -81,17 +81,17 @@ def power_figures(
 
 def power_reason(records: Sequence[SessionRecord]) -> str:
     """Why a meter, or every meter, gave nothing, as the sessions say; empty where they say nothing."""
-    said = {
+    reasons = {
         reason if not meter or reason.startswith(f"{meter}:") else f"{meter}: {reason}": None
         for record in records
         for meter, reason in record.probe_reasons.items()
     }
-    return "; ".join(said)
+    return "; ".join(reasons)
 
 
 def _rails(record: SessionRecord) -> list[_Rail]:
     """The power and energy channels of a session's probes; what is no probe is passed over."""
-    found = []
+    rails = []
     for info in record.probes:
         channels = info.get("channels")
         for channel in channels if isinstance(channels, list | tuple) else ():
@@ -100,8 +100,8 @@ def _rails(record: SessionRecord) -> list[_Rail]:
                 scope, rate_hz = str(info.get("scope", "")), _number(info.get("rate_hz"))
                 name, quantity, unit = (str(channel.get(key, "")) for key in ("name", "quantity", "unit"))
                 total = channel.get("total") is True
-                found.append(_Rail(meter, name, quantity, unit, scope, rate_hz, total))
-    return found
+                rails.append(_Rail(meter, name, quantity, unit, scope, rate_hz, total))
+    return rails
 
 
 def _number(value: Any) -> float:
@@ -144,25 +144,27 @@ def _watts(
 
 
 def _figure(rail: _Rail, sessions: Sequence[_OneSession]) -> PowerFigure:
-    means = _present([one.window.mean_w for one in sessions])
-    peaks = _present([one.window.peak_w for one in sessions])
-    energies = _present([one.energy_j for one in sessions])
-    reasons = dict.fromkeys(one.reason for one in sessions if one.reason)
-    uncovered = [one.window.reason for one in sessions if one.window.mean_w is None]
+    means = _present([session.window.mean_w for session in sessions])
+    peaks = _present([session.window.peak_w for session in sessions])
+    energies = _present([session.energy_j for session in sessions])
+    reasons = dict.fromkeys(session.reason for session in sessions if session.reason)
+    uncovered = [session.window.reason for session in sessions if session.window.mean_w is None]
     return PowerFigure(
         meter=rail.meter,
         channel=rail.channel,
         scope=rail.scope,
         primary=False,
         rate_hz=rail.rate_hz,
-        samples=sum(one.window.samples for one in sessions),
+        samples=sum(session.window.samples for session in sessions),
         mean_w=_mean(means),
         peak_w=max(peaks, default=None),
-        idle_w=_mean(_present([one.idle_w for one in sessions])),
+        idle_w=_mean(_present([session.idle_w for session in sessions])),
         energy_j=_mean(energies),
-        net_energy_j=_mean(_present([one.net_energy_j for one in sessions])),
+        net_energy_j=_mean(_present([session.net_energy_j for session in sessions])),
         reason="; ".join(reasons),
-        window_s=min((one.window.window_s for one in sessions if one.window.window_s > 0), default=None),
+        window_s=min(
+            (session.window.window_s for session in sessions if session.window.window_s > 0), default=None
+        ),
         mean_w_sessions=tuple(means),
         energy_j_sessions=tuple(energies),
         uncovered=f"{len(uncovered)} of {len(sessions)} sessions: {'; '.join(dict.fromkeys(uncovered))}"

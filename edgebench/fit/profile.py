@@ -122,17 +122,17 @@ def load_profiles(names_or_files: Sequence[str]) -> tuple[Profile, ...]:
     Raises UsageError as `load_profile` does, and for different profiles of one name: a verdict says by name
     which profile it is about.
     """
-    found: dict[str, tuple[str, Profile]] = {}
-    for given in names_or_files:
-        profile = load_profile(given)
-        source, first = found.setdefault(profile.name, (given, profile))
+    profiles: dict[str, tuple[str, Profile]] = {}
+    for name_or_file in names_or_files:
+        profile = load_profile(name_or_file)
+        source, first = profiles.setdefault(profile.name, (name_or_file, profile))
         if first != profile:
             raise UsageError(
                 f"two different profiles are called {profile.name!r}",
-                why=f"{source} and {given}",
+                why=f"{source} and {name_or_file}",
                 fix='give one of them another name = "..."',
             )
-    return tuple(profile for _, profile in found.values())
+    return tuple(profile for _, profile in profiles.values())
 
 
 def parse_profile(data: bytes, where: str) -> Profile:
@@ -182,12 +182,12 @@ def _explain(error: ValidationError, table: Mapping[str, Any]) -> tuple[str, str
     fix = "add [[requirements]]" if place == ("requirements",) else refused.fix
     fix = fix or _EXAMPLE
     if len(place) > 1 and place[0] == "requirements" and isinstance(place[1], int):
-        return f"requirement {_called(table, place[1])}: {refused.sentence(skip=2)}", fix
+        return f"requirement {_requirement_name(table, place[1])}: {refused.sentence(skip=2)}", fix
     return refused.sentence(), fix
 
 
-def _called(table: Mapping[str, Any], index: int) -> str:
+def _requirement_name(table: Mapping[str, Any], index: int) -> str:
     listed = table.get("requirements")
-    one = listed[index] if isinstance(listed, list | tuple) and index < len(listed) else None
-    name = one.get("name") if isinstance(one, Mapping) else None
+    requirement = listed[index] if isinstance(listed, list | tuple) and index < len(listed) else None
+    name = requirement.get("name") if isinstance(requirement, Mapping) else None
     return short(name) if isinstance(name, str) else f"number {index + 1}"

@@ -77,7 +77,7 @@ def rule_of(experiment: ExperimentRecord) -> Rule:
     """The rule that an experiment was planned with; UsageError where a stored profile is damaged."""
     return Rule(
         target_ci=experiment.target_ci,
-        profiles=tuple(Profile.from_record(one) for one in experiment.profiles)
+        profiles=tuple(Profile.from_record(record) for record in experiment.profiles)
         if experiment.decide
         else None,
         least=max(MIN_SESSIONS, experiment.min_sessions),

@@ -69,11 +69,11 @@ def summarise(results: Results) -> list[TrialSummary]:
         )
         for trial in experiment.trials
     ]
-    made = [with_end(part.summary(), part.records, rule, results.run) for part in parts]
+    summaries = [with_end(part.summary(), part.records, rule, results.run) for part in parts]
     images = {part.trial.key: part.predictions("images") for part in parts}
     return [
         _with_agreement(summary, part.trial, experiment.trials, images)
-        for summary, part in zip(made, parts, strict=True)
+        for summary, part in zip(summaries, parts, strict=True)
     ]
 
 
@@ -144,7 +144,9 @@ class _Part:
         status, reason = _status(trial, self.records, self.experiment.sessions)
         if status in ("partial", "not_run") and (later := continuation(self.experiment, trial.target)):
             reason += f"; {later}"
-        target = next((one for one in self.experiment.targets if one.name == trial.target), None)
+        target = next(
+            (candidate for candidate in self.experiment.targets if candidate.name == trial.target), None
+        )
         doubts = board_doubts(target, ok)
         power = None if emulated else power_figures(ok, self.probes, steady.images)
         images = self.predictions("images")
@@ -215,11 +217,11 @@ class _Part:
         if not steady.image_s:
             windows = steady_windows(self.windows.iloc[:end], sessions, patches)
             steady = windows if windows.infer_s else steady
-        said = [record.measured_patches for record in ok if record.measured_patches is not None]
-        if said and steady.measured_patches is not None:
+        patch_counts = [record.measured_patches for record in ok if record.measured_patches is not None]
+        if patch_counts and steady.measured_patches is not None:
             # A device that has scaled up by itself says so; its rows tell of the whole scene.
-            fewest = min(steady.measured_patches, *said)
-            count = max(steady.extrapolated, steady.count if min(said) < patches else 0)
+            fewest = min(steady.measured_patches, *patch_counts)
+            count = max(steady.extrapolated, steady.count if min(patch_counts) < patches else 0)
             steady = replace(steady, measured_patches=fewest, extrapolated=count)
         return without_seconds(steady) if any(record.emulated for record in ok) else steady
 
@@ -287,9 +289,9 @@ class _Part:
         return "no finished session has predicted the images" if self.ok else reason
 
     def _power_reason(self, has_power: bool, reason: str, meters: Sequence[str]) -> str:
-        said = power_reason(self.ok)
-        if has_power or said or not self.ok:
-            return said or ("" if has_power else reason)
+        meters_reason = power_reason(self.ok)
+        if has_power or meters_reason or not self.ok:
+            return meters_reason or ("" if has_power else reason)
         return "the meter gave nothing" if meters else "no meter was asked for"
 
 
@@ -359,10 +361,10 @@ def _cause(record: SessionRecord) -> str:
     failure = record.failure
     if failure is None:
         return record.status
-    said = f"{failure.what}: {failure.why}" if failure.why else failure.what
-    if failure.signal and failure.signal not in said:
-        said = f"{said} ({failure.signal})"
-    return f"{said}; {failure.fix}" if failure.fix else said
+    sentence = f"{failure.what}: {failure.why}" if failure.why else failure.what
+    if failure.signal and failure.signal not in sentence:
+        sentence = f"{sentence} ({failure.signal})"
+    return f"{sentence}; {failure.fix}" if failure.fix else sentence
 
 
 def _with_agreement(

@@ -51,7 +51,7 @@ class Observed:
     Attributes:
         throttled: what the board said of throttling, such as `under-voltage`.
         clock_drop: by which share the fastest core's clock fell from the first quarter to the last.
-        involuntary_per_s: how often the worker's threads were put off their cores.
+        involuntary_per_s: involuntary context switches a second of the worker's threads.
         waiting_share: the share of their time that they waited for one.
         stolen_share: the share of their cores' time that a hypervisor gave to others.
         others_cores: how many cores' worth of other work went on on their cores.

@@ -54,7 +54,7 @@ def overall(verdicts: Sequence[Verdict]) -> list[Overall]:
         Overall(
             trial,
             profile,
-            next(word for word in WORDS if word in {one.verdict for one in group}),
+            next(word for word in WORDS if word in {verdict.verdict for verdict in group}),
             tuple(group),
         )
         for (trial, profile), group in groups.items()
@@ -169,8 +169,8 @@ def _margin(figure: Figure, requirement: Requirement) -> float | None:
 def _reason(word: Word, figure: Figure, requirement: Requirement) -> str:
     if word == "unknown" or (word == "inconclusive" and figure.reason):
         return figure.reason
-    said = f"; {figure.note}" if figure.note else ""
+    note = f"; {figure.note}" if figure.note else ""
     if word == "inconclusive":
-        return f"the limit lies inside the 95 % interval{said}"
+        return f"the limit lies inside the 95 % interval{note}"
     verb = "meets" if word == "pass" else "misses"
-    return f"{figure.what} {verb} the limit{said}"
+    return f"{figure.what} {verb} the limit{note}"

@@ -62,13 +62,13 @@ def worker_figures(
         name: asdict(session_interval(values, confidence)) if values else None
         for name, values in (("image_s", steady.image_s), ("infer_s", steady.infer_s))
     }
-    said = [entry for each in records for entry in each.workers if _number(entry) == worker]
+    entries = [entry for each in records for entry in each.workers if _number(entry) == worker]
     return {
         "worker": worker,
         **intervals,
         "stages_ms": steady.stages_ms,
-        "load_s": _mean(_figures(said, "cold", "load_s")),
-        "memory_bytes": _mean(_figures(said, "memory", "peak_bytes")),
+        "load_s": _mean(_figures(entries, "cold", "load_s")),
+        "memory_bytes": _mean(_figures(entries, "memory", "peak_bytes")),
         "accuracy": None if accuracy is None else asdict(accuracy),
         "warnings": [caution.sentence() for caution in cautions((), steady)],
     }

@@ -200,7 +200,7 @@ class AgentDevice:
         pause_s = RETRY_S
         while True:
             try:
-                found = self._connect()
+                connection, hello = self._connect()
             except DiskFullError:
                 raise  # it is back, and waiting frees no space
             except UnavailableError:
@@ -214,7 +214,7 @@ class AgentDevice:
                 self._lost_at = None
                 if patient:
                     _log.warning("%s is back", self._link.name)
-                return found
+                return connection, hello
 
     def _connect(self) -> tuple[Connection, Hello]:
         connection = Connection(self._link.start(), ignore, self._timeouts.connect)

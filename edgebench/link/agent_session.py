@@ -269,7 +269,9 @@ class AgentSession:
         calls = [worker.calls for worker in self._workers]
         requests = PassRequests(self._connection, self._faults, calls, clock, self._timeouts)
         replies = [worker.replies for worker in self._workers]
-        yield from _given(requests.passes(), lambda at, frame: replies[at].as_pass(frame, 0, "first", plan))
+        yield from _passes_of_round(
+            requests.passes(), lambda at, frame: replies[at].as_pass(frame, 0, "first", plan)
+        )
         self._report("warm-up")
         counts = [1] * len(replies)  # passes of each worker
 
@@ -278,7 +280,7 @@ class AgentSession:
             counts[at] += warm is not None
             return warm
 
-        yield from _given(requests.warm_up(plan.warmup_floor, plan.warmup_cap), warm_up)
+        yield from _passes_of_round(requests.warm_up(plan.warmup_floor, plan.warmup_cap), warm_up)
         self._report("passes", 0, plan.passes if plan.sustained_s is None else 0)
         schedules = [Schedule(plan) for _ in replies]
 
@@ -292,7 +294,7 @@ class AgentSession:
 
         with contextlib.closing(requests.steady(schedules)) as rounds:
             for steady in rounds:
-                yield from _given(steady, steady_pass)
+                yield from _passes_of_round(steady, steady_pass)
 
     # --- what is reported of it on the way, never from a timed region ---
 
@@ -337,7 +339,9 @@ def _worker_facts(worker: WorkerConversation) -> WorkerFacts:
     return WorkerFacts(worker.number, replies.cold, replies.warmup, replies.memory)
 
 
-def _given(replies: Round, taken: Callable[[int, Frame], Pass | None]) -> Generator[Pass, None, None]:
+def _passes_of_round(
+    replies: Round, taken: Callable[[int, Frame], Pass | None]
+) -> Generator[Pass, None, None]:
     """The passes of one round, each as it is taken in; then what ends the session with it is raised."""
     for at, frame in replies.replies:
         if (measured := taken(at, frame)) is not None:

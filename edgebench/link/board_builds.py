@@ -145,8 +145,8 @@ class BoardBuilds:
         for file in (placed.file, *placed.companions.values()):
             self._placer.note_verified(file.sha256)
         self._placer.note_verified(reply.sha256)
-        made = BuiltArtifact(reply.seconds, reply.sha256, reply.size, reply.cached)
-        return Built(replace(placed, file=PlacedFile(reply.path, reply.sha256)), made)
+        built_artifact = BuiltArtifact(reply.seconds, reply.sha256, reply.size, reply.cached)
+        return Built(replace(placed, file=PlacedFile(reply.path, reply.sha256)), built_artifact)
 
     def _stop(self, calls: WorkerCalls, faults: SessionFaults) -> None:
         """End the worker, whatever state it is in; nothing here replaces an error."""

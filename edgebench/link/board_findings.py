@@ -105,7 +105,7 @@ def missing_findings(facts: Mapping[str, Json], runtimes: Sequence[str], target:
     if runtimes:
         findings.append(package_finding(known, runtimes))
     findings.append(_disk(known.disk_available_bytes, known.disk_kept_bytes))
-    findings += [accelerator_finding(one) for one in known.usb_accelerators or ()]
+    findings += [accelerator_finding(accelerator) for accelerator in known.usb_accelerators or ()]
     if target.power_mode is not None:
         findings.append(_power_mode(facts, target))
     return findings
@@ -127,7 +127,7 @@ def _disk(available: int | None, kept: int | None) -> Finding:
         return Finding("warning", "disk", "free space cannot be read", "see that 256 MiB are free")
     text = f"{available / (1 << 20):.0f} MiB free"
     if kept:
-        text += f" beside {kept / (1 << 20):.0f} MiB that EdgeBench keeps"
+        text += f" in addition to {kept / (1 << 20):.0f} MiB that EdgeBench keeps"
     if available >= LEAST_DISK_BYTES:
         return Finding("ok", "disk", text)
     # A scene may be among what is kept: then only what is new needs room.
@@ -137,12 +137,14 @@ def _disk(available: int | None, kept: int | None) -> Finding:
     return Finding("warning", "disk", f"{text}: scene, images and artifacts go there", NO_ROOM_FOR_FILES)
 
 
-def accelerator_finding(one: UsbAccelerator) -> Finding:
+def accelerator_finding(accelerator: UsbAccelerator) -> Finding:
     """How fast an accelerator's bus is."""
-    if one.speed_mbps is None:
-        return Finding("warning", "usb", f"{one.name}: bus speed unknown", "see `lsusb -t` on the board")
-    text = f"{one.name} at {one.speed_mbps:g} Mbit/s"
-    if one.speed_mbps < USB3_MBPS:
+    if accelerator.speed_mbps is None:
+        return Finding(
+            "warning", "usb", f"{accelerator.name}: bus speed unknown", "see `lsusb -t` on the board"
+        )
+    text = f"{accelerator.name} at {accelerator.speed_mbps:g} Mbit/s"
+    if accelerator.speed_mbps < USB3_MBPS:
         text += ", which is USB 2: a pass takes up to three times as long"
         return Finding("warning", "usb", text, "plug it into a USB 3 port, where the board has one")
     return Finding("ok", "usb", text)

@@ -164,7 +164,7 @@ class Connection:
         """
         self._followed = set(requests)
         frame = (
-            self._taken(self._kept)
+            self._take_frame(self._kept)
             if self._kept
             else self._next(self._followed, time.monotonic() + timeout_s)
         )
@@ -178,7 +178,7 @@ class Connection:
         """Follow no request any more: what is still to come of them is nobody's."""
         self._followed = set()
         while self._kept:
-            self._taken(self._kept)
+            self._take_frame(self._kept)
 
     def request(self, message: Message, timeout_s: float, payload: Buffer = b"") -> Frame:
         """Send a request and wait for its reply."""
@@ -257,7 +257,7 @@ class Connection:
                 if answers is not None and answers in self._followed and answers not in requests:
                     self._kept.append(self._arrived.popleft())
                     continue
-                frame = self._taken(self._arrived)
+                frame = self._take_frame(self._arrived)
                 if answers is None:
                     self._listener(frame)
                 elif answers in requests:
@@ -274,11 +274,11 @@ class Connection:
         self._arrived = deque(item for item in self._arrived if item[0].message.get("re") is not None)
         try:
             while unasked:
-                self._listener(self._taken(unasked))
+                self._listener(self._take_frame(unasked))
         finally:
             self._arrived.extendleft(reversed(unasked))
 
-    def _taken(self, frames: deque[tuple[Frame, int]]) -> Frame:
+    def _take_frame(self, frames: deque[tuple[Frame, int]]) -> Frame:
         frame, size = frames.popleft()
         self._unread_bytes -= size
         return frame
@@ -293,7 +293,9 @@ class Connection:
             raise self._ended()
         self._decoding_bytes += len(data)
         try:
-            frames = [Frame(plain_message(one.message), one.payload) for one in self._decoder.feed(data)]
+            frames = [
+                Frame(plain_message(frame.message), frame.payload) for frame in self._decoder.feed(data)
+            ]
             for frame in frames:
                 self._admit(frame)
             if frames and self._unread_bytes > MAX_UNREAD_FRAME_BYTES:

@@ -54,8 +54,8 @@ _LACKS = (
 def _lacks(why: str) -> str:
     """How to mend what is missing there; nothing where that is not what the words are about."""
     for pattern, fix in reversed(_LACKS):
-        if found := pattern.search(why):
-            return fix.format(**found.groupdict())
+        if match := pattern.search(why):
+            return fix.format(**match.groupdict())
     return ""
 
 

@@ -60,16 +60,16 @@ class Opening:
         self._deadline = time.monotonic() + timeout_s
         self._say_at = time.monotonic() + SAY_AFTER_S if awaited else math.inf
         self._waiting = f"waiting for {awaited}, {timeout_s:.0f} s at most"
-        self._said = bytearray()
+        self._received = bytearray()
 
     def after(self, mark: bytes) -> bytes:
         """The rest of the next line that holds the mark; OpeningFailed when none comes."""
         while True:
-            start = self._said.find(mark)
-            end = self._said.find(b"\n", start) if start >= 0 else -1
+            start = self._received.find(mark)
+            end = self._received.find(b"\n", start) if start >= 0 else -1
             if end >= 0:
-                line = bytes(self._said[start + len(mark) : end])
-                del self._said[: end + 1]
+                line = bytes(self._received[start + len(mark) : end])
+                del self._received[: end + 1]
                 return line
             now = time.monotonic()
             left = self._deadline - now
@@ -95,8 +95,8 @@ class Opening:
     def _hear(self, data: bytes) -> None:
         if not data:
             raise self._failed(ended=True)
-        self._said += data
-        if len(self._said) > MAX_NOISE_BYTES:
+        self._received += data
+        if len(self._received) > MAX_NOISE_BYTES:
             raise self._failed(ended=False)
 
     def _failed(self, ended: bool, stuck: bool = False) -> OpeningFailed:
@@ -106,7 +106,7 @@ class Opening:
             while (code := self._process.poll()) is None and time.monotonic() < until:
                 interruption.pause(END_EVERY_S)
             self._pipes.collect()
-        return OpeningFailed(code, _text(self._pipes.tail), _text(self._said), stuck=stuck)
+        return OpeningFailed(code, _text(self._pipes.tail), _text(self._received), stuck=stuck)
 
 
 def _text(data: bytearray) -> str:

@@ -101,7 +101,7 @@ class Placer:
         """
         if self._shares_files:
             return
-        missing = [path for path, sha256 in files if not self._there(path, _name(path, sha256))]
+        missing = [path for path, sha256 in files if not self._device_path(path, _name(path, sha256))]
         needed_bytes = sum(path.stat().st_size for path in missing)
         if not needed_bytes:
             return
@@ -112,7 +112,7 @@ class Placer:
             needed, free = (f"{size / (1 << 20):.1f} MiB" for size in (needed_bytes, free_bytes))
             raise disk_full(self._name, f"{needed} have to be placed there, {free} are free")
 
-    def _there(self, path: Path, name: str) -> str:
+    def _device_path(self, path: Path, name: str) -> str:
         """Where the device has the file already; nothing where it has not.
 
         It answers when it has hashed the whole file.
@@ -122,7 +122,7 @@ class Placer:
 
     def _send(self, path: Path, sha256: str | None, sending: Sending) -> str:
         name = _name(path, sha256)
-        if path_there := self._there(path, name):
+        if path_there := self._device_path(path, name):
             return path_there
         size = path.stat().st_size
         waiting: deque[int] = deque()

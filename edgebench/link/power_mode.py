@@ -36,14 +36,14 @@ def require_power_mode(facts: Mapping[str, Json], target: Target) -> str:
         )
     wanted = _number_of(asked, modes)
     if wanted is None:
-        listed = ", ".join(f"{key} ({mode})" for key, mode in modes.items()) or "not told"
+        listed = ", ".join(f"{key} ({mode})" for key, mode in modes.items()) or "unknown"
         raise UsageError(f"{target.name} has no power mode {asked!r}", fix=f"its modes: {listed}")
     if str(number) == wanted:
-        return f"{wanted} ({name or modes.get(wanted) or 'name not told'})"
+        return f"{wanted} ({name or modes.get(wanted) or 'name unknown'})"
     is_in = (
         "does not say its power mode"
         if number is None
-        else f"is in power mode {number} ({name or 'name not told'})"
+        else f"is in power mode {number} ({name or 'name unknown'})"
     )
     raise UnavailableError(
         f"{target.name} {is_in}, and {asked!r} is asked for",

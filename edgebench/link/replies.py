@@ -73,7 +73,7 @@ class Loaded(Reply):
 
     @field_validator("stages")
     @classmethod
-    def _named(cls, stages: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_stages(cls, stages: tuple[str, ...]) -> tuple[str, ...]:
         if fault := fault_of_stages(stages):
             raise ValueError(f"{fault}; choose another `extra_stage` in the runner")
         return stages

@@ -36,7 +36,7 @@ class SessionProbes:
 
     def __init__(self, meters: Sequence[str], monitors: Sequence[str] = (), worker: int | None = 0) -> None:
         self._worker = worker
-        self._monitors = tuple(dict.fromkeys(one for one in monitors if one not in meters))
+        self._monitors = tuple(dict.fromkeys(monitor for monitor in monitors if monitor not in meters))
         self._meters = tuple(dict.fromkeys(meters))
         self._all = (*self._meters, *self._monitors)
         self._infos: dict[str, ProbeInfo] = {}
@@ -79,7 +79,7 @@ class SessionProbes:
             self._started.add(meter)
         if not connection.listen_until(self._all_reported, timeout_s):
             for meter in self._silent():
-                self._reasons[meter] = f"{meter}: it said nothing within {timeout_s:g} s"
+                self._reasons[meter] = f"{meter}: it sent nothing within {timeout_s:g} s"
 
     def stop(self, connection: Connection, timeout_s: float) -> None:
         """End the probes; their last chunks have been heard when this returns."""
@@ -96,7 +96,7 @@ class SessionProbes:
         if report.kind == "info":
             self._infos[meter] = report.probe_info()
         elif report.kind == "chunk":
-            self._keep(report.chunk(frame.payload))
+            self._store_chunk(report.chunk(frame.payload))
         elif report.kind == "rejected" and meter in self._infos:
             info = self._infos[meter]
             first = (*info.rejected_first, *(printable(reading) for reading in report.first))
@@ -134,7 +134,7 @@ class SessionProbes:
         monitors = {name: why for name, why in self._reasons.items() if name in self._monitors}
         return tuple(self._infos.values()), meters, monitors
 
-    def _keep(self, chunk: ProbeChunk) -> None:
+    def _store_chunk(self, chunk: ProbeChunk) -> None:
         if not len(chunk.stamps_ns):
             return
         self._unread_bytes += _size_bytes(chunk)

@@ -134,10 +134,10 @@ def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> E
         return NoPermissionError(
             f"{python} on {address} cannot be run", why=last, fix="name another Python with --python"
         )
-    said = printable_lines(failed.stdout)
-    why = last if words or not said else said[-1]
+    output = printable_lines(failed.stdout)
+    why = last if words or not output else output[-1]
     if failed.code is None and not words:
-        why = "it said nothing in time" if not said else said[-1]
+        why = "it printed nothing in time" if not output else output[-1]
     if failed.stuck:
         why = "it read nothing in time"
     return UnavailableError(

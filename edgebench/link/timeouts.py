@@ -40,13 +40,13 @@ class Timeouts:
         `$EDGEBENCH_STAGE_TIMEOUT_S` is for each stage of a session, `$EDGEBENCH_LOCK_WAIT_S` for a board that
         another harness holds, `$EDGEBENCH_RECONNECT_S` for one that was lost.
         """
-        found: dict[str, float] = {}
+        limits: dict[str, float] = {}
         if limit := _seconds(ENVIRONMENT):
-            found = dict.fromkeys(("build", "load", "golden", "scene", "measure", "predict"), limit)
+            limits = dict.fromkeys(("build", "load", "golden", "scene", "measure", "predict"), limit)
         for name, variable in (("lock", LOCK_ENVIRONMENT), ("reconnect", RECONNECT_ENVIRONMENT)):
             if seconds := _seconds(variable):
-                found[name] = seconds
-        return cls(**found)
+                limits[name] = seconds
+        return cls(**limits)
 
 
 def _seconds(variable: str) -> float | None:

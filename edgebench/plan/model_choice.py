@@ -56,7 +56,7 @@ class Chosen:
         file = self.source.path.name if self.source.path else self.source.name
         assumed = model.assumed if model else ()
         return (
-            *(f"{file}: assumed of its input: {one}" for one in assumed),
+            *(f"{file}: assumed of its input: {assumption}" for assumption in assumed),
             *(calibration.notes if calibration else ()),
         )
 

@@ -101,9 +101,9 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         raise next(iter(lacking.values()))
     targets = tuple(target for target in targets if target.name not in lacking)
     progress("scene and images")
-    material = gather(chosen, config, cache)
-    scene, images = _pictures(config, backends, targets, material, cache)
-    pictured = [note for data in material for note in data.notes]
+    model_pictures = gather(chosen, config, cache)
+    scene, images = _pictures(config, backends, targets, model_pictures, cache)
+    pictured = [note for data in model_pictures for note in data.notes]
     notes = tuple(dict.fromkeys([*left_out, *pictured, *(images.notes if images else ())]))
     for note in notes:
         progress(f"note: {note}")
@@ -121,7 +121,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         images=images,
         period_s=period_s,
         sustained_s=sustained_s,
-        model_data={data.source.name: _model_data(data) for data in material if data.source != SHIPPED},
+        model_data={data.source.name: _model_data(data) for data in model_pictures if data.source != SHIPPED},
     )
     plan = Plan(
         trials=trials,
@@ -191,12 +191,12 @@ def _pictures(
     config: RunConfig,
     backends: Mapping[str, Backend],
     targets: Sequence[Target],
-    material: Sequence[ModelPictures],
+    model_pictures: Sequence[ModelPictures],
     cache: Cache,
 ) -> tuple[Scene, ImageSet | None]:
     """The run's scene and images: the first model's, else what was asked for, or the only target's."""
-    if material:
-        first = _main(material)
+    if model_pictures:
+        first = _main(model_pictures)
         return first.scene, first.images
     scene = load_scene(config.scene, cache) if config.scene else None
     images = load_images(config.images, cache) if config.images else None
@@ -207,15 +207,15 @@ def _pictures(
     return scene or shipped_scene(cache), images or shipped_images(cache, "test")
 
 
-def _main(material: Sequence[ModelPictures]) -> ModelPictures:
+def _main(model_pictures: Sequence[ModelPictures]) -> ModelPictures:
     """Whose scene and images stand for the run: the first with both, else the first with a picture."""
     for wanted in (
-        [data for data in material if data.images is not None],
-        [data for data in material if data.scene.kind == "picture"],
+        [data for data in model_pictures if data.images is not None],
+        [data for data in model_pictures if data.scene.kind == "picture"],
     ):
         if wanted:
             return wanted[0]
-    return material[0]
+    return model_pictures[0]
 
 
 def _model_data(data: ModelPictures) -> ModelData:

@@ -74,7 +74,7 @@ def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[M
         raise UsageError("--stride and --whole exclude each other", fix="leave one of them out")
     if config.patch is not None and config.whole:
         raise UsageError("--patch and --whole exclude each other", fix="leave one of them out")
-    return tuple(_Gathering(model, config, cache).material() for model in chosen)
+    return tuple(_Gathering(model, config, cache).model_pictures() for model in chosen)
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,13 @@ class _Gathering:
     config: RunConfig
     cache: Cache
 
-    def material(self) -> ModelPictures:
+    def model_pictures(self) -> ModelPictures:
         source = self.chosen.source
         if source.inputs is not None:
-            given = self.config.inputs is not None
+            own_inputs = self.config.inputs is not None
             checked_model = with_golden(self.chosen, self.cache, None, None)
             reason = source.model.accuracy_reason if source.model else ""
-            return ModelPictures(checked_model, samples_scene(source.inputs, given), None, reason)
+            return ModelPictures(checked_model, samples_scene(source.inputs, own_inputs), None, reason)
         images, reason = self.images
         if images is not None and source.calibration is not None and self.config.images is not None:
             refuse_overlap(source.calibration, images)

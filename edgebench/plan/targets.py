@@ -155,17 +155,17 @@ def listed(target: DeclaredTarget) -> dict[str, Any]:
     try:
         backend = registry.backend(target.device)
     except EdgeBenchError as error:
-        return row | {"device_error": _said(error)}
+        return row | {"device_error": _reason_text(error)}
     if not target.board:
         return row
     try:
         body = body_of(target.board, backend, target.mass_g, target.size_mm)
     except EdgeBenchError as error:
-        return row | {"body_error": _said(error)}
+        return row | {"body_error": _reason_text(error)}
     return row | {name: body[name] for name in ("mass_g", "size_mm", "body", "from_boards")}
 
 
-def _said(error: EdgeBenchError) -> str:
+def _reason_text(error: EdgeBenchError) -> str:
     return "; ".join(part for part in (error.what, error.why, error.fix) if part)
 
 

@@ -81,10 +81,10 @@ def _table(console: Console, kinds: Sequence[KindTotal]) -> None:
 
 def _print_others(console: Console, others: Sequence[str]) -> None:
     if others:
-        line(console, f"not of the cache, and never touched: {', '.join(map(_shown, others))}")
+        line(console, f"not of the cache, and never touched: {', '.join(map(_displayable, others))}")
 
 
-def _shown(name: str) -> str:
+def _displayable(name: str) -> str:
     return name if name.isprintable() else ascii(name)
 
 

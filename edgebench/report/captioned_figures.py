@@ -42,16 +42,16 @@ def depth_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
     measured = words.alike_timed(summaries)
     if not measured:
         return Picture("", "", "There is no figure of image_s: no trial has been measured.")
-    if len({words.families([one]) for one in measured}) > 1 or measured[0].depth_multiplier is None:
+    if len({words.families([summary]) for summary in measured}) > 1 or measured[0].depth_multiplier is None:
         picture = _latency_picture(measured, verdicts, "model", figures.latency_by_model)
     else:
         picture = _latency_picture(measured, verdicts, "depth multiplier", figures.latency_by_depth)
-    return replace(picture, caption=picture.caption + _left_out(summaries, measured))
+    return replace(picture, caption=picture.caption + _undrawn_note(summaries, measured))
 
 
-def _left_out(summaries: Sequence[TrialSummary], shown: Sequence[TrialSummary]) -> str:
+def _undrawn_note(summaries: Sequence[TrialSummary], shown: Sequence[TrialSummary]) -> str:
     """How many trials have another time than those of a figure."""
-    others = sum(one.latency is not None for one in summaries) - len(shown)
+    others = sum(summary.latency is not None for summary in summaries) - len(shown)
     return f" Not drawn: {words.counted(others, 'trial')} with infer_s alone." if others > 0 else ""
 
 
@@ -61,7 +61,7 @@ def _latency_picture(
     by: str,
     draw: Callable[[Sequence[TrialSummary], Mapping[str, float]], Figure],
 ) -> Picture:
-    shown = [(one.latency.median, one) for one in summaries if one.latency is not None]
+    shown = [(summary.latency.median, summary) for summary in summaries if summary.latency is not None]
     quantity = words.latency_names(summaries)
     limits = latency_limits(verdicts, quantity)
     near = figures.limits_in_range(summaries, limits)
@@ -78,50 +78,52 @@ def _latency_picture(
         f"from {words.number(least[0])} s ({names[least[1].key]}) "
         f"to {words.number(most[0])} s ({names[most[1].key]})."
     )
-    return _drawn(draw(summaries, limits), alt, caption, _targets(summaries))
+    return _embedded_picture(draw(summaries, limits), alt, caption, _targets(summaries))
 
 
 def accuracy_picture(summaries: Sequence[TrialSummary]) -> Picture:
     """Accuracy against image_s; against infer_s where no trial has that."""
-    shown = words.alike_timed([one for one in summaries if one.accuracy is not None])
+    shown = words.alike_timed([summary for summary in summaries if summary.accuracy is not None])
     if not shown:
         return Picture("", "", "There is no figure of accuracy against latency: no trial has both.")
     names = tables.trial_names(summaries)
     quantity = words.latency_names(shown)
     alt = f"Accuracy against {quantity}: " + "; ".join(
-        f"{names[one.key]} {words.right_of(one.accuracy)} at {words.interval(one.latency)} s"
-        for one in shown[:30]
+        f"{names[summary.key]} {words.right_of(summary.accuracy)} at {words.interval(summary.latency)} s"
+        for summary in shown[:30]
     )
     caption = (
         f"Top-1 on the images against {quantity}; beside the points stand depth multipliers or models. "
         "Upright bars are Wilson intervals, level ones are intervals over sessions, both 95 %."
-    ) + _left_out([one for one in summaries if one.accuracy is not None], shown)
-    return _drawn(figures.accuracy_against_latency(summaries), alt, caption, _targets(summaries))
+    ) + _undrawn_note([summary for summary in summaries if summary.accuracy is not None], shown)
+    return _embedded_picture(figures.accuracy_against_latency(summaries), alt, caption, _targets(summaries))
 
 
 def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
     """Where a patch's time goes."""
-    shown = [one for one in summaries if one.stages_ms]
+    shown = [summary for summary in summaries if summary.stages_ms]
     if not shown:
         return Picture("", "", "There is no figure of the stages: no trial has been measured.")
     names = tables.trial_names(summaries)
     alt = "Milliseconds a patch by stage: " + "; ".join(
-        f"{names[one.key]} "
-        + ", ".join(f"{words.plain(stage, 40)} {words.number(time)}" for stage, time in one.stages_ms.items())
-        for one in shown[:30]
+        f"{names[summary.key]} "
+        + ", ".join(
+            f"{words.plain(stage, 40)} {words.number(time)}" for stage, time in summary.stages_ms.items()
+        )
+        for summary in shown[:30]
     )
     caption = "Milliseconds a patch, stage upon stage; means over the sessions of each session's median."
-    return _drawn(figures.stages(summaries), alt, caption, _targets(summaries))
+    return _embedded_picture(figures.stages(summaries), alt, caption, _targets(summaries))
 
 
 def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     """A median a minute of the sustained sessions; None where there were none."""
-    shown = [one for one in summaries if one.sustained is not None]
+    shown = [summary for summary in summaries if summary.sustained is not None]
     if not shown:
         return None
     timed = words.latency_names(shown)
     caption = f"Median {timed} of each minute, by trial; means over the sessions of each session's median."
-    return _drawn(
+    return _embedded_picture(
         sustained_figure.minutes_figure(shown),
         sustained_figure.minutes_words(shown),
         caption,
@@ -144,23 +146,23 @@ def scene_picture(results: Results, summaries: Sequence[TrialSummary]) -> Pictur
         for key, predicted in _scene_predictions(results, record.patches).items()
         if key in shared and key in class_names
     }
-    able = [one for one in summaries if one.key in seen]
+    able = [summary for summary in summaries if summary.key in seen]
     if not able:
         return Picture("", "", "There is no picture of the scene: no predictions of it were kept.")
-    one = max(able, key=_accuracy_then_speed)
-    names = class_names.get(one.key, ())
+    best = max(able, key=_accuracy_then_speed)
+    names = class_names.get(best.key, ())
     try:
         picture = results.scene_jpeg
         if picture is None:
             return Picture("", "", "There is no picture of the scene: it was not kept with the result.")
-        figure = scene_classes(picture, record, seen[one.key], names)
+        figure = scene_classes(picture, record, seen[best.key], names)
     except EdgeBenchError as error:
         return Picture("", "", f"There is no picture of the scene: {words.plain(error)}")
-    wrong = disagreements(record, seen[one.key], names)
+    wrong = disagreements(record, seen[best.key], names)
     counts = ", ".join(
-        f"{words.plain(name, 40)} {seen[one.key].count(index)}" for index, name in enumerate(names)
+        f"{words.plain(name, 40)} {seen[best.key].count(index)}" for index, name in enumerate(names)
     )
-    label = tables.trial_names(summaries)[one.key]
+    label = tables.trial_names(summaries)[best.key]
     patches = record.rows * record.columns
     caption = (
         f"{words.plain(record.name, 80)}, {record.height} x {record.width} pixels, "
@@ -178,20 +180,20 @@ def _scene_predictions(results: Results, patches: int) -> dict[str, list[int]]:
     """The first complete set of the scene's predictions of each trial, by key."""
     frame = results.table("predictions", ["worker", "set", "index", "predicted"])
     frame = frame[frame["set"] == "scene"]
-    found: dict[str, list[int]] = {}
+    predictions: dict[str, list[int]] = {}
     for (trial, _session, _worker), rows in frame.groupby(
         ["trial", "session", "worker"], sort=True, observed=True
     ):
         ordered = rows.sort_values("index")
-        if str(trial) not in found and ordered["index"].tolist() == list(range(patches)):
-            found[str(trial)] = [int(item) for item in ordered["predicted"]]
-    return found
+        if str(trial) not in predictions and ordered["index"].tolist() == list(range(patches)):
+            predictions[str(trial)] = [int(item) for item in ordered["predicted"]]
+    return predictions
 
 
-def _accuracy_then_speed(one: TrialSummary) -> tuple[float, float]:
-    figure = one.accuracy or one.scene_accuracy
+def _accuracy_then_speed(summary: TrialSummary) -> tuple[float, float]:
+    figure = summary.accuracy or summary.scene_accuracy
     rate = figure.k / figure.n if figure and figure.n else -1.0
-    return rate, -one.latency.median if one.latency else float("-inf")
+    return rate, -summary.latency.median if summary.latency else float("-inf")
 
 
 def _first(pair: tuple[float, TrialSummary]) -> float:
@@ -202,7 +204,7 @@ def _targets(summaries: Sequence[TrialSummary]) -> int:
     return len({summary.target for summary in summaries})
 
 
-def _drawn(figure: Figure, alt: str, caption: str, targets: int) -> Picture:
+def _embedded_picture(figure: Figure, alt: str, caption: str, targets: int) -> Picture:
     if targets > drawing.MAX_PANELS:
         caption += f" The first {drawing.MAX_PANELS} of {targets} targets are drawn; the tables hold all."
     return Picture(drawing.data_uri("image/svg+xml", drawing.as_svg(figure)), alt, caption)

@@ -145,8 +145,8 @@ def grid(panels: int, width: float = 7.6, height: float = 3.6) -> tuple[Figure, 
     columns = 1 if panels == 1 else 2
     rows = math.ceil(panels / columns)
     figure = Figure(figsize=(width, height * rows), layout="constrained")
-    made = figure.subplots(rows, columns, squeeze=False, sharex=False, sharey=False)
-    flat = [axes for row in made for axes in row]
+    axes_grid = figure.subplots(rows, columns, squeeze=False, sharex=False, sharey=False)
+    flat = [axes for row in axes_grid for axes in row]
     for unused in flat[panels:]:
         unused.remove()
     return figure, flat[:panels]

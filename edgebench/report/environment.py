@@ -45,18 +45,18 @@ def environment(results: Results) -> list[Facts]:
     ]
     for target in record.targets:
         declared = target.model_dump(mode="json", exclude_defaults=True)
-        found: dict[str, dict[str, Any]] = {"device": {}, "runtime": {}}
+        values_by_fact: dict[str, dict[str, Any]] = {"device": {}, "runtime": {}}
         for trial in record.trials:
             if trial.target != target.name:
                 continue
             for session in results.session_records(trial.key):
                 for part, facts in (("device", session.device), ("runtime", session.runtime)):
                     for name, value in flat(facts):
-                        found[part].setdefault(name, {})[value] = None
+                        values_by_fact[part].setdefault(name, {})[value] = None
         rows = list(flat(declared, "declared"))
         rows += [
             (f"{part}.{name}", _several(list(values)))
-            for part, facts in found.items()
+            for part, facts in values_by_fact.items()
             for name, values in facts.items()
         ]
         groups.append(Facts(f"Target {words.plain(target.name, 80)}", _gathered(rows[: 2 * _MAX_ROWS])))
@@ -76,15 +76,17 @@ def environment(results: Results) -> list[Facts]:
 def _compiled(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
     """What a device's own compiler said of each model; nothing for models that none was needed for."""
     for trial in record.trials:
-        said = {name: trial.provenance[name] for name in _OF_COMPILERS if name in trial.provenance}
-        yield from flat(said, f"{trial.target} {trial.variant}")
+        compiler_facts = {name: trial.provenance[name] for name in _OF_COMPILERS if name in trial.provenance}
+        yield from flat(compiler_facts, f"{trial.target} {trial.variant}")
 
 
 def golden(results: Results, names: Mapping[str, str]) -> Table:
     """How far the outputs of each trial were from the golden scores, over all of its sessions."""
     rows = []
     for trial in results.experiment.trials:
-        checks = [one.golden for one in results.session_records(trial.key) if one.golden is not None]
+        checks = [
+            session.golden for session in results.session_records(trial.key) if session.golden is not None
+        ]
         if checks:
             rows.append(
                 (

@@ -17,7 +17,7 @@ _PANEL_TITLE = 28  # characters of a target's name in a line above its panel
 _LONGEST_TICK = 32  # characters of a model's name under its place
 _TICK_CHARACTERS = 70  # in all that stand beside each other; more are turned
 _NEAR = 3.0  # a limit further than this factor from every figure would flatten them: the caption has it
-_BESIDE = (
+_LABEL_OFFSETS = (
     (-5, 5),
     (5, 5),
     (5, -12),
@@ -43,18 +43,18 @@ def latency_by_depth(summaries: Sequence[TrialSummary], limits: Mapping[str, flo
         limits: profile -> limit of it in seconds, drawn as lines where `limits_in_range`.
     """
     timed = words.alike_timed(summaries)
-    depths = sorted({one.depth_multiplier for one in timed if one.depth_multiplier is not None})
+    depths = sorted({summary.depth_multiplier for summary in timed if summary.depth_multiplier is not None})
     places = {words.depth(depth): place for place, depth in enumerate(depths)}
-    shown = [one for one in timed if one.depth_multiplier is not None]
-    at = {one.key: places[words.depth(one.depth_multiplier)] for one in shown}
+    shown = [summary for summary in timed if summary.depth_multiplier is not None]
+    at = {summary.key: places[words.depth(summary.depth_multiplier)] for summary in shown}
     return _latency(shown, at, list(places), "depth multiplier", limits)
 
 
 def latency_by_model(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> Figure:
     """The same with a place for each model, in the order of the trials: for models that differ otherwise."""
     shown = words.alike_timed(summaries)
-    models = list(dict.fromkeys(words.model(one) for one in shown))
-    at = {one.key: models.index(words.model(one)) for one in shown}
+    models = list(dict.fromkeys(words.model(summary) for summary in shown))
+    at = {summary.key: models.index(words.model(summary)) for summary in shown}
     return _latency(shown, at, models, "model", limits)
 
 
@@ -80,9 +80,9 @@ def _latency(
                 _points(
                     axes,
                     [
-                        (at[one.key] + shift, one.latency)
-                        for one in sorted(group, key=lambda one: at[one.key])
-                        if one.precision == precision and one.latency is not None
+                        (at[summary.key] + shift, summary.latency)
+                        for summary in sorted(group, key=lambda summary: at[summary.key])
+                        if summary.precision == precision and summary.latency is not None
                     ],
                     drawing.label(precision),
                     colours[precision],
@@ -119,44 +119,49 @@ def accuracy_against_latency(summaries: Sequence[TrialSummary]) -> Figure:
     Args:
         summaries: trials; those without that latency or accuracy are left out.
     """
-    shown = words.alike_timed([one for one in summaries if one.accuracy is not None])
+    shown = words.alike_timed([summary for summary in summaries if summary.accuracy is not None])
     panels = panels_of(shown)
     precisions = _precisions(shown)
     colours, markers = drawing.colours(precisions), drawing.markers(precisions)
-    ends = [end for one in shown for end in _ends(one.latency)]
+    ends = [end for summary in shown for end in _ends(summary.latency)]
     log = drawing.wants_log(ends)
-    rates = [100 * end for one in shown if one.accuracy for end in (one.accuracy.low, one.accuracy.high)]
+    rates = [
+        100 * end
+        for summary in shown
+        if summary.accuracy
+        for end in (summary.accuracy.low, summary.accuracy.high)
+    ]
     with drawing.style():
         figure, all_axes = drawing.grid(max(1, len(panels)))
         for axes, (target, group) in zip(all_axes, panels.items(), strict=False):
-            for one in group:
-                if one.latency is None or one.accuracy is None:
+            for summary in group:
+                if summary.latency is None or summary.accuracy is None:
                     continue
-                rate = 100 * one.accuracy.k / one.accuracy.n if one.accuracy.n else 0.0
+                rate = 100 * summary.accuracy.k / summary.accuracy.n if summary.accuracy.n else 0.0
                 axes.errorbar(
-                    [one.latency.median],
+                    [summary.latency.median],
                     [rate],
-                    xerr=_errors([one.latency]),
+                    xerr=_errors([summary.latency]),
                     yerr=[
-                        [max(0.0, rate - 100 * one.accuracy.low)],
-                        [max(0.0, 100 * one.accuracy.high - rate)],
+                        [max(0.0, rate - 100 * summary.accuracy.low)],
+                        [max(0.0, 100 * summary.accuracy.high - rate)],
                     ],
-                    fmt=markers[one.precision],
-                    color=colours[one.precision],
+                    fmt=markers[summary.precision],
+                    color=colours[summary.precision],
                     markersize=6,
                     linewidth=1.1,
                     alpha=0.9,
-                    label=drawing.label(one.precision),
-                    gid=f"trial-{drawing.label(one.key, 16)}",
+                    label=drawing.label(summary.precision),
+                    gid=f"trial-{drawing.label(summary.key, 16)}",
                 )
                 axes.annotate(
-                    _beside(one),
-                    (one.latency.median, rate),
-                    xytext=_BESIDE[precisions.index(one.precision) % len(_BESIDE)],
+                    _point_label(summary),
+                    (summary.latency.median, rate),
+                    xytext=_LABEL_OFFSETS[precisions.index(summary.precision) % len(_LABEL_OFFSETS)],
                     textcoords="offset points",
-                    ha="right" if precisions.index(one.precision) % len(_BESIDE) == 0 else "left",
+                    ha="right" if precisions.index(summary.precision) % len(_LABEL_OFFSETS) == 0 else "left",
                     fontsize=8,
-                    color=colours[one.precision],
+                    color=colours[summary.precision],
                 )
             drawing.scale_axis(axes, "x", ends, log)
             if rates:
@@ -184,14 +189,14 @@ def stages(summaries: Sequence[TrialSummary]) -> Figure:
     colours = known | {name: others[number % len(others)] for number, name in enumerate(free)}
     labels = words.labels(shown)
     longest = max((len(group) for group in panels.values()), default=1)
-    totals = [sum(one.stages_ms.values()) for group in panels.values() for one in group[:60]]
+    totals = [sum(summary.stages_ms.values()) for group in panels.values() for summary in group[:60]]
     with drawing.style():
         figure, all_axes = drawing.grid(max(1, len(panels)), height=1.2 + 0.27 * min(longest, 60))
         for axes, (target, group) in zip(all_axes, panels.items(), strict=False):
             group = group[:60]
             left = [0.0] * len(group)
             for name in names:
-                widths = [one.stages_ms.get(name, 0.0) for one in group]
+                widths = [summary.stages_ms.get(name, 0.0) for summary in group]
                 axes.barh(
                     range(len(group)), widths, left=left, color=colours[name], label=drawing.label(name)
                 )
@@ -200,7 +205,7 @@ def stages(summaries: Sequence[TrialSummary]) -> Figure:
                 axes.annotate(
                     words.number(total), (total, row), xytext=(4, -3), textcoords="offset points", fontsize=8
                 )
-            axes.set_yticks(range(len(group)), [drawing.label(labels[one.key]) for one in group])
+            axes.set_yticks(range(len(group)), [drawing.label(labels[summary.key]) for summary in group])
             axes.set_ylim(len(group) - 0.4, -0.6)
             axes.grid(visible=False, axis="y")
             drawing.scale_axis(axes, "x", totals, log=False)  # one for all targets: bars are compared
@@ -210,24 +215,24 @@ def stages(summaries: Sequence[TrialSummary]) -> Figure:
     return figure
 
 
-def _beside(one: TrialSummary) -> str:
+def _point_label(summary: TrialSummary) -> str:
     """What stands beside a trial's point: its depth multiplier, or its model's name where it has none."""
-    if one.depth_multiplier is None:
-        return drawing.label(words.model(one), _LONGEST_TICK)
-    return words.depth(one.depth_multiplier)
+    if summary.depth_multiplier is None:
+        return drawing.label(words.model(summary), _LONGEST_TICK)
+    return words.depth(summary.depth_multiplier)
 
 
 def panels_of(summaries: Sequence[TrialSummary]) -> dict[str, list[TrialSummary]]:
     """The trials of each target, for as many targets as one figure draws."""
-    found: dict[str, list[TrialSummary]] = {}
+    panels: dict[str, list[TrialSummary]] = {}
     for summary in summaries:
-        found.setdefault(summary.target, []).append(summary)
-    return dict(list(found.items())[: drawing.MAX_PANELS])
+        panels.setdefault(summary.target, []).append(summary)
+    return dict(list(panels.items())[: drawing.MAX_PANELS])
 
 
 def _precisions(summaries: Sequence[TrialSummary]) -> list[str]:
-    found = dict.fromkeys(summary.precision for summary in summaries)
-    return sorted(found, key=lambda name: list(drawing.colours(found)).index(name))
+    precisions = dict.fromkeys(summary.precision for summary in summaries)
+    return sorted(precisions, key=lambda name: list(drawing.colours(precisions)).index(name))
 
 
 def _ends(figure: Interval | None) -> list[float]:
@@ -239,8 +244,8 @@ def _ends(figure: Interval | None) -> list[float]:
 def _errors(figures: Sequence[Interval]) -> list[list[float]]:
     """Distances below and above the medians; 0 where there is no interval, which draws no bar."""
     return [
-        [0.0 if one.low is None else max(0.0, one.median - one.low) for one in figures],
-        [0.0 if one.high is None else max(0.0, one.high - one.median) for one in figures],
+        [0.0 if figure.low is None else max(0.0, figure.median - figure.low) for figure in figures],
+        [0.0 if figure.high is None else max(0.0, figure.high - figure.median) for figure in figures],
     ]
 
 
@@ -269,9 +274,9 @@ def title_panel(axes: Axes, target: str, panels: Mapping[str, object]) -> None:
 
 def shared_legend(figure: Figure, all_axes: Sequence[Axes], title: str) -> None:
     """One legend for all panels, each name once."""
-    found: dict[str, Artist] = {}
+    handles: dict[str, Artist] = {}
     for axes in all_axes:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(name, handle)
-    if found:
-        figure.legend(found.values(), found, title=title, loc="outside right upper", alignment="left")
+            handles.setdefault(name, handle)
+    if handles:
+        figure.legend(handles.values(), handles, title=title, loc="outside right upper", alignment="left")

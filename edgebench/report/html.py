@@ -45,8 +45,8 @@ def render(
     profiles: Sequence[Profile] = (),
 ) -> str:
     """The whole page; the same text for the same result. `profiles` are those of the verdicts."""
-    made = _template().render(page=page(results, summaries, verdicts, profiles))
-    return made if made.endswith("\n") else made + "\n"
+    document = _template().render(page=page(results, summaries, verdicts, profiles))
+    return document if document.endswith("\n") else document + "\n"
 
 
 @functools.cache
@@ -67,5 +67,5 @@ def page(
     profiles: Sequence[Profile] = (),
 ) -> dict[str, Any]:
     """Everything that the template shows: the texts, and the figures as `data:` addresses."""
-    said = texts(results, summaries, verdicts, profiles)
-    return said | {"figures": pictures(results, summaries, verdicts)}
+    sections = texts(results, summaries, verdicts, profiles)
+    return sections | {"figures": pictures(results, summaries, verdicts)}

@@ -54,10 +54,10 @@ def _option(about: Mapping[str, Any]) -> str:
     kinds = [about, *about.get("anyOf", ())]
     values = next((kind["enum"] for kind in kinds if "enum" in kind), None)
     types = [str(kind["type"]) for kind in kinds if "type" in kind and kind["type"] != "null"]
-    said = ", ".join(map(str, values)) if values else " or ".join(types) or "a value"
+    choices = ", ".join(map(str, values)) if values else " or ".join(types) or "a value"
     default = about.get("default")
     described = f"; {about['description']}" if about.get("description") else ""
-    return f"{said}{described}" + ("" if default is None else f" (default {default})")
+    return f"{choices}{described}" + ("" if default is None else f" (default {default})")
 
 
 def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
@@ -74,7 +74,7 @@ def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, a
         if finding.get("fix"):
             line(console, f"fix: {finding['fix']}", indent=11)
     if not findings:
-        line(console, "Nothing to say.")
+        line(console, "No findings.")
 
 
 def print_profiles(console: Console, profiles: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
@@ -86,8 +86,8 @@ def print_profiles(console: Console, profiles: Sequence[Mapping[str, Any]], *, a
         line(console, str(profile.get("name", "")), "bold")
         if profile.get("title"):
             line(console, str(profile["title"]), indent=4)
-        for one in profile.get("requirements", ()):
-            line(console, requirement(one), indent=4)
+        for record in profile.get("requirements", ()):
+            line(console, requirement(record), indent=4)
     if not profiles:
         line(console, "There are none.")
 
@@ -103,16 +103,18 @@ def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool
             line(console, ("source: " if name == "source" else "") + str(profile[name]), indent=2)
     console.print()
     table = new_table(console, [("requirement", False), ("limit", False), ("from", False)])
-    for one in profile.get("requirements", ()):
-        budget = one.get("budget")
+    for record in profile.get("requirements", ()):
+        budget = record.get("budget")
         origin = (
             f"{budget.get('cycle_s')} s a cycle / {words.counted(int(budget.get('images', 0)), 'image')}"
             if isinstance(budget, Mapping)
             else ""
         )
-        if one.get("averaging_s"):
-            origin = f"averaged over {one['averaging_s']:g} s"
-        table.add_row(*(cell(console, text) for text in (str(one.get("name", "")), requirement(one), origin)))
+        if record.get("averaging_s"):
+            origin = f"averaged over {record['averaging_s']:g} s"
+        table.add_row(
+            *(cell(console, text) for text in (str(record.get("name", "")), requirement(record), origin))
+        )
     console.print(table)
 
 
@@ -182,8 +184,8 @@ def print_variants(
 
 def _models(rows: Sequence[Mapping[str, Any]], reason: str) -> list[str]:
     """The models, without precision, that have no accuracy for one reason."""
-    found = [str(row.get("variant", "")) for row in rows if row.get("accuracy_reason") == reason]
-    return list(dict.fromkeys(name.rpartition("-")[0] for name in found))
+    variants = [str(row.get("variant", "")) for row in rows if row.get("accuracy_reason") == reason]
+    return list(dict.fromkeys(name.rpartition("-")[0] for name in variants))
 
 
 def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:

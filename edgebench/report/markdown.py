@@ -34,9 +34,9 @@ def export_markdown(
     for name, what, table in page["latency"]:
         parts.append(_table(table, f"## {escape(name)}: {escape(what)}"))
         if name == "image_s" and page["timed"]:
-            parts.append(_listed(page["timed"]))
+            parts.append(_bullet_list(page["timed"]))
     if page["ended"]:
-        parts.append(f"## Why no more was measured\n\n{_listed(page['ended'])}")
+        parts.append(f"## Why no more was measured\n\n{_bullet_list(page['ended'])}")
     for name, heading in (("paced", "## Paced"), ("sustained", "## Sustained")):
         if page[name].rows:
             parts.append(_table(page[name], heading))
@@ -47,7 +47,7 @@ def export_markdown(
     parts += [escape(note.line) for note in page["power_notes"]]
     parts.append(_table(tables.memory(summaries), "## Memory"))
     notes = [*page["failures"], *page["warnings"], *([Note(page["unseen"])] if page["unseen"] else [])]
-    parts.append(f"## Warnings\n\n{_listed(notes) or 'None.'}")
+    parts.append(f"## Warnings\n\n{_bullet_list(notes) or 'None.'}")
     fence = "`" * (3 + page["command"].count("`"))
     parts.append(f"## Measure it again\n\n{fence}sh\n{page['command']}\n{fence}")
     return "\n\n".join(parts) + "\n"
@@ -58,7 +58,7 @@ def escape(text: str) -> str:
     return " ".join(text.translate(_SPECIAL).split())
 
 
-def _listed(notes: Sequence[Note]) -> str:
+def _bullet_list(notes: Sequence[Note]) -> str:
     return "\n".join(f"- {escape(note.line)}" for note in notes)
 
 

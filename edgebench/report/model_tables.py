@@ -61,8 +61,8 @@ def print_families(console: Console, families: Sequence[Mapping[str, Any]]) -> N
 
 def write_json(console: Console, value: Mapping[str, Any]) -> None:
     """Write a document of this schema; not through the console, which would wrap long strings."""
-    made: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **value})
-    console.file.write(as_json(made))
+    document: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **value})
+    console.file.write(as_json(document))
 
 
 def _facts(model: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -96,11 +96,11 @@ def _entries(console: Console, entries: Sequence[tuple[str, str]]) -> None:
 def _tensors(console: Console, heading: str, tensors: Sequence[Mapping[str, Any]]) -> None:
     columns = [(heading, False), ("type", False), ("shape", False), ("quantisation", False)]
     table = new_table(console, columns)
-    for one in tensors:
-        scale, zero_point = one.get("scale"), one.get("zero_point")
+    for tensor in tensors:
+        scale, zero_point = tensor.get("scale"), tensor.get("zero_point")
         quantised = "" if scale is None else f"{scale:.6g} x (q - {zero_point})"
-        shape = " x ".join("?" if length is None else str(length) for length in one.get("shape", ()))
-        row = (str(one.get("name", "")), str(one.get("dtype", "")), shape, quantised)
+        shape = " x ".join("?" if length is None else str(length) for length in tensor.get("shape", ()))
+        row = (str(tensor.get("name", "")), str(tensor.get("dtype", "")), shape, quantised)
         table.add_row(*(cell(console, text) for text in row))
     console.print(table)
 
@@ -132,10 +132,10 @@ def _widths(family: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [
         (
             str(family["name"]),
-            words.MISSING if one["width"] is None else str(one["width"]),
-            f"{one['parameters']:,}",
-            f"{one['macs'] / 1e6:,.0f} M",
-            str(one["weights"]),
+            words.MISSING if width["width"] is None else str(width["width"]),
+            f"{width['parameters']:,}",
+            f"{width['macs'] / 1e6:,.0f} M",
+            str(width["weights"]),
         )
-        for one in family["widths"]
+        for width in family["widths"]
     ]

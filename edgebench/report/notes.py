@@ -51,8 +51,8 @@ class Trials:
     def of(cls, summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> Trials:
         """Those of these summaries, under these names."""
         return cls(
-            {one.key: names[one.key] for one in summaries},
-            {one.key: words.plain(one.target, 60) for one in summaries},
+            {summary.key: names[summary.key] for summary in summaries},
+            {summary.key: words.plain(summary.target, 60) for summary in summaries},
         )
 
     def only(self, keys: Collection[str]) -> Trials:
@@ -92,19 +92,19 @@ def _all_of(count: int) -> str:
     return "both trials" if count == 2 else f"all {count} trials"
 
 
-def shared(said: Iterable[tuple[str, str]], trials: Trials) -> list[Note]:
+def shared(statements: Iterable[tuple[str, str]], trials: Trials) -> list[Note]:
     """One note a sentence, in order of first appearance; `said` are (key of a trial, sentence) pairs."""
-    said = [(key, text) for key, text in said if text]
-    return _grouped(said, trials, kind=str, own=str, together=lambda texts: texts[0])
+    statements = [(key, text) for key, text in statements if text]
+    return _grouped(statements, trials, kind=str, own=str, together=lambda texts: texts[0])
 
 
-def failures(said: Iterable[tuple[str, str]], trials: Trials) -> list[Note]:
+def failures(statements: Iterable[tuple[str, str]], trials: Trials) -> list[Note]:
     """One note a cause; `said` are (key of a trial, `session 001: cause`) pairs."""
 
     def cause(text: str) -> str:
         return text.partition(": ")[2] or text
 
-    return _grouped(said, trials, kind=cause, own=str, together=lambda texts: cause(texts[0]))
+    return _grouped(statements, trials, kind=cause, own=str, together=lambda texts: cause(texts[0]))
 
 
 def cautions(
@@ -112,7 +112,12 @@ def cautions(
 ) -> list[Note]:
     """One note a kind of caution, however the numbers of the trials differ; of these flags."""
     return _grouped(
-        [(one.key, caution) for one in summaries for caution in one.cautions if caution.flag in flags],
+        [
+            (summary.key, caution)
+            for summary in summaries
+            for caution in summary.cautions
+            if caution.flag in flags
+        ],
         trials,
         kind=lambda caution: caution.kind,
         own=Caution.sentence,
@@ -121,7 +126,7 @@ def cautions(
 
 
 def _grouped(
-    said: Iterable[tuple[str, T]],
+    statements: Iterable[tuple[str, T]],
     trials: Trials,
     *,
     kind: Callable[[T], Hashable],
@@ -129,7 +134,7 @@ def _grouped(
     together: Callable[[Sequence[T]], str],
 ) -> list[Note]:
     groups: dict[Hashable, list[tuple[str, T]]] = {}
-    for key, item in said:
+    for key, item in statements:
         groups.setdefault(kind(item), []).append((key, item))
     return [
         _note(
@@ -141,13 +146,13 @@ def _grouped(
     ]
 
 
-def _note(text: str, said: Sequence[tuple[str, str]], trials: Trials) -> Note:
-    keys = list(dict.fromkeys(key for key, _ in said))
+def _note(text: str, statements: Sequence[tuple[str, str]], trials: Trials) -> Note:
+    keys = list(dict.fromkeys(key for key, _ in statements))
     who = trials.several(keys)
-    if len(said) == 1:
-        return Note(said[0][1], who)
-    if any(own != text for _, own in said):
-        return Note(text, who, tuple((trials.names[key], own) for key, own in said))
+    if len(statements) == 1:
+        return Note(statements[0][1], who)
+    if any(own != text for _, own in statements):
+        return Note(text, who, tuple((trials.names[key], own) for key, own in statements))
     if trials.unnamed(keys):
         return Note(text, who, ((words.listed([trials.names[key] for key in keys]), ""),))
     return Note(text, who)

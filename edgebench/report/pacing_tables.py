@@ -39,14 +39,14 @@ def paced_table(summaries: Sequence[TrialSummary]) -> Table:
         ),
         tuple(
             (
-                names[one.key],
-                words.number(one.paced.period_s),
-                str(one.paced.passes),
-                str(one.paced.misses),
-                words.signed(one.paced.worst_lateness_s),
+                names[summary.key],
+                words.number(summary.paced.period_s),
+                str(summary.paced.passes),
+                str(summary.paced.misses),
+                words.signed(summary.paced.worst_lateness_s),
             )
-            for one in summaries
-            if one.paced is not None
+            for summary in summaries
+            if summary.paced is not None
         ),
         caption="a miss is a pass that was not done when the next was due; lateness below 0 is time to spare "
         "(the device keeps the period itself: a stall of this machine or of the link misses none)",
@@ -56,7 +56,7 @@ def paced_table(summaries: Sequence[TrialSummary]) -> Table:
 def sustained_table(summaries: Sequence[TrialSummary]) -> Table:
     """First against last quarter of sustained sessions; no rows where none was sustained."""
     names = tables.trial_names(summaries)
-    shown = [one for one in summaries if one.sustained is not None]
+    shown = [summary for summary in summaries if summary.sustained is not None]
     return Table(
         "sustained",
         (
@@ -70,18 +70,18 @@ def sustained_table(summaries: Sequence[TrialSummary]) -> Table:
         ),
         tuple(
             (
-                names[one.key],
-                _or_missing(one.sustained.first_quarter_s),
-                _or_missing(one.sustained.last_quarter_s),
-                _or_missing(one.sustained.ratio),
+                names[summary.key],
+                _or_missing(summary.sustained.first_quarter_s),
+                _or_missing(summary.sustained.last_quarter_s),
+                _or_missing(summary.sustained.ratio),
                 words.MISSING
-                if one.sustained.slope_per_hour is None
-                else words.signed(one.sustained.slope_per_hour),
-                "suspected" if one.sustained.suspected else "not seen",
-                words.plain("; ".join(one.sustained.because)),
+                if summary.sustained.slope_per_hour is None
+                else words.signed(summary.sustained.slope_per_hour),
+                "suspected" if summary.sustained.suspected else "not seen",
+                words.plain("; ".join(summary.sustained.because)),
             )
-            for one in shown
-            if one.sustained is not None
+            for summary in shown
+            if summary.sustained is not None
         ),
         caption=f"medians of {words.latency_names(shown)} over the first and the last quarter of the "
         "steady passes; means over the sessions",

@@ -46,7 +46,7 @@ def texts(
         "glance": tables.glance(summaries, verdicts),
         "verdict_tables": tables.verdict_tables(summaries, verdicts),
         "latency": tables.latency_tables(summaries),
-        "timed": notes.shared([(one.key, one.timed) for one in words.timed(summaries)], trials),
+        "timed": notes.shared([(summary.key, summary.timed) for summary in words.timed(summaries)], trials),
         "stages": tables.stages(summaries),
         "cold": tables.cold(summaries),
         "paced": pacing_tables.paced_table(summaries),
@@ -56,7 +56,7 @@ def texts(
         "matrices": _matrices(summaries, names),
         "power": tables.power(summaries),
         "power_notes": notes.shared(
-            [(one.key, one.power_reason) for one in summaries if one.power is None], trials
+            [(summary.key, summary.power_reason) for summary in summaries if summary.power is None], trials
         ),
         "memory": tables.memory(summaries),
         "golden": golden(results, names),
@@ -86,7 +86,7 @@ _CONTENTS = (
 
 
 def _title(results: Results, summaries: Sequence[TrialSummary]) -> str:
-    targets = list(dict.fromkeys(words.plain(one.target, 60) for one in summaries))
+    targets = list(dict.fromkeys(words.plain(summary.target, 60) for summary in summaries))
     if not targets:
         return f"{words.plain(results.experiment.name, 120)}: no trials"
     where = words.listed(targets) if len(targets) < 4 else words.counted(len(targets), "target")
@@ -95,7 +95,7 @@ def _title(results: Results, summaries: Sequence[TrialSummary]) -> str:
 
 def _subtitle(results: Results, summaries: Sequence[TrialSummary]) -> str:
     record = results.experiment
-    done = sum(one.status == "done" for one in summaries)
+    done = sum(summary.status == "done" for summary in summaries)
     return (
         f"{words.plain(record.name, 120)} · {words.plain(record.created_utc, 40)} · "
         f"{done} of {words.counted(len(summaries), 'trial')} complete, "
@@ -114,12 +114,12 @@ def _cards(
     profiles: Sequence[Profile], summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
 ) -> list[dict[str, Any]]:
     names = tables.trial_names(summaries)
-    found = verdict_groups.wholes(verdicts)
+    wholes = verdict_groups.wholes(verdicts)
     titles = {profile.name: profile.title for profile in profiles}
     cards = []
     for profile in verdict_groups.profiles(verdicts):
         by_word: dict[str, list[str]] = {word: [] for word in ("pass", "fail", "inconclusive", "unknown")}
-        for (trial, name), whole in found.items():
+        for (trial, name), whole in wholes.items():
             if name == profile:
                 by_word[whole.verdict].append(names.get(trial, words.plain(trial, 16)))
         title = titles.get(profile, "")
@@ -129,7 +129,11 @@ def _cards(
                 "headline": _headline(by_word),
                 "counts": [(len(who), word) for word, who in by_word.items() if who],
                 "lines": verdict_groups.shared(
-                    [one for one in verdict_groups.of_measured(verdicts, summaries) if one.profile == profile]
+                    [
+                        verdict
+                        for verdict in verdict_groups.of_measured(verdicts, summaries)
+                        if verdict.profile == profile
+                    ]
                 ),
             }
         )
@@ -163,13 +167,15 @@ def _few(items: Sequence[str]) -> str:
 
 def _failures(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
     incomplete = [
-        (one.key, f"{one.status.replace('_', ' ')}: {one.reason or 'no reason was kept'}")
-        for one in summaries
-        if one.status != "done"
+        (summary.key, f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}")
+        for summary in summaries
+        if summary.status != "done"
     ]
     return [
         *notes.shared(incomplete, trials),
-        *notes.failures([(one.key, failure) for one in summaries for failure in one.failures], trials),
+        *notes.failures(
+            [(summary.key, failure) for summary in summaries for failure in summary.failures], trials
+        ),
     ]
 
 
@@ -177,9 +183,9 @@ def _ended(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
     """Why no further session was measured, where that is not the number that was asked for."""
     return notes.shared(
         [
-            (one.key, one.ended.text)
-            for one in summaries
-            if one.ended is not None and one.ended.by != "sessions"
+            (summary.key, summary.ended.text)
+            for summary in summaries
+            if summary.ended is not None and summary.ended.by != "sessions"
         ],
         trials,
     )
@@ -198,42 +204,42 @@ def _warnings(results: Results, summaries: Sequence[TrialSummary], trials: Trial
 
 def _accuracy_notes(results: Results, summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
     record = results.experiment
-    found = _own_images(results, trials)
+    accuracy_notes = _own_images(results, trials)
     if record.images is not None:
-        found.append(
+        accuracy_notes.append(
             Note(
                 f"Taken on {words.plain(record.images.name, 80)} ({record.images.n} images) "
                 "with the very artifact that was timed, on the runtime that was timed."
             )
         )
     elif record.images_reason:
-        found.append(Note(f"There is none: {words.plain(record.images_reason)}"))
-    if any(one.accuracy is not None and one.accuracy.overlapping for one in summaries):
-        found.append(Note(words.OVERLAP_NOTE))
-    return found
+        accuracy_notes.append(Note(f"There is none: {words.plain(record.images_reason)}"))
+    if any(summary.accuracy is not None and summary.accuracy.overlapping for summary in summaries):
+        accuracy_notes.append(Note(words.OVERLAP_NOTE))
+    return accuracy_notes
 
 
 def _own_images(results: Results, trials: Trials) -> list[Note]:
     """Which trials were tested with other images than the experiment's."""
-    said = [
-        (one.key, f"taken on {one.images.name} ({one.images.n} images) at the model's own size")
-        for one in results.experiment.trials
-        if one.images is not None and one.key in trials.names
+    statements = [
+        (trial.key, f"taken on {trial.images.name} ({trial.images.n} images) at the model's own size")
+        for trial in results.experiment.trials
+        if trial.images is not None and trial.key in trials.names
     ]
-    return notes.shared(said, trials)
+    return notes.shared(statements, trials)
 
 
 def _matrices(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    made = []
-    for one in summaries:
-        if one.accuracy is None or not 0 < len(one.accuracy.confusion) <= _MAX_MATRIX:
+    matrices = []
+    for summary in summaries:
+        if summary.accuracy is None or not 0 < len(summary.accuracy.confusion) <= _MAX_MATRIX:
             continue
-        classes = [words.plain(name, 40) for name in one.accuracy.class_names]
-        made.append(
+        classes = [words.plain(name, 40) for name in summary.accuracy.class_names]
+        matrices.append(
             {
-                "title": f"{names[one.key]}: {words.right_of(one.accuracy)}",
+                "title": f"{names[summary.key]}: {words.right_of(summary.accuracy)}",
                 "names": classes,
-                "rows": list(zip(classes, one.accuracy.confusion, strict=False)),
+                "rows": list(zip(classes, summary.accuracy.confusion, strict=False)),
             }
         )
-    return made
+    return matrices

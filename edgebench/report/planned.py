@@ -21,19 +21,19 @@ from edgebench.report.json_values import SCHEMA_VERSION
 def print_planned(console: Console, plan: Plan, costs: Sequence[TrialCost]) -> None:
     """The trials as a table, the whole below it; nothing is wider than the console."""
     headings = [("target", False), ("variant", False), ("batch", True)]
-    queued = any(one.trial.concurrency != 1 for one in costs)
+    queued = any(cost.trial.concurrency != 1 for cost in costs)
     if queued:
         headings.append(("in flight", True))
     if plan.adaptive:
         headings.append(("sessions", True))
     table = new_table(console, [*headings, ("time", True), ("key", False)])
-    for one in costs:
-        cells = [one.trial.target.name, one.trial.variant.name, str(one.trial.batch)]
+    for cost in costs:
+        cells = [cost.trial.target.name, cost.trial.variant.name, str(cost.trial.batch)]
         if queued:
-            cells.append(str(one.trial.concurrency))
+            cells.append(str(cost.trial.concurrency))
         if plan.adaptive:
-            cells.append(_sessions(plan, one))
-        cells += [_time(one), one.trial.key]
+            cells.append(_sessions(plan, cost))
+        cells += [_time(cost), cost.trial.key]
         table.add_row(*(cell(console, text) for text in cells))
     console.print(table)
     for note in _notes(plan, costs):
@@ -44,25 +44,25 @@ def planned_json(plan: Plan, costs: Sequence[TrialCost]) -> str:
     """The same as one JSON document, version 1."""
     trials = [
         {
-            "key": one.trial.key,
-            "target": one.trial.target.name,
-            "variant": one.trial.variant.name,
-            "batch": one.trial.batch,
-            "concurrency": one.trial.concurrency,
-            "settings": dict(one.trial.target.settings),
-            **_seconds(one.span(one.expected)),
-            "estimate_measured": one.basis == "measured",
-            "estimate_basis": one.basis,
-            "estimated_pass_s": pass_s(one),
-            "builds_on_board": one.shape.builds,
-            "estimated_build_s": one.cost.build_s if one.cost and one.shape.builds else None,
-            "expected_sessions": one.expected,
-            "sessions_needed": one.needed,
-            "resolves": one.resolves,
-            "spread": one.spread.share,
-            "spread_measured": one.spread.measured,
+            "key": cost.trial.key,
+            "target": cost.trial.target.name,
+            "variant": cost.trial.variant.name,
+            "batch": cost.trial.batch,
+            "concurrency": cost.trial.concurrency,
+            "settings": dict(cost.trial.target.settings),
+            **_seconds(cost.span(cost.expected)),
+            "estimate_measured": cost.basis == "measured",
+            "estimate_basis": cost.basis,
+            "estimated_pass_s": pass_s(cost),
+            "builds_on_board": cost.shape.builds,
+            "estimated_build_s": cost.cost.build_s if cost.cost and cost.shape.builds else None,
+            "expected_sessions": cost.expected,
+            "sessions_needed": cost.needed,
+            "resolves": cost.resolves,
+            "spread": cost.spread.share,
+            "spread_measured": cost.spread.measured,
         }
-        for one in costs
+        for cost in costs
     ]
     summary: dict[str, Any] = {
         "sessions": plan.sessions,
@@ -88,17 +88,17 @@ def _finite(seconds: float) -> float | None:
     return seconds if math.isfinite(seconds) else None
 
 
-def _time(one: TrialCost) -> str:
-    span = one.span(one.expected)
+def _time(cost: TrialCost) -> str:
+    span = cost.span(cost.expected)
     text = span_text(span.least_s, span.most_s)
-    return f"~{text}" if one.basis == "scaled" else text
+    return f"~{text}" if cost.basis == "scaled" else text
 
 
-def _sessions(plan: Plan, one: TrialCost) -> str:
+def _sessions(plan: Plan, cost: TrialCost) -> str:
     """How many are expected; `~` where the spread is assumed, and what verdicts take nobody knows."""
     if plan.target_ci is None:
-        return f"{plan.min_sessions} to {one.most}" if one.most > plan.min_sessions else str(one.most)
-    return str(one.expected) if one.spread.measured else f"~{one.expected}"
+        return f"{plan.min_sessions} to {cost.most}" if cost.most > plan.min_sessions else str(cost.most)
+    return str(cost.expected) if cost.spread.measured else f"~{cost.expected}"
 
 
 def _notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
@@ -141,10 +141,10 @@ def _whole(plan: Plan, costs: Sequence[TrialCost]) -> str:
 def _build_notes(costs: Sequence[TrialCost]) -> list[str]:
     """Which targets build on the board before a trial's first session, and how long that took before."""
     building: dict[str, list[float | None]] = {}
-    for one in costs:
-        if one.shape.builds:
-            build_s = one.cost.build_s if one.cost else None
-            building.setdefault(one.trial.target.name, []).append(build_s)
+    for cost in costs:
+        if cost.shape.builds:
+            build_s = cost.cost.build_s if cost.cost else None
+            building.setdefault(cost.trial.target.name, []).append(build_s)
     notes = []
     for target, builds_s in building.items():
         known_s = [build_s for build_s in builds_s if build_s is not None]
@@ -160,13 +160,15 @@ def _build_notes(costs: Sequence[TrialCost]) -> list[str]:
 def _basis_notes(costs: Sequence[TrialCost]) -> list[str]:
     """Where the times are from."""
     notes = []
-    of = {basis: [one for one in costs if one.basis == basis] for basis in ("measured", "scaled", "unknown")}
+    of = {
+        basis: [cost for cost in costs if cost.basis == basis] for basis in ("measured", "scaled", "unknown")
+    }
     if of["measured"]:
         notes.append("times are what sessions took when they were last measured from here")
     if of["scaled"]:
         notes.append("~ scaled by multiply-accumulates from what other trials of the target took")
     if of["unknown"]:
-        targets = ", ".join(dict.fromkeys(one.trial.target.name for one in of["unknown"]))
+        targets = ", ".join(dict.fromkeys(cost.trial.target.name for cost in of["unknown"]))
         notes.append(
             f"unknown: no such trial was measured on {targets} yet; "
             "a run says the time left after its first pass"
@@ -185,13 +187,13 @@ def forecast_notes(plan: Plan, costs: Sequence[TrialCost], *, always: bool = Fal
 def _resolved(plan: Plan, costs: Sequence[TrialCost], *, always: bool) -> list[str]:
     if not costs or (plan.decide and plan.target_ci is None):
         return []
-    found = resolution_notes(plan, costs)
-    if not found:
+    resolution = resolution_notes(plan, costs)
+    if not resolution:
         if not always:
             return []
         if plan.target_ci is None:
-            found = [f"{plan.sessions} sessions will resolve {share_text(target_of(plan))} of image_s"]
-    return [*found, spread_note(costs)]
+            resolution = [f"{plan.sessions} sessions will resolve {share_text(target_of(plan))} of image_s"]
+    return [*resolution, spread_note(costs)]
 
 
 def _steady(plan: Plan) -> str:
@@ -205,7 +207,7 @@ def _steady(plan: Plan) -> str:
 def _pass_patches(plan: Plan) -> str:
     """How many patches, or samples, a pass is; several numbers where models differ."""
     scenes = [plan.scene_of(trial) for trial in plan.trials] or [plan.scene]
-    counts = ", ".join(str(count) for count in dict.fromkeys(one.patches for one in scenes))
-    noun = "sample" if all(one.kind == "samples" for one in scenes) else "patch"
+    counts = ", ".join(str(count) for count in dict.fromkeys(scene.patches for scene in scenes))
+    noun = "sample" if all(scene.kind == "samples" for scene in scenes) else "patch"
     many = "samples" if noun == "sample" else "patches"
     return f"{counts} {noun if counts == '1' else many}"

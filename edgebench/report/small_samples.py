@@ -15,7 +15,7 @@ SELDOM = 0.05
 
 def unseen_modes(summaries: Sequence[TrialSummary]) -> str:
     """One sentence on the fewest sessions of a result; empty where many were measured, or no interval is."""
-    counts = [one.latency.sessions for one in summaries if one.latency is not None]
+    counts = [summary.latency.sessions for summary in summaries if summary.latency is not None]
     fewest = min((count for count in counts if count >= MIN_SESSIONS), default=0)
     if not fewest or unseen_mode_share(fewest) < SELDOM:
         return ""

@@ -18,28 +18,30 @@ def minutes_figure(summaries: Sequence[TrialSummary]) -> Figure:
     Args:
         summaries: trials; those that were not sustained are left out.
     """
-    shown = [one for one in summaries if one.sustained is not None and one.sustained.minutes]
+    shown = [summary for summary in summaries if summary.sustained is not None and summary.sustained.minutes]
     panels = figures.panels_of(shown)
     labels = words.labels(shown)
-    medians = [minute.median_s for one in shown if one.sustained for minute in one.sustained.minutes]
+    medians = [
+        minute.median_s for summary in shown if summary.sustained for minute in summary.sustained.minutes
+    ]
     log = drawing.wants_log(medians)
-    order = list(dict.fromkeys(labels[one.key] for one in shown))
+    order = list(dict.fromkeys(labels[summary.key] for summary in shown))
     with drawing.style():
         figure, all_axes = drawing.grid(max(1, len(panels)))
         for axes, (target, group) in zip(all_axes, panels.items(), strict=False):
-            for one in group:
-                assert one.sustained is not None
-                number = order.index(labels[one.key])
+            for summary in group:
+                assert summary.sustained is not None
+                number = order.index(labels[summary.key])
                 # A dot stands in the middle of its minute.
                 axes.plot(
-                    [minute.minute + 0.5 for minute in one.sustained.minutes],
-                    [minute.median_s for minute in one.sustained.minutes],
+                    [minute.minute + 0.5 for minute in summary.sustained.minutes],
+                    [minute.median_s for minute in summary.sustained.minutes],
                     color=drawing.PALETTE[number % len(drawing.PALETTE)],
                     linestyle=_LINES[number // len(drawing.PALETTE) % len(_LINES)],
                     marker=drawing.MARKERS[number % len(drawing.MARKERS)],
                     markersize=3.5,
                     linewidth=1.2,
-                    label=drawing.label(labels[one.key]),
+                    label=drawing.label(labels[summary.key]),
                 )
             drawing.scale_axis(axes, "y", medians, log)
             axes.set_xlabel("minute of the session")
@@ -53,8 +55,12 @@ def minutes_figure(summaries: Sequence[TrialSummary]) -> Figure:
 def minutes_words(summaries: Sequence[TrialSummary]) -> str:
     """The figure for those who cannot see it."""
     names = tables.trial_names(summaries)
-    shown = [(names[one.key], one.sustained.minutes) for one in summaries if one.sustained is not None]
-    timed = words.latency_names([one for one in summaries if one.sustained is not None])
+    shown = [
+        (names[summary.key], summary.sustained.minutes)
+        for summary in summaries
+        if summary.sustained is not None
+    ]
+    timed = words.latency_names([summary for summary in summaries if summary.sustained is not None])
     return f"Median {timed} of each minute: " + "; ".join(
         f"{name} {words.number(minutes[0].median_s)} s in the first, "
         f"{words.number(minutes[-1].median_s)} s in the last of {words.counted(len(minutes), 'minute')}"

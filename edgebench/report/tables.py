@@ -43,7 +43,7 @@ def trial_names(summaries: Sequence[TrialSummary]) -> dict[str, str]:
     names = words.labels(summaries)
     if len({summary.target for summary in summaries}) < 2:
         return names
-    return {one.key: f"{words.plain(one.target, 60)}: {names[one.key]}" for one in summaries}
+    return {summary.key: f"{words.plain(summary.target, 60)}: {names[summary.key]}" for summary in summaries}
 
 
 def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> list[Table]:
@@ -69,13 +69,18 @@ def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict
                 words.plain(verdict.reason),
             )
             if verdict.trial not in measured:
-                cells = ("every one", *[words.MISSING] * 4, verdict.verdict, words.plain(verdict.reason))
+                cells = (
+                    "all requirements",
+                    *[words.MISSING] * 4,
+                    verdict.verdict,
+                    words.plain(verdict.reason),
+                )
             who = groups.setdefault(cells, [])
             if verdict.trial not in who:
                 who.append(verdict.trial)
         trials = Trials(
-            {one.trial: names.get(one.trial, words.plain(one.trial, 16)) for one in verdicts},
-            {one.key: words.plain(one.target, 60) for one in summaries},
+            {verdict.trial: names.get(verdict.trial, words.plain(verdict.trial, 16)) for verdict in verdicts},
+            {summary.key: words.plain(summary.target, 60) for summary in summaries},
         ).only({verdict.trial for verdict in verdicts if verdict.profile == profile})
         grouped = sorted(groups.items(), key=lambda item: order.get(item[0][0], len(order)))
         rows = [(trials.several(who), *cells) for cells, who in grouped]
@@ -106,32 +111,34 @@ def glance(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Ta
     """Trial by profile: the verdict on all of a profile's requirements together."""
     names = trial_names(summaries)
     profiles = verdict_groups.profiles(verdicts)
-    found = verdict_groups.wholes(verdicts)
+    wholes = verdict_groups.wholes(verdicts)
     return Table(
         "all requirements together",
         (Column("trial"), *(Column(words.plain(profile, 80), verdict=True) for profile in profiles)),
         tuple(
             (
-                names[one.key],
+                names[summary.key],
                 *(
-                    _as_a_whole(found[one.key, profile]) if (one.key, profile) in found else words.MISSING
+                    _overall_cell(wholes[summary.key, profile])
+                    if (summary.key, profile) in wholes
+                    else words.MISSING
                     for profile in profiles
                 ),
             )
-            for one in summaries
+            for summary in summaries
         ),
         caption="each profile as a whole, where a requirement without a figure leaves it unknown; "
         "below it the latency alone, with its margin",
     )
 
 
-def _as_a_whole(whole: Overall) -> str:
+def _overall_cell(whole: Overall) -> str:
     """The verdict on all requirements, then a line for each that is about latency."""
-    latencies = [one for one in whole.verdicts if one.quantity in verdict_groups.LATENCY]
+    latencies = [verdict for verdict in whole.verdicts if verdict.quantity in verdict_groups.LATENCY]
     lines = [
-        f"{words.plain(one.quantity, 40)} {one.verdict}"
-        + (f" {words.margin(one)}" if one.margin is not None else "")
-        for one in latencies
+        f"{words.plain(verdict.quantity, 40)} {verdict.verdict}"
+        + (f" {words.margin(verdict)}" if verdict.margin is not None else "")
+        for verdict in latencies
     ]
     return "\n".join([whole.verdict, *lines])
 
@@ -179,8 +186,8 @@ def latency(summaries: Sequence[TrialSummary], quantity: str) -> Table:
 
 def _counted_in(summaries: Sequence[TrialSummary], quantity: str) -> str:
     """What a trial's values are counted in: windows, where all of these have no other."""
-    shown = [one for one in summaries if getattr(one, quantity) is not None]
-    windows = [one.latency_quantity == "infer_s" for one in shown]
+    shown = [summary for summary in summaries if getattr(summary, quantity) is not None]
+    windows = [summary.latency_quantity == "infer_s" for summary in shown]
     if not any(windows):
         return "passes"
     return "windows" if all(windows) else "passes or windows"

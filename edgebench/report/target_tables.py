@@ -96,15 +96,18 @@ def description(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """A board's facts in a dozen lines; what it does not say is `not known`."""
     known = BoardFacts.of(facts)
     return [
-        ("board", _said(known.board)),
-        ("SoC", _said(known.soc)),
-        ("processor", f"{_said(known.cpu)}, {words.counted(known.cores or 0, 'core')}"),
+        ("board", _known_text(known.board)),
+        ("SoC", _known_text(known.soc)),
+        ("processor", f"{_known_text(known.cpu)}, {words.counted(known.cores or 0, 'core')}"),
         ("memory", f"{words.size(known.memory_bytes)}, {words.size(known.memory_available_bytes)} available"),
-        ("system", _listed(known.os, known.kernel, known.machine, known.l4t and f"L4T {known.l4t}")),
-        ("Python", _listed(known.python, known.python_bits and f"{known.python_bits} bits")),
-        ("", _said(known.python_executable)),
-        ("packages", _listed(*(f"{name} {version}" for name, version in (known.packages or {}).items()))),
-        ("governor", _said(known.governor)),
+        ("system", _joined_text(known.os, known.kernel, known.machine, known.l4t and f"L4T {known.l4t}")),
+        ("Python", _joined_text(known.python, known.python_bits and f"{known.python_bits} bits")),
+        ("", _known_text(known.python_executable)),
+        (
+            "packages",
+            _joined_text(*(f"{name} {version}" for name, version in (known.packages or {}).items())),
+        ),
+        ("governor", _known_text(known.governor)),
         ("clock", _clocks(known)),
         ("power mode", _power_mode(known)),
         ("temperature", _temperature(known)),
@@ -112,11 +115,11 @@ def description(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _said(value: str | None) -> str:
+def _known_text(value: str | None) -> str:
     return words.plain(value, 200) if value else "not known"
 
 
-def _listed(*parts: Any) -> str:
+def _joined_text(*parts: Any) -> str:
     return words.plain(", ".join(str(part) for part in parts if part), 500) or "none found"
 
 
@@ -132,8 +135,8 @@ def _clocks(known: BoardFacts) -> str:
 def _power_mode(known: BoardFacts) -> str:
     modes = ", ".join(f"{key} ({mode})" for key, mode in (known.power_modes or {}).items())
     if known.power_mode is None:
-        return f"not told, of {words.plain(modes, 300)}" if modes else "none"
-    now = f"{known.power_mode.id} ({known.power_mode.name or 'name not told'})"
+        return f"unknown, of {words.plain(modes, 300)}" if modes else "none"
+    now = f"{known.power_mode.id} ({known.power_mode.name or 'name unknown'})"
     return words.plain(f"{now} of {modes}" if modes else now, 300)
 
 
@@ -145,14 +148,15 @@ def _temperature(known: BoardFacts) -> str:
 def _accelerators(known: BoardFacts) -> str:
     if known.usb_accelerators is None:
         return "not known: USB cannot be read"
-    said = [
-        f"{one.name}, {'speed unknown' if one.speed_mbps is None else f'{one.speed_mbps:g} Mbit/s'}"
-        for one in known.usb_accelerators
+    accelerators = [
+        f"{accelerator.name}, "
+        + ("speed unknown" if accelerator.speed_mbps is None else f"{accelerator.speed_mbps:g} Mbit/s")
+        for accelerator in known.usb_accelerators
     ]
-    return words.plain("; ".join(said), 300) or "none on USB"
+    return words.plain("; ".join(accelerators), 300) or "none on USB"
 
 
 def _print_json(console: Console, value: Mapping[str, Any]) -> None:
     # Not through the console: it would wrap long strings.
-    made: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **value})
-    console.file.write(as_json(made))
+    document: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **value})
+    console.file.write(as_json(document))

@@ -36,22 +36,22 @@ def telemetry(results: Results, names: Mapping[str, str]) -> Table:
     for trial in results.experiment.trials:
         frame = by_trial.get(trial.key)
         if frame is not None and len(frame):
-            ok = [one for one in results.session_records(trial.key) if one.status == "ok"]
+            ok = [session for session in results.session_records(trial.key) if session.status == "ok"]
             rows.append((names.get(trial.key, trial.key), *_cells(frame, observe(ok, frame))))
     return Table(
         "telemetry",
         _COLUMNS,
         tuple(rows),
-        caption="sampled at a low rate beside every session; - where the board does not tell",
+        caption="sampled at a low rate during every session; - where the board does not report it",
     )
 
 
 def _cells(frame: pd.DataFrame, seen: tuple[Observed, ...]) -> tuple[str, ...]:
     left = frame.loc[frame["quantity"] == "memory", "value"]
-    rates = [one.involuntary_per_s for one in seen if one.involuntary_per_s is not None]
-    shares = [one.waiting_share for one in seen if one.waiting_share is not None]
-    stolen = [one.stolen_share for one in seen if one.stolen_share is not None]
-    said = dict.fromkeys(text for one in seen for text in one.throttled)
+    rates = [session.involuntary_per_s for session in seen if session.involuntary_per_s is not None]
+    shares = [session.waiting_share for session in seen if session.waiting_share is not None]
+    stolen = [session.stolen_share for session in seen if session.stolen_share is not None]
+    throttling = dict.fromkeys(text for session in seen for text in session.throttled)
     return (
         _range(_highest(frame[frame["quantity"] == "clock"]), 0),
         _range(_highest(_zones(frame)), 1),
@@ -60,13 +60,13 @@ def _cells(frame: pd.DataFrame, seen: tuple[Observed, ...]) -> tuple[str, ...]:
         f"{max(rates):.0f}" if rates else words.MISSING,
         words.percent(max(shares)) if shares else words.MISSING,
         words.percent(max(stolen)) if stolen else words.MISSING,
-        ", ".join(said) or _not_throttled(seen),
+        ", ".join(throttling) or _not_throttled(seen),
     )
 
 
 def _not_throttled(seen: tuple[Observed, ...]) -> str:
     """That no session was throttled, as far as samples of their steady passes tell."""
-    watched = sum(one.watched for one in seen)
+    watched = sum(session.watched for session in seen)
     if not watched:
         return words.MISSING
     return "no" if watched == len(seen) else f"no, as far as {watched} of {len(seen)} sessions tell"

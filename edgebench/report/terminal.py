@@ -49,10 +49,10 @@ def print_result(
 
 def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]]:
     """The trials of each target, in order."""
-    found: dict[str, list[TrialSummary]] = {}
+    groups: dict[str, list[TrialSummary]] = {}
     for summary in summaries:
-        found.setdefault(summary.target, []).append(summary)
-    return found
+        groups.setdefault(summary.target, []).append(summary)
+    return groups
 
 
 def _figures(console: Console, target: str, group: Sequence[TrialSummary], names: dict[str, str]) -> None:
@@ -106,29 +106,29 @@ def _text(summary: TrialSummary, metric: Metric, shown: Shown) -> str:
 def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
     """What the table of figures cannot say: why trials have none, and what is to be minded."""
     trials = Trials.of(group, names)
-    measured = [one for one in group if one.latency is not None or one.emulated]
-    told = [(one.key, f"timed with {one.timed}") for one in words.timed(measured)]
+    measured = [summary for summary in group if summary.latency is not None or summary.emulated]
+    statements = [(summary.key, f"timed with {summary.timed}") for summary in words.timed(measured)]
     for summary in group:
         key = summary.key
         if summary.status != "done":
-            told.append(
+            statements.append(
                 (key, f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}")
             )
         else:
-            told += [(key, f"a failed session was repeated: {failure}") for failure in summary.failures]
+            statements += [(key, f"a failed session was repeated: {failure}") for failure in summary.failures]
         if summary.ended is not None and summary.status == "done" and summary.ended.by != "sessions":
-            told.append((key, f"ended: {summary.ended.text}"))
+            statements.append((key, f"ended: {summary.ended.text}"))
         if assumed := words.assumed(summary):
-            told.append((key, f"* {assumed}"))
+            statements.append((key, f"* {assumed}"))
         if summary.accuracy is None and (summary.latency is not None or summary.emulated):
-            told.append((key, f"no accuracy: {summary.accuracy_reason}"))
+            statements.append((key, f"no accuracy: {summary.accuracy_reason}"))
         if untimed := summary.untimed_reason:
-            told.append((key, f"no image_s: {untimed}"))
+            statements.append((key, f"no image_s: {untimed}"))
         latency = summary.latency
         if latency is not None and latency.low is None and not summary.cautions:
-            told.append((key, f"no interval from {words.counted(latency.sessions, 'session')}"))
+            statements.append((key, f"no interval from {words.counted(latency.sessions, 'session')}"))
     warnings = notes.cautions(group, trials)
-    return [note.line for note in notes.shared(told, trials)] + [
+    return [note.line for note in notes.shared(statements, trials)] + [
         f"{note.who}: warning: {note.text}" for note in warnings
     ]
 
@@ -144,7 +144,7 @@ def _verdicts(
 ) -> None:
     keys = {summary.key for summary in group}
     ours = [verdict for verdict in verdicts if verdict.trial in keys]
-    found = verdict_groups.wholes(ours)
+    wholes = verdict_groups.wholes(ours)
     profiles = verdict_groups.profiles(ours)
     latencies = {verdict.quantity for verdict in ours if verdict.quantity in verdict_groups.LATENCY}
     units = {verdict.unit for verdict in ours if verdict.quantity in verdict_groups.LATENCY}
@@ -158,16 +158,17 @@ def _verdicts(
         for summary in group:
             cells = [cell(console, names[summary.key])]
             cells += [
-                _verdict_cell(console, found.get((summary.key, profile)), named=not alike) for profile in some
+                _verdict_cell(console, wholes.get((summary.key, profile)), named=not alike)
+                for profile in some
             ]
             table.add_row(*cells)
         console.print(table)
     if not figures:
         for note in _notes(group, names):
             line(console, note, indent=2)
-    for one in verdict_groups.shared(verdict_groups.of_measured(ours, group)):
-        if one.word != "pass":
-            line(console, one.sentence(), indent=2)
+    for shared in verdict_groups.shared(verdict_groups.of_measured(ours, group)):
+        if shared.word != "pass":
+            line(console, shared.sentence(), indent=2)
     console.print()
 
 

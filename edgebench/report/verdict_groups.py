@@ -21,7 +21,7 @@ def profiles(verdicts: Sequence[Verdict]) -> list[str]:
 
 def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:
     """Each trial against each profile as a whole, by both."""
-    return {(one.trial, one.profile): one for one in overall(verdicts)}
+    return {(whole.trial, whole.profile): whole for whole in overall(verdicts)}
 
 
 @dataclass(frozen=True)
@@ -123,14 +123,14 @@ def _alike(clauses: Sequence[str]) -> str:
     """The words that clauses begin and end with alike, around an ellipsis."""
     split = [clause.split(" ") for clause in clauses]
     shortest = min(map(len, split))
-    begin = next((n for n in range(shortest) if len({one[n] for one in split}) > 1), shortest)
+    begin = next((n for n in range(shortest) if len({clause[n] for clause in split}) > 1), shortest)
     room = shortest - begin
-    end = next((n for n in range(room) if len({one[-1 - n] for one in split}) > 1), room)
+    end = next((n for n in range(room) if len({clause[-1 - n] for clause in split}) > 1), room)
     first = split[0]
     return " ".join([*first[:begin], "…", *first[len(first) - end :]])
 
 
 def of_measured(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary]) -> list[Verdict]:
     """The verdicts on trials that have a session; the others have one reason for every requirement."""
-    measured = {one.key for one in summaries if one.status in ("done", "partial")}
+    measured = {summary.key for summary in summaries if summary.status in ("done", "partial")}
     return [verdict for verdict in verdicts if verdict.trial in measured]

@@ -57,8 +57,8 @@ _DEFINITIONS: tuple[tuple[str, str], ...] = (
 
 def definitions() -> list[tuple[str, str]]:
     """How the figures of a report are defined: the metrics, then what they are made with."""
-    said = {name for name, _ in _DEFINITIONS}
-    metrics = [(metric.name, metric.sentence) for metric in METRICS.values() if metric.name not in said]
+    defined = {name for name, _ in _DEFINITIONS}
+    metrics = [(metric.name, metric.sentence) for metric in METRICS.values() if metric.name not in defined]
     return [*metrics, *_DEFINITIONS]
 
 
@@ -138,8 +138,8 @@ def percent(part: float, digits: int = 1) -> str:
 
 def passes(summaries: Sequence[TrialSummary]) -> str:
     """What image_s is the time of, for a heading: `the whole scene` only where no pixel is left out."""
-    shares = {one.scene_covered for one in summaries}
-    if all(one.whole_scene for one in summaries):
+    shares = {summary.scene_covered for summary in summaries}
+    if all(summary.whole_scene for summary in summaries):
         return "the whole scene"
     if shares == {None}:
         return "a pass over the samples"
@@ -151,10 +151,10 @@ def passes(summaries: Sequence[TrialSummary]) -> str:
 
 def timed(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     """The trials whose pass has to be said: where they differ in it, or it is not the whole of a scene."""
-    told = [one for one in summaries if one.timed]
-    if len({one.timed for one in told}) < 2 and all(one.whole_scene for one in told):
+    distinct = [summary for summary in summaries if summary.timed]
+    if len({summary.timed for summary in distinct}) < 2 and all(summary.whole_scene for summary in distinct):
         return []
-    return told
+    return distinct
 
 
 LATENCIES = ("image_s", "infer_s")
@@ -162,13 +162,13 @@ LATENCIES = ("image_s", "infer_s")
 
 def latency_names(summaries: Sequence[TrialSummary]) -> str:
     """Which times stand for the latency of some trials: `image_s`, `infer_s`, or `image_s or infer_s`."""
-    names = {one.latency_quantity for one in summaries}
+    names = {summary.latency_quantity for summary in summaries}
     return " or ".join(name for name in LATENCIES if name in names) or LATENCIES[0]
 
 
 def alike_timed(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     """The trials that one figure can hold: those with image_s, else those that have infer_s alone."""
-    groups = [[one for one in summaries if one.latency_quantity == name] for name in LATENCIES]
+    groups = [[summary for summary in summaries if summary.latency_quantity == name] for name in LATENCIES]
     return groups[0] or groups[1]
 
 
@@ -229,7 +229,7 @@ def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
         seen.setdefault((summary.target, names[summary.key]), []).append(summary)
     for alike in seen.values():
         if len(alike) > 1:  # something else decides: the key is all that tells them apart
-            names.update({one.key: f"{names[one.key]} {one.key[:6]}" for one in alike})
+            names.update({summary.key: f"{names[summary.key]} {summary.key[:6]}" for summary in alike})
     return names
 
 
@@ -279,13 +279,13 @@ def limit(verdict: Verdict) -> str:
 
 def required(verdict: Verdict) -> tuple[str, str]:
     """What is required and its bound: `image_s median` and `≤ 4.42 s`."""
-    said = "" if verdict.statistic in _UNSAID else f" {plain(verdict.statistic, 16)}"
+    statistic = "" if verdict.statistic in _UNSAID else f" {plain(verdict.statistic, 16)}"
     bound = verdict.limit
     text = (
         quantity(bound) if isinstance(bound, Sequence) else f"{bound:.0f}" if bound >= 1e6 else f"{bound:g}"
     )
     sign = "≥" if wants_more(verdict) else "≤"
-    return f"{plain(verdict.quantity, 40)}{said}", f"{sign} {text}{unit(verdict)}"
+    return f"{plain(verdict.quantity, 40)}{statistic}", f"{sign} {text}{unit(verdict)}"
 
 
 _UNSAID = ("", "declared", "recorded", "share")  # there is but one such figure
@@ -339,9 +339,9 @@ def advice(finding: Mapping[str, object]) -> str:
     return "; ".join(str(finding[name]) for name in ("message", "fix") if finding.get(name))
 
 
-def finding(found: Mapping[str, object]) -> str:
+def finding(record: Mapping[str, object]) -> str:
     """The same with its subject in front."""
-    return f"{found.get('subject')}: {advice(found)}"
+    return f"{record.get('subject')}: {advice(record)}"
 
 
 FORMS: Mapping[Form, Callable[[Any], str]] = {

@@ -152,7 +152,7 @@ def test_telemetry_alone_makes_heat_suspected():
     assert found.suspected
     assert found.because == (
         "the clock dropped by up to 20%, more than 5%, in 1 of 3 sessions",
-        "the board said so (under-voltage) in 1 of 3 sessions",
+        "the board reported throttling (under-voltage) in 1 of 3 sessions",
     )
 
 
