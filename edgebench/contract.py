@@ -36,11 +36,11 @@ class BackendOptions(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _hyphens(cls, given: Any) -> Any:
+    def _hyphens(cls, options: Any) -> Any:
         """`allow-cpu` is `allow_cpu`: people write either."""
-        if not isinstance(given, Mapping):
-            return given
-        return {str(name).replace("-", "_"): value for name, value in given.items()}
+        if not isinstance(options, Mapping):
+            return options
+        return {str(name).replace("-", "_"): value for name, value in options.items()}
 
 
 class Backend(ABC):
@@ -49,7 +49,7 @@ class Backend(ABC):
     name: ClassVar[str]
     description: ClassVar[str]  # one line
     precisions: ClassVar[tuple[str, ...]]
-    precision_reasons: ClassVar[Mapping[str, str]] = {}  # why it takes others not, where that is worth a word
+    precision_reasons: ClassVar[Mapping[str, str]] = {}  # why it refuses others, where that needs explaining
     default_precisions: ClassVar[tuple[str, ...]] = ()  # of a run that names none; empty: all that it takes
     default_batch: ClassVar[int] = 1  # of a run that names none
     most_batch: ClassVar[int] = 1024  # patches in one inference; a larger batch is a usage error

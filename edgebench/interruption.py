@@ -89,7 +89,7 @@ def heard_here(interrupts: Interrupts) -> Iterator[None]:
         _LOCAL.interrupts = before
 
 
-def pass_on_to_all(all_of_them: Sequence[Interrupts]) -> None:
+def pass_on_to_all(threads: Sequence[Interrupts]) -> None:
     """Interrupt every one of these threads."""
-    for interrupts in all_of_them:
+    for interrupts in threads:
         interrupts.pass_on()

@@ -1,6 +1,6 @@
 """Why outside data is refused, in EdgeBench's words: the place, the value, and what would do.
 
-The one place that knows how pydantic says it. Profiles, the targets file, settings, options and scenarios are
+The only module that knows pydantic's wording. Profiles, the targets file, settings, options and scenarios are
 all validated by pydantic models; its own sentences name neither the value nor the key that was meant.
 """
 
@@ -33,7 +33,7 @@ def problem(what: str, fix: str) -> PydanticCustomError:
 def form(words: str) -> dict[str, Any]:
     """What a field takes as `json_schema_extra`: the form of its value in words, the fix of whatever is not.
 
-    It is told for what lies in the value, too, where that has no form of its own.
+    It also holds for what lies in the value, where that has no form of its own.
     """
     return {_FORM: words}
 
@@ -72,12 +72,12 @@ def refusal(error: ValidationError, document: Any, model: type[object]) -> Refus
         model: knows the keys that an unknown one could have been meant for.
     """
     faults = [(_place(fault, document), fault) for fault in error.errors(include_url=False)]
-    unknown = [found for found in faults if found[1]["type"] == "extra_forbidden"]
+    unknown = [candidate for candidate in faults if candidate[1]["type"] == "extra_forbidden"]
     first = faults[0][0]
     # A value of several kinds has a fault by kind: the deepest is of the kind that it came nearest to.
     place, fault = max(
-        unknown or [found for found in faults if found[0][: len(first)] == first],
-        key=lambda found: len(found[1]["loc"]),
+        unknown or [candidate for candidate in faults if candidate[0][: len(first)] == first],
+        key=lambda candidate: len(candidate[1]["loc"]),
     )
     key = str(place[-1]) if place else ""
     if fault["type"] == "extra_forbidden":
@@ -156,7 +156,7 @@ def _inside(annotation: Any, part: int | str) -> Iterator[Any]:
 def _kinds(annotation: Any) -> list[Any]:
     """The alternatives of an annotation."""
     if _is_union(annotation):
-        return [kind for one in get_args(annotation) for kind in _kinds(one)]
+        return [kind for alternative in get_args(annotation) for kind in _kinds(alternative)]
     if hasattr(annotation, "__metadata__"):  # Annotated
         return _kinds(get_args(annotation)[0])
     return [annotation]
@@ -172,14 +172,14 @@ def _is_table(kind: Any) -> bool:
 
 def _place(fault: ErrorDetails, document: Any) -> Place:
     """Where the document has the fault: pydantic's place has the model's alternatives among its parts."""
-    found: list[int | str] = []
-    here = document
+    parts: list[int | str] = []
+    value = document
     for part in fault["loc"]:
-        inside = dict(enumerate(here)) if isinstance(here, list | tuple) else here
+        inside = dict(enumerate(value)) if isinstance(value, list | tuple) else value
         if isinstance(inside, Mapping) and part in inside:
-            here = inside[part]
-            found.append(part)
-    return (*found, fault["loc"][-1]) if fault["type"] == "missing" else tuple(found)
+            value = inside[part]
+            parts.append(part)
+    return (*parts, fault["loc"][-1]) if fault["type"] == "missing" else tuple(parts)
 
 
 def _fault(fault: ErrorDetails) -> tuple[str, str]:
@@ -216,9 +216,9 @@ def _is_quoted_number(fault: ErrorDetails) -> bool:
     )
 
 
-def _expected(said: str) -> list[str]:
+def _expected(literals: str) -> list[str]:
     """The values of a Literal, from pydantic's list of them: `'a', 'b' or 'c'`."""
-    return [part.strip("'") for part in said.replace(" or ", ", ").split(", ")]
+    return [part.strip("'") for part in literals.replace(" or ", ", ").split(", ")]
 
 
 def _printable(part: object) -> str:

@@ -43,10 +43,10 @@ def _load(group: str, what: str, name: str) -> object:
 def backend(name: str) -> Backend:
     """The backend of that name; UsageError when there is none."""
     factory = _load("edgebench.backends", "device", name)
-    made = factory() if callable(factory) else factory
-    if not isinstance(made, Backend):
-        raise UnavailableError(f"the entry point {name!r} is not an EdgeBench backend", why=repr(made))
-    return made
+    instance = factory() if callable(factory) else factory
+    if not isinstance(instance, Backend):
+        raise UnavailableError(f"the entry point {name!r} is not an EdgeBench backend", why=repr(instance))
+    return instance
 
 
 def probe_module(kind: str) -> ModuleType:
@@ -78,12 +78,12 @@ def probe_files(module: ModuleType) -> tuple[Path, ...]:
 def is_monitor(name: str) -> bool:
     """Whether a probe `kind:address` only watches: its module says MONITOR; False for an unknown one."""
     kind = name.partition(":")[0]
-    known = kind in _points("edgebench.probes")
-    return known and bool(getattr(probe_module(kind), "MONITOR", False))
+    is_registered = kind in _points("edgebench.probes")
+    return is_registered and bool(getattr(probe_module(kind), "MONITOR", False))
 
 
 def samples_on_host(name: str) -> bool:
     """Whether a probe `kind:address` samples on this machine, by its PLACE; False for an unknown one."""
     kind = name.partition(":")[0]
-    known = kind in _points("edgebench.probes")
-    return known and getattr(probe_module(kind), "PLACE", None) == HOST
+    is_registered = kind in _points("edgebench.probes")
+    return is_registered and getattr(probe_module(kind), "PLACE", None) == HOST

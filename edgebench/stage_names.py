@@ -19,7 +19,7 @@ def fault_of_stages(stages: Sequence[str]) -> str:
 
     Two that differ by case alone are one to a reader, and to many programs that read the tables.
     """
-    seen: set[str] = set()
+    lower_names: set[str] = set()
     for stage in stages:
         name = stage.lower()
         if not _NAME.fullmatch(stage):
@@ -29,7 +29,7 @@ def fault_of_stages(stages: Sequence[str]) -> str:
             )
         if name in TAKEN:
             return f"a stage is called {stage!r}, which is the name of a column that every pass has"
-        if name in seen:
+        if name in lower_names:
             return f"two stages are called {stage!r}, whatever the case"
-        seen.add(name)
+        lower_names.add(name)
     return ""

@@ -1,4 +1,4 @@
-"""What the system tells of this machine's memory and processes, where it tells: not every one has /proc."""
+"""Memory and processes of this machine, as far as the system reports them: not every one has /proc."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 
 import psutil
 
-UNTOLD = (OSError, RuntimeError, ValueError, IndexError, OverflowError, psutil.Error)
+UNAVAILABLE_ERRORS = (OSError, RuntimeError, ValueError, IndexError, OverflowError, psutil.Error)
 """What psutil raises where /proc is not mounted, or holds less than it expects."""
 
 
 def available_bytes() -> int | None:
-    """Memory that can be taken without swapping; None where the system does not tell."""
+    """Memory that can be taken without swapping; None where the system does not report it."""
     try:
         return int(psutil.virtual_memory().available)
-    except UNTOLD:
+    except UNAVAILABLE_ERRORS:
         return None
 
 
@@ -26,5 +26,5 @@ def started_s(pid: int | None = None) -> float | None:
     """
     try:
         return psutil.Process(os.getpid() if pid is None else pid).create_time()
-    except UNTOLD:
+    except UNAVAILABLE_ERRORS:
         return None

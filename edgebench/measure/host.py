@@ -13,7 +13,7 @@ import psutil
 
 from edgebench.installed import versions_of
 from edgebench.regular_files import reason
-from edgebench.this_machine import UNTOLD
+from edgebench.this_machine import UNAVAILABLE_ERRORS
 
 _PACKAGES = ("ai-edge-litert", "onnxruntime", "tensorflow", "openvino", "numpy", "scipy", "pyarrow", "pandas")
 
@@ -28,7 +28,7 @@ def host_facts() -> dict[str, Any]:
     for name, find in _FINDERS.items():
         try:
             facts[name] = find()
-        except (*UNTOLD, AttributeError, NotImplementedError) as error:
+        except (*UNAVAILABLE_ERRORS, AttributeError, NotImplementedError) as error:
             facts[name] = None
             absent[name] = _why(error)
     return facts | ({"absent": absent} if absent else {})

@@ -320,7 +320,7 @@ def _take_in(measurement: Pass | Window, gathered: _Gathered, scene_patches: int
         return
     if measurement.scores is not None and len(measurement.scores) > scene_patches:
         raise SessionError(
-            f"pass {measurement.index} of the device makes no sense",
+            f"pass {measurement.index} from the device is invalid",
             status="protocol_error",
             stage="measure",
             why=f"scores of {len(measurement.scores)} patches of a scene of {scene_patches}",

@@ -92,23 +92,23 @@ def fit_clocks(trips: Sequence[RoundTrip]) -> ClockFit | None:
     half_ns = max(end - reference, reference - start)
     base, slope = _rough(trips, reference)
 
-    # Python's integers take the large part away exactly; what is left is as small as the delays.
-    def left(host_ns: int, device_ns: int) -> float:
+    # Python's integers take the large part away exactly; what remains is as small as the delays.
+    def residual_ns(host_ns: int, device_ns: int) -> float:
         return float(device_ns - host_ns - base) - slope * (host_ns - reference)
 
     polygon = _Polygon(
         np.array([(trip.sent_ns - reference) / half_ns for trip in trips]),
-        np.array([left(trip.sent_ns, trip.device_ns) + STEP_NS for trip in trips]),
+        np.array([residual_ns(trip.sent_ns, trip.device_ns) + STEP_NS for trip in trips]),
         np.array([(trip.received_ns - reference) / half_ns for trip in trips]),
-        np.array([left(trip.received_ns, trip.device_ns) - STEP_NS for trip in trips]),
+        np.array([residual_ns(trip.received_ns, trip.device_ns) - STEP_NS for trip in trips]),
         ((-MAX_DRIFT - slope) * half_ns, (MAX_DRIFT - slope) * half_ns),
     )
     at_start, at_end = ((host_ns - reference) / half_ns for host_ns in (start, end))
     first, last = polygon.extent(1.0, at_start), polygon.extent(1.0, at_end)
     slowest, fastest = (slope + rise / half_ns for rise in polygon.extent(0.0, 1.0))
-    told = slowest > -MAX_DRIFT * 0.999 and fastest < MAX_DRIFT * 0.999
+    is_drift_known = slowest > -MAX_DRIFT * 0.999 and fastest < MAX_DRIFT * 0.999
     middle_first, middle_last = sum(first) / 2, sum(last) / 2
-    drift = slope + (middle_last - middle_first) / (at_end - at_start) / half_ns if told else 0.0
+    drift = slope + (middle_last - middle_first) / (at_end - at_start) / half_ns if is_drift_known else 0.0
     middle = round(middle_first + (middle_last - middle_first) * -at_start / (at_end - at_start))
     # The line that is given, rounding and all, against the extremes: between the ends it is no farther off.
     bound = max(
@@ -121,8 +121,8 @@ def fit_clocks(trips: Sequence[RoundTrip]) -> ClockFit | None:
     return ClockFit(
         reference_ns=reference,
         offset_ns=base + middle,
-        drift_ppm=drift * 1e6 if told else None,
-        drift_bound_ppm=max(fastest - drift, drift - slowest) * 1e6 if told else None,
+        drift_ppm=drift * 1e6 if is_drift_known else None,
+        drift_bound_ppm=max(fastest - drift, drift - slowest) * 1e6 if is_drift_known else None,
         bound_ns=math.ceil(bound) + 1,
         from_ns=start,
         to_ns=end,
@@ -168,7 +168,7 @@ class _Polygon:
                 -np.stack([np.ones_like(x_below), x_below], 1),
             ]
         )
-        self._limits = self._asked = np.concatenate([above, -below])
+        self._limits = self._strict_limits = np.concatenate([above, -below])
         relaxed = np.concatenate([self._sides, -np.ones((len(self._sides), 1))], axis=1)
         best = _linear_program(
             [0, 0, 1], A_ub=relaxed, b_ub=self._limits, bounds=[(None, None), rise, (0, None)]
@@ -178,17 +178,17 @@ class _Polygon:
 
     def farthest(self, a: float, b: float) -> float:
         """The largest distance of one line from either end of any trip's interval."""
-        return float(np.abs(self._sides @ np.array([a, b]) - self._asked).max())
+        return float(np.abs(self._sides @ np.array([a, b]) - self._strict_limits).max())
 
     def extent(self, a: float, b: float) -> tuple[float, float]:
         """The least and the largest a * intercept + b * rise over all lines."""
-        found = [
+        extremes = [
             _linear_program(
                 [sign * a, sign * b], self._sides, self._limits, bounds=[(None, None), self._rise]
             )
             for sign in (1, -1)
         ]
-        return float(found[0].fun), -float(found[1].fun)
+        return float(extremes[0].fun), -float(extremes[1].fun)
 
 
 def _linear_program(*arguments: Any, **settings: Any) -> Any:

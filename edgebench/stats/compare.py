@@ -98,13 +98,13 @@ def compare(
     if fewest < MIN_SESSIONS:
         reason = f"a comparison takes {MIN_SESSIONS} sessions a side and there are {fewest}"
         return Comparison("undecided", float(b.mean() / a.mean()), None, None, None, reason=reason)
-    found = ratios(a, b, alpha)
+    b_over_a = ratios(a, b, alpha)
     return Comparison(
-        word=_word(found, lower_is_better, minimum_effect, alpha),
-        ratio=float(found.ratio),
-        low=float(found.low),
-        high=float(found.high),
-        p=float(found.p),
+        word=_word(b_over_a, lower_is_better, minimum_effect, alpha),
+        ratio=float(b_over_a.ratio),
+        low=float(b_over_a.low),
+        high=float(b_over_a.high),
+        p=float(b_over_a.p),
         rank_p=_rank_p(a, b) if fewest >= RANK_SESSIONS else None,
     )
 
@@ -120,26 +120,26 @@ def ratios(a: Floats, b: Floats, alpha: float = ALPHA) -> Ratios:
     error = error_a + error_b
     # Sessions that are all equal leave no error, and nothing that could be due to chance.
     exact = error <= 1e-30
-    whole = np.where(exact, 1.0, error)
+    variance = np.where(exact, 1.0, error)
     parts = error_a**2 / (a.shape[-1] - 1) + error_b**2 / (b.shape[-1] - 1)
-    degrees = np.where(exact, 1.0, whole**2 / np.where(exact, 1.0, parts))
-    t = np.abs(np.log(ratio)) / np.sqrt(whole)
+    degrees = np.where(exact, 1.0, variance**2 / np.where(exact, 1.0, parts))
+    t = np.abs(np.log(ratio)) / np.sqrt(variance)
     p = np.where(exact, np.where(mean_a == mean_b, 1.0, 0.0), 2 * special.stdtr(degrees, -t))
-    factor = np.where(exact, 1.0, np.exp(special.stdtrit(degrees, 1 - alpha / 2) * np.sqrt(whole)))
+    factor = np.where(exact, 1.0, np.exp(special.stdtrit(degrees, 1 - alpha / 2) * np.sqrt(variance)))
     return Ratios(ratio, ratio / factor, ratio * factor, np.asarray(p))
 
 
 def different(
-    found: Ratios, minimum_effect: float = MINIMUM_EFFECT, alpha: float = ALPHA
+    b_over_a: Ratios, minimum_effect: float = MINIMUM_EFFECT, alpha: float = ALPHA
 ) -> NDArray[np.bool_]:
     """Which of them are significant and at least the minimum effect, bool [...]."""
-    return np.asarray((found.p < alpha) & (np.abs(found.ratio - 1) >= minimum_effect))
+    return np.asarray((b_over_a.p < alpha) & (np.abs(b_over_a.ratio - 1) >= minimum_effect))
 
 
-def _word(found: Ratios, lower_is_better: bool, minimum_effect: float, alpha: float) -> Word:
-    if different(found, minimum_effect, alpha):
-        return "better" if (found.ratio < 1) == lower_is_better else "worse"
-    inside = found.low > 1 - minimum_effect and found.high < 1 + minimum_effect
+def _word(b_over_a: Ratios, lower_is_better: bool, minimum_effect: float, alpha: float) -> Word:
+    if different(b_over_a, minimum_effect, alpha):
+        return "better" if (b_over_a.ratio < 1) == lower_is_better else "worse"
+    inside = b_over_a.low > 1 - minimum_effect and b_over_a.high < 1 + minimum_effect
     return "same" if inside else "undecided"
 
 

@@ -115,8 +115,8 @@ def forecast(
     if sessions_planned < MIN_SESSIONS:
         raise ValueError(f"an interval takes {MIN_SESSIONS} sessions")
     values = np.asarray(medians_so_far, dtype=np.float64)
-    asked = target_half_width if target_half_width is not None else limit
-    if not all(math.isfinite(value) and value > 0 for value in (*values.tolist(), asked or 0.0)):
+    goal = target_half_width if target_half_width is not None else limit
+    if not all(math.isfinite(value) and value > 0 for value in (*values.tolist(), goal or 0.0)):
         raise ValueError("a median, or what is asked for, is not above 0 and finite")
     if values.size < 2:
         return Forecast("unclear", None, None)

@@ -41,7 +41,7 @@ def session_medians(values_by_session: Sequence[Sequence[float] | NDArray[np.flo
     # Sessions of one length, as nearly all are, take one call.
     alike = len({array.size for array in arrays}) == 1
     medians = [medians_of(block) for block in ([np.stack(arrays)] if alike else arrays)]
-    return [float(median) for median in np.concatenate([np.atleast_1d(found) for found in medians])]
+    return [float(median) for block in medians for median in np.atleast_1d(block)]
 
 
 def medians_of(values: NDArray[np.float64]) -> NDArray[np.float64]:

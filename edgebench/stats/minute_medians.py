@@ -18,10 +18,10 @@ def by_minute(at_s: Sequence[float], values: Sequence[float]) -> dict[int, list[
     """
     if len(at_s) != len(values):
         raise ValueError("every value needs its time")
-    found: dict[int, list[float]] = {}
+    minutes: dict[int, list[float]] = {}
     for at, value in zip(at_s, values, strict=True):
-        found.setdefault(int(at // MINUTE_S), []).append(value)
-    return dict(sorted(found.items()))
+        minutes.setdefault(int(at // MINUTE_S), []).append(value)
+    return dict(sorted(minutes.items()))
 
 
 def minute_medians(at_s: Sequence[float], values: Sequence[float]) -> dict[int, tuple[float, int]]:

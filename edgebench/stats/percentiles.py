@@ -131,18 +131,18 @@ def percentile_over_sessions(
     sessions = [np.asarray(values, dtype=np.float64) for values in values_by_session]
     sessions = [values for values in sessions if values.size]
     pooled = np.concatenate(sessions) if sessions else np.empty(0)
-    found = percentile_interval(pooled, p, confidence)
-    if found.low is None or found.high is None or len(sessions) < 2:
-        return found
+    pooled_figure = percentile_interval(pooled, p, confidence)
+    if pooled_figure.low is None or pooled_figure.high is None or len(sessions) < 2:
+        return pooled_figure
     # The higher of two neighbours: a session's few values reach less far than its percentile.
     own = np.array([np.quantile(values, p, method="higher") for values in sessions])
     bounds = mean_interval(own, 2 * confidence - 1)
     highest = float(bounds.value) + tolerance_factor(p, confidence, own.size) * float(own.std(ddof=1))
     return PercentileFigure(
-        found.value,
-        min(found.low, float(bounds.low)),
-        max(found.high, highest),
-        found.n,
+        pooled_figure.value,
+        min(pooled_figure.low, float(bounds.low)),
+        max(pooled_figure.high, highest),
+        pooled_figure.n,
     )
 
 

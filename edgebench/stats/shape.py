@@ -95,21 +95,22 @@ def shape_of(medians: Sequence[float]) -> Shape:
     groups: tuple[tuple[float, ...], ...] = (tuple(values.tolist()),)
     if values.size < MIN_SESSIONS or values[-1] - values[0] <= MATERIAL * abs(float(values.mean())):
         return Shape(False, False, "", None, None, None, None, groups, values.size)
-    kept = _thinned(values)
-    limits = limits_of(kept.size)
-    found = statistics_of(kept)
-    above, below = bool(found.tail_above < limits.tail_above), bool(found.tail_below < limits.tail_below)
-    multimodal = bool(found.split > limits.split)
+    thinned = _thinned(values)
+    limits = limits_of(thinned.size)
+    statistics = statistics_of(thinned)
+    above = bool(statistics.tail_above < limits.tail_above)
+    below = bool(statistics.tail_below < limits.tail_below)
+    multimodal = bool(statistics.split > limits.split)
     if multimodal:
-        edge = kept[int(found.cut)]
+        edge = thinned[int(statistics.cut)]
         groups = (tuple(values[values <= edge].tolist()), tuple(values[values > edge].tolist()))
     return Shape(
         skewed=above or below,
         multimodal=multimodal,
         tail="above" if above else "below" if below else "",
-        skew=float(found.tail_below if below and not above else found.tail_above),
+        skew=float(statistics.tail_below if below and not above else statistics.tail_above),
         skew_limit=limits.tail_below if below and not above else limits.tail_above,
-        split=float(found.split),
+        split=float(statistics.split),
         split_limit=limits.split,
         groups=groups,
         sessions=values.size,
@@ -126,9 +127,9 @@ def flags_of(ordered: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         Two arrays bool [...].
     """
     limits = limits_of(ordered.shape[-1])
-    found = statistics_of(ordered)
-    skewed = (found.tail_above < limits.tail_above) | (found.tail_below < limits.tail_below)
-    return np.asarray(skewed), np.asarray(found.split > limits.split)
+    statistics = statistics_of(ordered)
+    skewed = (statistics.tail_above < limits.tail_above) | (statistics.tail_below < limits.tail_below)
+    return np.asarray(skewed), np.asarray(statistics.split > limits.split)
 
 
 def statistics_of(ordered: Floats) -> Statistics:
@@ -152,11 +153,11 @@ def statistics_of(ordered: Floats) -> Statistics:
 def limits_of(sessions: int) -> Limits:
     """From 20,000 sets of normal sessions of that number, the same ones every time."""
     normal = np.sort(np.random.default_rng(sessions).standard_normal((DRAWS, sessions)), axis=-1)
-    found = statistics_of(normal)
+    statistics = statistics_of(normal)
     return Limits(
-        float(np.quantile(found.tail_above, TAIL_ABOVE_SHARE)),
-        float(np.quantile(found.tail_below, TAIL_BELOW_SHARE)),
-        float(np.quantile(found.split, 1 - MODES_SHARE)),
+        float(np.quantile(statistics.tail_above, TAIL_ABOVE_SHARE)),
+        float(np.quantile(statistics.tail_below, TAIL_BELOW_SHARE)),
+        float(np.quantile(statistics.split, 1 - MODES_SHARE)),
     )
 
 

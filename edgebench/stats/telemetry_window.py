@@ -9,7 +9,7 @@ CLOCK_DROP_LIMIT = 0.05
 """A clock that is lower by more than this share at the window's end than at its start has dropped."""
 
 INVOLUNTARY_LIMIT_PER_S = 50.0
-"""A lone worker is put off its core a few times a second; one that shares it, at every time slice."""
+"""Of involuntary context switches: a lone worker has a few; one that shares its core, one a time slice."""
 
 WAITING_LIMIT = 0.05
 """Share of its time that a worker waits for a core; where it is known, switches alone are no interference."""
@@ -42,9 +42,9 @@ def around(t_ns: Stamps, counts: Values, start_ns: int, end_ns: int) -> tuple[St
 
     A window shorter than a few sample periods has hardly a sample inside; a counter covers it from outside.
     """
-    kept = np.isfinite(counts)
-    order = np.argsort(t_ns[kept], kind="stable")
-    stamps, values = t_ns[kept][order], counts[kept][order]
+    finite = np.isfinite(counts)
+    order = np.argsort(t_ns[finite], kind="stable")
+    stamps, values = t_ns[finite][order], counts[finite][order]
     first = max(0, int(np.searchsorted(stamps, start_ns, "right")) - 1)
     last = int(np.searchsorted(stamps, end_ns, "left")) + 1
     return stamps[first:last], values[first:last]

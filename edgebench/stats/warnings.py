@@ -20,14 +20,14 @@ class Flag(Enum):
         "thermal: suspected over the {of} sessions together; "
         "their {unit} became {ratio:.0%} slower from the first to the last"
     )
-    THROTTLED = "throttled: {what}, by the board's own word, in {share} sessions"
+    THROTTLED = "throttled: {what}, as the board reports, in {share} sessions"
     CLOCK_DROP = "the processor's clock fell by up to {worst:.0%} over the steady passes in {share} sessions"
-    INTERFERENCE = "interference: something else wanted the worker's cores in {share} sessions; {what}"
+    INTERFERENCE = "interference: other work competed for the worker's cores in {share} sessions; {what}"
     DEADLINES_MISSED = (
         "{share} paced passes were not done when the next was due; the worst was {worst:.3f} s late"
     )
     CHANCE = (
-        "accuracy cannot be told from chance: {share} right, guessing {what} gives {ratio:.1%}; "
+        "accuracy cannot be distinguished from chance: {share} right, guessing {what} gives {ratio:.1%}; "
         "check how pixels become numbers (--input-scale, --input-mean) and the order of --labels"
     )
     BELOW_CHANCE = (
@@ -72,7 +72,7 @@ class Interference:
     Attributes:
         stolen_share: the share of their time that a hypervisor gave to others.
         others_cores: how many cores' worth of other processes' work went on on them.
-        involuntary_per_s: how often a second the worker was put off them.
+        involuntary_per_s: the worker's involuntary context switches a second.
         waiting_share: the share of its time that the worker waited for one.
     """
 
@@ -85,10 +85,10 @@ class Interference:
     def worst(cls, several: Sequence[Interference]) -> Interference:
         """The greatest of each figure."""
         return cls(
-            max(one.stolen_share for one in several),
-            max(one.others_cores for one in several),
-            max(one.involuntary_per_s for one in several),
-            max(one.waiting_share for one in several),
+            max(figures.stolen_share for figures in several),
+            max(figures.others_cores for figures in several),
+            max(figures.involuntary_per_s for figures in several),
+            max(figures.waiting_share for figures in several),
         )
 
     def __str__(self) -> str:
@@ -98,9 +98,9 @@ class Interference:
         if self.others_cores:
             parts.append(f"other processes kept up to {self.others_cores:.1f} of them busy")
         if self.involuntary_per_s or self.waiting_share:
-            waits = f", and waited for one up to {self.waiting_share:.0%} of its time"
+            waits = f", and waited for a core up to {self.waiting_share:.0%} of its time"
             parts.append(
-                f"it was put off them up to {self.involuntary_per_s:.0f} times a second"
+                f"the worker had up to {self.involuntary_per_s:.0f} involuntary context switches a second"
                 + (waits if self.waiting_share else "")
             )
         return "; ".join(parts)
@@ -129,15 +129,15 @@ class Caution:
 
 def sentence_of(cautions: Sequence[Caution]) -> str:
     """One sentence for cautions of one kind, such as several trials': numbers that differ become ranges."""
-    ratios = [one.ratio for one in cautions]
+    ratios = [caution.ratio for caution in cautions]
     return cautions[0].flag.value.format(
         share=_share(cautions),
-        count=_Range([one.count for one in cautions]),
-        of=_Range([one.of for one in cautions]),
+        count=_Range([caution.count for caution in cautions]),
+        of=_Range([caution.of for caution in cautions]),
         ratio=_Range(ratios),
         worst=max(ratios),
-        unit=" or ".join(dict.fromkeys(one.unit for one in cautions)),
-        what=_what([one.what for one in cautions]),
+        unit=" or ".join(dict.fromkeys(caution.unit for caution in cautions)),
+        what=_details_text([caution.what for caution in cautions]),
     )
 
 
@@ -154,16 +154,17 @@ class _Range:
 
 def _share(cautions: Sequence[Caution]) -> str:
     """`2 of 5`, `1 to 4 of 5`; `all of 5 to 6` where it is always all of them."""
-    of = _Range([one.of for one in cautions])
-    if len({one.of for one in cautions}) > 1 and all(one.count == one.of for one in cautions):
+    of = _Range([caution.of for caution in cautions])
+    always = all(caution.count == caution.of for caution in cautions)
+    if always and len({caution.of for caution in cautions}) > 1:
         return f"all of {of}"
-    return f"{_Range([one.count for one in cautions])} of {of}"
+    return f"{_Range([caution.count for caution in cautions])} of {of}"
 
 
-def _what(seen: Sequence[str | Interference]) -> str:
+def _details_text(details: Sequence[str | Interference]) -> str:
     """What was seen, of several: the worst interference; of many texts that differ the first."""
-    interference = [one for one in seen if isinstance(one, Interference)]
+    interference = [detail for detail in details if isinstance(detail, Interference)]
     if interference:
         return str(Interference.worst(interference))
-    texts = list(dict.fromkeys(map(str, seen)))
+    texts = list(dict.fromkeys(map(str, details)))
     return " or ".join(texts) if len(texts) < 3 else f"{texts[0]} (or another, of {len(texts)})"

@@ -31,7 +31,7 @@ class Columns:
     """The columns of one kind of table, in the order in which they first came.
 
     Args:
-        names: of columns that are there whatever comes; their types are those of `COLUMN_TYPES`.
+        names: of the columns that are always present; their types are those of `COLUMN_TYPES`.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -50,8 +50,8 @@ class Columns:
                 self._columns[field.name] = column = _column(field.type)
                 column.take(_absent(self._rows, field.type))
         for name, column in self._columns.items():
-            there = name in block.schema.names
-            column.take(block[name] if there else _absent(block.num_rows, self._types[name]))
+            present = name in block.schema.names
+            column.take(block[name] if present else _absent(block.num_rows, self._types[name]))
         self._rows += block.num_rows
 
     def done(self) -> dict[str, Any]:
@@ -93,25 +93,25 @@ class _Words:
 
     def __init__(self) -> None:
         self._codes = _Numbers(np.dtype(np.int32))
-        self._known: dict[str, int] = {}
+        self._code_by_word: dict[str, int] = {}
 
     def take(self, part: pa.ChunkedArray) -> None:
         words = part.combine_chunks() if part.num_chunks != 1 else part.chunk(0)
         # The last place is that of a missing text.
-        own = [self._code(word) for word in words.dictionary.to_pylist()] + [-1]
-        codes = np.array(own, np.int32)[pc.fill_null(words.indices, -1).to_numpy()]
+        category_codes = [self._code(word) for word in words.dictionary.to_pylist()] + [-1]
+        codes = np.array(category_codes, np.int32)[pc.fill_null(words.indices, -1).to_numpy()]
         self._codes.take(pa.chunked_array([codes]))
 
     def _code(self, word: str | None) -> int:
-        return -1 if word is None else self._known.setdefault(word, len(self._known))
+        return -1 if word is None else self._code_by_word.setdefault(word, len(self._code_by_word))
 
     def done(self) -> Any:
-        categories = pd.Index(list(self._known), dtype="str")
+        categories = pd.Index(list(self._code_by_word), dtype="str")
         return pd.Categorical.from_codes(self._codes.done(), categories=categories)
 
 
-class _Others:
-    """Whatever else there is, such as lists: kept in Arrow until the end."""
+class _ArrowValues:
+    """Values of any other type, such as lists: held in Arrow until the end."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self._kind = kind
@@ -129,7 +129,7 @@ def _column(kind: pa.DataType) -> Column:
         return _Words()
     if pa.types.is_signed_integer(kind) or pa.types.is_float64(kind):
         return _Numbers(np.dtype(kind.to_pandas_dtype()))
-    return _Others(kind)
+    return _ArrowValues(kind)
 
 
 def _absent(rows: int, kind: pa.DataType) -> pa.ChunkedArray:

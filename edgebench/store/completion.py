@@ -36,8 +36,8 @@ def ended_by_rule(key: str, statuses: Sequence[SessionStatus], run: RunRecord | 
         return key in run.settled
     # Earlier versions did not record it: a trial has fewer sessions than the most after a run that went to
     # its end because a rule ended it, or because sessions of it failed.
-    whole = all(status in ("ok", "interrupted") for status in statuses)
-    return run.ended == "complete" and whole and statuses.count("ok") >= least
+    none_failed = all(status in ("ok", "interrupted") for status in statuses)
+    return run.ended == "complete" and none_failed and statuses.count("ok") >= least
 
 
 def is_given_up(statuses: Sequence[SessionStatus]) -> bool:

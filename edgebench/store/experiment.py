@@ -15,10 +15,10 @@ from edgebench.atomic import require_folder
 from edgebench.errors import StoredResultError
 from edgebench.store import layout
 from edgebench.store.file_writing import (
+    as_stored_result_error,
     new_folder,
     remove_leftovers,
     replace_file,
-    told_in_words,
     write_file,
     write_table,
 )
@@ -34,7 +34,7 @@ class ExperimentStore:
     Attributes:
         path: the folder.
         record: what experiment.json says.
-        warnings: one line a session that was found damaged and will be measured again.
+        warnings: one line for each damaged session, which is measured again.
     """
 
     def __init__(self, path: Path, record: ExperimentRecord, lock: WriterLock) -> None:
@@ -55,10 +55,10 @@ class ExperimentStore:
         """
         if name is not None:
             layout.check_name(name)
-        with told_in_words(output_dir):
+        with as_stored_result_error(output_dir):
             output_dir.mkdir(parents=True, exist_ok=True)
             path = _new_timed(output_dir, record) if name is None else _new_named(output_dir, name)
-        with told_in_words(path):
+        with as_stored_result_error(path):
             lock = WriterLock(path)
             try:
                 if (path / layout.EXPERIMENT_FILE).exists():
@@ -81,14 +81,14 @@ class ExperimentStore:
         StoredResultError when it is no experiment, another writer has it, or it cannot be written.
         """
         record = read_experiment(path)
-        with told_in_words(path):
+        with as_stored_result_error(path):
             lock = WriterLock(path)
             try:
                 remove_leftovers(path)
                 for trial in record.trials:
                     folder = layout.trial_folder(path, trial.key)
-                    for one in (folder, folder / layout.SESSIONS_FOLDER):
-                        remove_leftovers(layout.inside(one, path))
+                    for subfolder in (folder, folder / layout.SESSIONS_FOLDER):
+                        remove_leftovers(layout.inside(subfolder, path))
             except BaseException:
                 lock.release()
                 raise
@@ -120,7 +120,7 @@ class ExperimentStore:
             before, after = getattr(self.record, name), getattr(record, name)
             if after[: len(before)] != before:
                 raise ValueError(f"{name} of an experiment are only added to")
-        with told_in_words(self.path):
+        with as_stored_result_error(self.path):
             _write_record(self.path, record)
         self.record = record
         self._keys = {trial.key for trial in record.trials}
@@ -139,10 +139,10 @@ class ExperimentStore:
         SessionRecord.model_validate_json(record.model_dump_json())
         if folder.exists():
             raise StoredResultError(
-                f"there is a session {record.n} of trial {record.trial} already",
+                f"session {record.n} of trial {record.trial} exists already",
                 fix="a finished session is never overwritten; remove its folder to measure it anew",
             )
-        with told_in_words(folder):
+        with as_stored_result_error(folder):
             folder.parent.mkdir(parents=True, exist_ok=True)
             with new_folder(folder) as temporary:
                 hashes = {
@@ -150,8 +150,8 @@ class ExperimentStore:
                     for name, frame in frames.items()
                     if frame is not None
                 }
-                whole = record.model_copy(update={"tables": hashes})
-                write_file(temporary / layout.SESSION_FILE, whole.model_dump_json(indent=1).encode())
+                with_hashes = record.model_copy(update={"tables": hashes})
+                write_file(temporary / layout.SESSION_FILE, with_hashes.model_dump_json(indent=1).encode())
         return folder
 
     def write_trial(self, key: str, summary: Mapping[str, Any]) -> Path:
@@ -159,7 +159,7 @@ class ExperimentStore:
         path = layout.trial_folder(self.path, self._known(key)) / layout.TRIAL_FILE
         document = {"schema_version": SCHEMA_VERSION, **summary}
         data = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode()
-        with told_in_words(path):
+        with as_stored_result_error(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, data)
         return path
@@ -167,7 +167,7 @@ class ExperimentStore:
     def write_run(self, run: RunRecord) -> Path:
         """Write run.json, which says how the last run ended and replaces what an earlier one said."""
         path = self.path / layout.RUN_FILE
-        with told_in_words(path):
+        with as_stored_result_error(path):
             replace_file(path, run.model_dump_json(indent=1).encode())
         return path
 
@@ -195,7 +195,7 @@ def require_writable(output_dir: Path) -> None:
     Its last folder alone is made. UsageError when the one above it is not there; StoredResultError, with
     its fix, when nothing can be written there.
     """
-    with told_in_words(output_dir):
+    with as_stored_result_error(output_dir):
         require_folder(output_dir.parent, "--output-dir")
         output_dir.mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=output_dir) as file:
@@ -242,7 +242,7 @@ def _new_named(output_dir: Path, name: str) -> Path:
 
 def _exists(path: Path) -> StoredResultError:
     return StoredResultError(
-        f"there is a result {path} already",
+        f"the result {path} exists already",
         why="a result is never overwritten",
-        fix="go on with it by --resume, or choose another --name",
+        fix="continue it with --resume, or choose another --name",
     )

@@ -26,7 +26,7 @@ _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 @contextmanager
-def told_in_words(path: Path) -> Iterator[None]:
+def as_stored_result_error(path: Path) -> Iterator[None]:
     """Turn the system's refusal to write below `path` into a StoredResultError with its fix."""
     try:
         yield
@@ -95,7 +95,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     FileExistsError when there is a `path`; the caller's lock keeps others from making it meanwhile.
     """
     if path.exists() or path.is_symlink():
-        raise FileExistsError(errno.EEXIST, "it is there already", str(path))
+        raise FileExistsError(errno.EEXIST, "the folder exists already", str(path))
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=WRITING_PREFIX))
     try:
         yield temporary

@@ -22,11 +22,11 @@ from edgebench.store.columns import Columns
 from edgebench.store.layout import regular_file
 from edgebench.store.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column
 from edgebench.store.parquet_memory import MAX_BYTES as MAX_UNFOLDED_BYTES
-from edgebench.store.parquet_memory import Room, unfolded_bytes
+from edgebench.store.parquet_memory import MemoryBudget, unfolded_bytes
 from edgebench.store.table_checks import first_fault
 
 MAX_ROWS = 50_000_000
-"""A file that promises more rows was not written by a session."""
+"""A file that declares more rows was not written by a session."""
 
 MAX_BYTES = 2**30
 """A larger file was not written by a session."""
@@ -72,12 +72,12 @@ def read_frame(
         StoredResultError: a file is truncated, damaged or has other columns; it says which, and the fix.
     """
     fixed = TABLE_COLUMNS.get(name)
-    joined: Columns | _Foreign = _Foreign(root, name)
+    joined: Columns | _FurtherTables = _FurtherTables(root, name)
     if fixed is not None:
-        joined = Columns([one for one in fixed if columns is None or one in columns])
-    found: list[Source] = []
+        joined = Columns([column for column in fixed if columns is None or column in columns])
+    read_sources: list[Source] = []
     rows: list[int] = []
-    room = Room()
+    budget = MemoryBudget()
     with ThreadPoolExecutor(_READERS) as pool:
         # Reading is Arrow's work, outside the interpreter's lock; one block is joined while the next is read.
         blocks = deque(sources[at : at + _BLOCK] for at in range(0, len(sources), _BLOCK))
@@ -85,29 +85,30 @@ def read_frame(
         while blocks or ahead:
             while blocks and len(ahead) < 2:
                 block = blocks.popleft()
-                ahead.append((block, [pool.submit(_read, one, name, root, columns, room) for one in block]))
+                futures = [pool.submit(_read_table, source, name, root, columns, budget) for source in block]
+                ahead.append((block, futures))
             block, futures = ahead.popleft()
             results = zip(block, (future.result() for future in futures), strict=True)
-            read = [(one, table) for one, table in results if table is not None]
-            found += [one for one, _ in read]
-            rows += [table.num_rows for _, table in read]
-            joined.take([table for _, table in read])
+            tables_read = [(source, table) for source, table in results if table is not None]
+            read_sources += [source for source, _ in tables_read]
+            rows += [table.num_rows for _, table in tables_read]
+            joined.take([table for _, table in tables_read])
     values = joined.done()
     if fixed is not None and (fault := first_fault(name, values)) is not None:
         row, why = fault
-        raise _damaged(found[int(np.searchsorted(np.cumsum(rows), row, side="right"))].path, why)
-    trials = np.repeat(np.array([one.trial for one in found], dtype=np.int32), rows)
-    sessions = np.repeat(np.array([one.session for one in found], dtype=np.int32), rows)
+        raise _damaged(read_sources[int(np.searchsorted(np.cumsum(rows), row, side="right"))].path, why)
+    trials = np.repeat(np.array([source.trial for source in read_sources], dtype=np.int32), rows)
+    sessions = np.repeat(np.array([source.session for source in read_sources], dtype=np.int32), rows)
     categories = pd.Index(keys, dtype="str")
     front = {"trial": pd.Categorical.from_codes(trials, categories=categories), "session": sessions}
     return pd.DataFrame({**front, **values}, copy=False)
 
 
-class _Foreign:
+class _FurtherTables:
     """Joins tables of another name, which have whatever columns they have, as `Columns` does its own."""
 
     def __init__(self, root: Path, name: str) -> None:
-        self._where = f"the tables {name!r} of {root}"
+        self._label = f"the tables {name!r} of {root}"
         self._tables: list[pa.Table] = []
 
     def take(self, tables: Sequence[pa.Table]) -> None:
@@ -117,16 +118,16 @@ class _Foreign:
         if not self._tables:
             return {}
         try:
-            whole = pa.concat_tables(self._tables, promote_options="permissive")
+            joined = pa.concat_tables(self._tables, promote_options="permissive")
         except pa.ArrowException as error:
             raise StoredResultError(
-                f"{self._where} do not fit each other", why=str(error).partition("\n")[0][:200]
+                f"{self._label} do not fit each other", why=str(error).partition("\n")[0][:200]
             ) from error
-        return {str(column): values for column, values in _to_pandas(whole).items()}
+        return {str(column): values for column, values in _to_pandas(joined).items()}
 
 
-def _read(
-    source: Source, name: str, root: Path, columns: Sequence[str] | None, room: Room
+def _read_table(
+    source: Source, name: str, root: Path, columns: Sequence[str] | None, budget: MemoryBudget
 ) -> pa.Table | None:
     path = source.path
     size = regular_file(path, root)
@@ -145,7 +146,7 @@ def _read(
         with pq.ParquetFile(pa.py_buffer(data)) as parquet:
             schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
             unfolded = unfolded_bytes(data, parquet.metadata, schema, columns)
-            fault = _fault(name, schema) or (f"it promises {rows} rows" if rows > MAX_ROWS else "")
+            fault = _fault(name, schema) or (f"its footer declares {rows} rows" if rows > MAX_ROWS else "")
             if not fault and unfolded > MAX_UNFOLDED_BYTES:
                 fault = f"{size / 1e6:.1f} MB of it unfold to {unfolded / 1e9:.1f} GB"
             if fault:
@@ -153,7 +154,7 @@ def _read(
             lacking = [column for column in columns or () if column not in schema.names]
             if lacking:
                 raise StoredResultError(f"{path} has no column {lacking[0][:60]!r}")
-            if lack := room.take(unfolded):
+            if lack := budget.take(unfolded):
                 raise StoredResultError(
                     f"{path} does not fit into memory",
                     why=lack,
@@ -170,7 +171,7 @@ def _read(
 def _fault(name: str, schema: pa.Schema) -> str:
     """What is wrong with the columns of a table, or ""."""
     if len(set(schema.names)) != len(schema.names):
-        return "a column is there twice"
+        return "two columns have the same name"
     if {"trial", "session"} & set(schema.names):
         return "it has a column 'trial' or 'session', which loading adds"
     fixed = TABLE_COLUMNS.get(name)
@@ -181,10 +182,10 @@ def _fault(name: str, schema: pa.Schema) -> str:
         return f"it has no column {missing[0]}"
     for field in schema:
         if field.name in fixed:
-            right = field.type.equals(COLUMN_TYPES[field.name])
+            type_fits = field.type.equals(COLUMN_TYPES[field.name])
         else:
-            right = is_stage_column(name, field.name) and field.type.equals(pa.int64())
-        if not right:
+            type_fits = is_stage_column(name, field.name) and field.type.equals(pa.int64())
+        if not type_fits:
             return f"its column {field.name[:60]!r} is of type {str(field.type)[:60]}"
     return ""
 

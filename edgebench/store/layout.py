@@ -83,17 +83,17 @@ def regular_file(path: Path, root: Path) -> int | None:
     (a pipe would block its reader). The folders between `root` and the file are `inside`'s to check.
     """
     try:
-        found = path.lstat()
-        if stat.S_ISLNK(found.st_mode):
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
             inside(path, root)
-            found = path.stat()
+            status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise StoredResultError(f"{path} cannot be read", why=error.strerror or str(error)) from error
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise StoredResultError(f"{path} is not a plain file", fix="remove it from the result folder")
-    return found.st_size
+    return status.st_size
 
 
 def inside(path: Path, root: Path) -> Path:

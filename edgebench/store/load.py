@@ -36,14 +36,14 @@ class Results:
 
     @cached_property
     def _records(self) -> dict[str, list[SessionRecord]]:
-        found: dict[str, list[SessionRecord]] = {}
+        records_by_key: dict[str, list[SessionRecord]] = {}
         for trial in self.experiment.trials:
             records, warnings = read_sessions(self.path, trial.key)
             targets = (target for target in self.experiment.targets if target.name == trial.target)
-            found[trial.key] = exported_sessions(records, targets)
+            records_by_key[trial.key] = exported_sessions(records, targets)
             self._warnings += warnings
-        self._warnings += self._strangers()
-        return found
+        self._warnings += self._unplanned_entries()
+        return records_by_key
 
     @property
     def warnings(self) -> list[str]:
@@ -139,16 +139,20 @@ class Results:
     def __repr__(self) -> str:
         return f"Results({str(self.path)!r})"
 
-    def _strangers(self) -> list[str]:
-        """What lies among the trials and is none of the plan."""
-        known: set[str] = {trial.key for trial in self.experiment.trials}
+    def _unplanned_entries(self) -> list[str]:
+        """One line for each entry of the trials' folder that is not in the plan."""
+        planned: set[str] = {trial.key for trial in self.experiment.trials}
         folder = self.path / layout.TRIALS_FOLDER
         try:
-            names = sorted(os.listdir(folder))  # noqa: PTH208  # a thousand names, no objects
+            folder_names = sorted(os.listdir(folder))  # noqa: PTH208  # a thousand names, no objects
         except OSError:
             return []
-        strange = [one for one in names if one not in known and not one.startswith(layout.WRITING_PREFIX)]
-        return [f"{one[:60]!r} among the trials is not in the plan, and is left out" for one in strange]
+        unplanned = set(folder_names) - planned
+        return [
+            f"{name[:60]!r} among the trials is not in the plan, and is left out"
+            for name in folder_names
+            if name in unplanned and not name.startswith(layout.WRITING_PREFIX)
+        ]
 
 
 def load(path: str | Path) -> Results:

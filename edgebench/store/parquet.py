@@ -90,7 +90,8 @@ def to_arrow(frame: pd.DataFrame, name: str) -> pa.Table:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     else:
         extra = columns[len(fixed) :]
-        if tuple(columns[: len(fixed)]) != fixed or not all(is_stage_column(name, one) for one in extra):
+        stages_alone = all(is_stage_column(name, column) for column in extra)
+        if tuple(columns[: len(fixed)]) != fixed or not stages_alone:
             raise ValueError(f"these are not the columns of {name}: {columns}")
         schema = pa.schema([(column, COLUMN_TYPES.get(column, pa.int64())) for column in columns])
         table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)

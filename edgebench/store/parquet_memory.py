@@ -70,7 +70,7 @@ def _width(kind: pa.DataType) -> int:
         return _CODE_BYTES
 
 
-class Room:
+class MemoryBudget:
     """The memory that the tables of one frame may take together; may be asked from several threads."""
 
     def __init__(self) -> None:
@@ -79,9 +79,9 @@ class Room:
         self._lock = threading.Lock()
 
     def take(self, size_bytes: int) -> str:
-        """Why a table of that size does not fit beside those before it; "" where it does, and is counted.
+        """Why a table of that size does not fit with those before it; "" where it fits, and is counted.
 
-        While it is joined to the others it is there twice.
+        It counts twice: while the tables are joined, its rows are in memory as read and as joined.
         """
         with self._lock:
             needed = self._taken + 2 * size_bytes

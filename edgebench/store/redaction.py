@@ -92,22 +92,24 @@ class PrivateNames:
             ports: of targets; the name of a serial one often holds the board's serial number. A short one,
                 such as a number, tells of nobody and is part of ordinary words.
         """
-        known = {name: value for name, value in (private or {}).items() if isinstance(value, str)}
-        hosts, users = {known.get("node", "")}, {known.get("user", "")}
-        for text in (*addresses, known.get("link")):
+        private_texts = {name: value for name, value in (private or {}).items() if isinstance(value, str)}
+        hosts, users = {private_texts.get("node", "")}, {private_texts.get("user", "")}
+        for text in (*addresses, private_texts.get("link")):
             try:
                 address = check_address(text or "")
             except UsageError:
                 continue
             hosts.add(address.host)
             users.add(address.user or "")
-        homes = {known.get("home", "").rstrip("/")}
+        homes = {private_texts.get("home", "").rstrip("/")}
         values = {port: PORT for port in ports if port is not None and len(port) >= SHORTEST}
         values |= {value: name for launch in launches for value, name in secret_values(launch).items()}
         return cls(
-            frozenset(name for name in hosts | {name.lower() for name in hosts} if _tells(name)),
-            frozenset(name for name in users if _tells(name)),
-            frozenset(home for home in homes if home.startswith("/") and _tells(home) and home != "/root"),
+            frozenset(name for name in hosts | {name.lower() for name in hosts} if _is_telling(name)),
+            frozenset(name for name in users if _is_telling(name)),
+            frozenset(
+                home for home in homes if home.startswith("/") and _is_telling(home) and home != "/root"
+            ),
             _longest_first(values),
         )
 
@@ -178,11 +180,11 @@ class PrivateNames:
 
     def texts(self, value: Any) -> Any:
         """A JSON value with every string in it treated by `text`."""
-        return _each(value, self.text)
+        return _map_texts(value, self.text)
 
     def paths(self, value: Any) -> Any:
         """A JSON value with every string in it treated by `path`."""
-        return _each(value, self.path)
+        return _map_texts(value, self.path)
 
     def facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """A board's description: what tells of hardware stays as it is."""
@@ -303,28 +305,28 @@ def _target(target: TargetRecord, names: PrivateNames) -> TargetRecord:
 
 def masked(command: Sequence[str]) -> tuple[str, ...]:
     """The command with `...` for the value of every --host and --port."""
-    made: list[str] = []
+    masked_words: list[str] = []
     for word in command:
-        if made and made[-1] in ("--host", "--port"):
-            made.append(MASK)
+        if masked_words and masked_words[-1] in ("--host", "--port"):
+            masked_words.append(MASK)
         elif word.startswith(("--host=", "--port=")):
-            made.append(f"{word.partition('=')[0]}={MASK}")
+            masked_words.append(f"{word.partition('=')[0]}={MASK}")
         else:
-            made.append(word)
-    return tuple(made)
+            masked_words.append(word)
+    return tuple(masked_words)
 
 
-def _tells(name: str) -> bool:
+def _is_telling(name: str) -> bool:
     return 2 <= len(name) <= _LONGEST and name not in _NOBODY
 
 
-def _each(value: Any, change: Any) -> Any:
+def _map_texts(value: Any, change: Any) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {name: _each(item, change) for name, item in value.items()}
+        return {name: _map_texts(item, change) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_each(item, change) for item in value)
+        return type(value)(_map_texts(item, change) for item in value)
     return value
 
 

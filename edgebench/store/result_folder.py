@@ -30,13 +30,13 @@ def resolve_results(text: str, output_dir: Path) -> Path:
     was measured yet, or when its experiment.json is truncated or of a newer version.
     """
     if text == LATEST:
-        found = _experiments(output_dir)
-        if not found:
+        experiments = _experiments(output_dir)
+        if not experiments:
             raise StoredResultError(
                 f"nothing was measured yet in {output_dir}",
                 fix="measure first: edgebench run --device NAME; or say where with --output-dir",
             )
-        return found[0][0]
+        return experiments[0][0]
     path = Path(text)
     if not path.exists() and len(path.parts) == 1 and (output_dir / path / EXPERIMENT_FILE).exists():
         path = output_dir / path
@@ -50,26 +50,27 @@ def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -
     Where all of them are finished it is the newest of those. StoredResultError, saying what differs, when
     there is none.
     """
-    wanted = set(keys)
+    run_keys = set(keys)
     fix = "run without --resume to start a new one"
     if name is not None:
         path = output_dir / check_name(name)
-        found = [(path, read_experiment(path))] if path.exists() else []
+        experiments = [(path, read_experiment(path))] if path.exists() else []
     else:
-        found = _experiments(output_dir)
-    same = [(path, record) for path, record in found if planned_keys(record) == wanted]
+        experiments = _experiments(output_dir)
+    same = [(path, record) for path, record in experiments if planned_keys(record) == run_keys]
     if same:
         return next((path for path, record in same if not is_finished(path, record)), same[0][0])
-    if not found:
+    if not experiments:
         place = output_dir if name is None else output_dir / name
         raise StoredResultError(f"there is no experiment in {place} to go on with", fix=fix)
-    path, record = found[0]
-    held = planned_keys(record)
+    path, record = experiments[0]
+    stored_keys = planned_keys(record)
     raise StoredResultError(
         "there is no experiment of these trials to go on with",
         why=(
-            f"{path.name} has {len(held)} trials, this run {len(wanted)}: "
-            f"{len(wanted - held)} of this run are not in it, {len(held - wanted)} of it are not in this run"
+            f"{path.name} has {len(stored_keys)} trials, this run {len(run_keys)}: "
+            f"{len(run_keys - stored_keys)} of this run are not in it, "
+            f"{len(stored_keys - run_keys)} of it are not in this run"
         ),
         fix=f"{fix}, or repeat the command that it was begun with",
     )
@@ -117,10 +118,10 @@ def _experiments(output_dir: Path) -> list[tuple[Path, ExperimentRecord]]:
 
     What is none is passed over, and so is what may not be read, such as a disk's lost+found.
     """
-    found = []
+    dated = []
     now_s = time.time()
     try:
-        entries = list(output_dir.iterdir())
+        folders = list(output_dir.iterdir())
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -129,7 +130,7 @@ def _experiments(output_dir: Path) -> list[tuple[Path, ExperimentRecord]]:
             why=error.strerror or str(error),
             fix="choose another folder with --output-dir",
         ) from error
-    for folder in entries:
+    for folder in folders:
         try:
             if not (folder / EXPERIMENT_FILE).is_file():
                 continue
@@ -138,8 +139,10 @@ def _experiments(output_dir: Path) -> list[tuple[Path, ExperimentRecord]]:
         except (StoredResultError, OSError):
             continue
         begun_s = begun_at(_created(record), written_ns / 1e9, now_s)
-        found.append((begun_s, written_ns, folder.name, folder, record))
-    return [(folder, record) for *_, folder, record in sorted(found, key=lambda one: one[:3], reverse=True)]
+        dated.append((begun_s, written_ns, folder.name, folder, record))
+    return [
+        (folder, record) for *_, folder, record in sorted(dated, key=lambda entry: entry[:3], reverse=True)
+    ]
 
 
 def begun_at(created_s: float, written_s: float, now_s: float) -> float:

@@ -25,7 +25,7 @@ def trial_frame(
     """
     devices = {target.name: target.device for target in experiment.targets}
     trials = experiment.trials
-    statuses = {trial.key: [one.status for one in records.get(trial.key, ())] for trial in trials}
+    statuses = {trial.key: [session.status for session in records.get(trial.key, ())] for trial in trials}
     ok = [statuses[trial.key].count("ok") for trial in trials]
     interrupted = [statuses[trial.key].count("interrupted") for trial in trials]
     failed = [
@@ -67,36 +67,38 @@ def _progress(
 
 def session_frame(keys: list[str], records: Mapping[str, Sequence[SessionRecord]]) -> pd.DataFrame:
     """One row a session, by trial and then by number."""
-    found = [one for key in keys for one in records.get(key, ())]
-    at = {key: number for number, key in enumerate(keys)}
+    sessions = [session for key in keys for session in records.get(key, ())]
+    code_by_key = {key: number for number, key in enumerate(keys)}
     columns: dict[str, Any] = {
         "trial": pd.Categorical.from_codes(
-            [at[one.trial] for one in found], categories=pd.Index(keys, dtype="str")
+            [code_by_key[session.trial] for session in sessions], categories=pd.Index(keys, dtype="str")
         ),
-        "session": pd.Series([one.n for one in found], dtype="int32"),
-        "round": _ints([one.round for one in found]),
-        "status": pd.Categorical([one.status for one in found], categories=_STATUSES),
-        "started_utc": _times([one.started_utc for one in found]),
-        "duration_s": _floats([one.duration_s for one in found]),
-        "harness_s": _floats([one.harness_s for one in found]),
+        "session": pd.Series([session.n for session in sessions], dtype="int32"),
+        "round": _ints([session.round for session in sessions]),
+        "status": pd.Categorical([session.status for session in sessions], categories=_STATUSES),
+        "started_utc": _times([session.started_utc for session in sessions]),
+        "duration_s": _floats([session.duration_s for session in sessions]),
+        "harness_s": _floats([session.harness_s for session in sessions]),
     }
     for name in ("import_s", "load_s", "first_inference_s", "first_pass_s"):
-        columns[f"cold_{name}"] = _floats([one.cold.get(name) for one in found])
-    columns["warmup_batches"] = _ints([one.warmup.get("batches") for one in found])
-    columns["warmup_steady"] = _flags([one.warmup.get("steady") for one in found])
+        columns[f"cold_{name}"] = _floats([session.cold.get(name) for session in sessions])
+    columns["warmup_batches"] = _ints([session.warmup.get("batches") for session in sessions])
+    columns["warmup_steady"] = _flags([session.warmup.get("steady") for session in sessions])
     for name in ("after_load_bytes", "peak_bytes"):
-        columns[f"memory_{name}"] = _ints([one.memory.get(name) for one in found])
+        columns[f"memory_{name}"] = _ints([session.memory.get(name) for session in sessions])
     for part, fields in _NESTED.items():
-        for name, make in fields.items():
-            columns[f"{part}_{name}"] = make([getattr(getattr(one, part), name, None) for one in found])
+        for name, to_column in fields.items():
+            columns[f"{part}_{name}"] = to_column(
+                [getattr(getattr(session, part), name, None) for session in sessions]
+            )
     return pd.DataFrame(columns)
 
 
 def _ints(values: Sequence[Any]) -> pd.Series:
     """Whole numbers, missing where there is none or none that fits in 64 bits."""
     sound = [
-        one if isinstance(one, int) and not isinstance(one, bool) and abs(one) <= _INT64_MAX else None
-        for one in values
+        value if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _INT64_MAX else None
+        for value in values
     ]
     return pd.Series(sound, dtype="Int64")
 
@@ -106,7 +108,7 @@ def _floats(values: Sequence[Any]) -> pd.Series:
 
 
 def _flags(values: Sequence[Any]) -> pd.Series:
-    return pd.Series([one if isinstance(one, bool) else None for one in values], dtype="boolean")
+    return pd.Series([value if isinstance(value, bool) else None for value in values], dtype="boolean")
 
 
 def _texts(values: Sequence[str | None]) -> pd.Series:

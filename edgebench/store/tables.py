@@ -51,32 +51,32 @@ def pass_rows(passes: Sequence[Pass]) -> tuple[pd.DataFrame, pd.DataFrame]:
     stamps that cannot be.
     """
     stages = passes[0].stages if passes else ()
-    scene_patches = next((len(one.scores) for one in passes if one.scores is not None), None)
+    scene_patches = next((len(pass_.scores) for pass_ in passes if pass_.scores is not None), None)
     rows: list[dict[str, Any]] = []
     parts: list[pd.DataFrame] = []
-    for one in passes:
-        _check(one, stages)
-        first, patches = _covered(one, scene_patches)
-        sums = (one.stamps_ns[:, :, 1] - one.stamps_ns[:, :, 0]).sum(axis=0)
+    for pass_ in passes:
+        _require_valid_pass(pass_, stages)
+        first, patches = _batch_spans(pass_, scene_patches)
+        sums = (pass_.stamps_ns[:, :, 1] - pass_.stamps_ns[:, :, 0]).sum(axis=0)
         rows.append(
             {
-                "worker": one.worker,
-                "pass": one.index,
-                "phase": one.phase,
-                "start_ns": one.start_ns,
-                "end_ns": one.end_ns,
-                "image_ns": one.image_ns,
-                "infer_ns": union_ns(one.stamps_ns[:, stages.index(INFER)]) if INFER in stages else pd.NA,
+                "worker": pass_.worker,
+                "pass": pass_.index,
+                "phase": pass_.phase,
+                "start_ns": pass_.start_ns,
+                "end_ns": pass_.end_ns,
+                "image_ns": pass_.image_ns,
+                "infer_ns": union_ns(pass_.stamps_ns[:, stages.index(INFER)]) if INFER in stages else pd.NA,
                 "patches": int(patches.sum()),
             }
             | {f"{name}_ns": int(sums[at]) for at, name in enumerate(stages) if name != INFER}
         )
-        parts.append(_batches(one, first, patches))
+        parts.append(_batches(pass_, first, patches))
     pass_columns = [*PASS_COLUMNS, *(f"{name}_ns" for name in stages if name != INFER)]
     frame = pd.DataFrame(rows, columns=pass_columns)
-    if any(one.due_ns is not None for one in passes):
+    if any(pass_.due_ns is not None for pass_ in passes):
         for column in PACED_COLUMNS:
-            frame[column] = pd.array([getattr(one, column) for one in passes], dtype="Int64")
+            frame[column] = pd.array([getattr(pass_, column) for pass_ in passes], dtype="Int64")
     if INFER not in stages:
         frame["infer_ns"] = frame["infer_ns"].astype("Int64")
     return frame, _stacked(parts, BATCH_COLUMNS)
@@ -89,7 +89,7 @@ def window_rows(windows: Sequence[Window], scene_patches: int, worker: int = 0) 
     `scene_patches` does not have, of an unknown phase, or with stamps that run backwards.
     """
     for window in windows:
-        _require_possible(window, scene_patches)
+        _require_valid_window(window, scene_patches)
     return pd.DataFrame(
         [
             {
@@ -121,7 +121,7 @@ def probe_rows(chunks: Iterable[ProbeChunk], infos: Sequence[ProbeInfo]) -> pd.D
         probe = probe_name(chunk.probe)
         for name, values in chunk.values.items():
             channel = channels.get((probe, name))
-            if channel is None or len(values) != len(chunk.stamps_ns) or not _can_be(chunk.stamps_ns):
+            if channel is None or len(values) != len(chunk.stamps_ns) or not _are_storable(chunk.stamps_ns):
                 raise SessionError(
                     f"the probe {chunk.probe} sent samples that do not fit its channel {name!r}",
                     status="protocol_error",
@@ -186,32 +186,34 @@ def _stacked(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFr
     return concat(parts) if parts else pd.DataFrame(columns=list(columns))
 
 
-def _check(one: Pass, stages: tuple[str, ...]) -> None:
+def _require_valid_pass(pass_: Pass, stages: tuple[str, ...]) -> None:
     why = ""
-    if one.stages != stages:
-        why = f"stages {one.stages} after {stages}"
+    if pass_.stages != stages:
+        why = f"stages {pass_.stages} after {stages}"
     elif fault := fault_of_stages(stages):
         why = fault
-    elif one.phase not in PHASES:
-        why = f"its phase is {one.phase!r}"
-    elif one.stamps_ns.ndim != 3 or one.stamps_ns.shape[1:] != (len(stages), 2):
-        why = f"stamps of shape {one.stamps_ns.shape} for {len(stages)} stages"
-    elif one.end_ns < one.start_ns or (one.stamps_ns[:, :, 1] < one.stamps_ns[:, :, 0]).any():
-        why = "something ended before it started"
-    elif not _can_be([one.start_ns, one.end_ns]) or not _can_be(one.stamps_ns):
-        why = "its stamps are beyond all clocks"
-    elif one.batch < 1 or (one.scores is not None and len(one.stamps_ns) != -(-len(one.scores) // one.batch)):
-        why = f"{len(one.stamps_ns)} batches of {one.batch}"
+    elif pass_.phase not in PHASES:
+        why = f"its phase is {pass_.phase!r}"
+    elif pass_.stamps_ns.ndim != 3 or pass_.stamps_ns.shape[1:] != (len(stages), 2):
+        why = f"stamps of shape {pass_.stamps_ns.shape} for {len(stages)} stages"
+    elif pass_.end_ns < pass_.start_ns or (pass_.stamps_ns[:, :, 1] < pass_.stamps_ns[:, :, 0]).any():
+        why = "the pass, or a stage of it, ended before it started"
+    elif not (_are_storable([pass_.start_ns, pass_.end_ns]) and _are_storable(pass_.stamps_ns)):
+        why = "its time stamps are out of range"
+    elif pass_.batch < 1 or (
+        pass_.scores is not None and len(pass_.stamps_ns) != -(-len(pass_.scores) // pass_.batch)
+    ):
+        why = f"{len(pass_.stamps_ns)} batches of {pass_.batch}"
     if why:
         raise SessionError(
-            f"pass {one.index} of the device makes no sense",
+            f"pass {pass_.index} from the device is invalid",
             status="protocol_error",
             stage="measure",
             why=why,
         )
 
 
-def _require_possible(window: Window, scene_patches: int) -> None:
+def _require_valid_window(window: Window, scene_patches: int) -> None:
     why = ""
     if window.phase not in PHASES:
         why = f"its phase is {window.phase!r}"
@@ -221,19 +223,19 @@ def _require_possible(window: Window, scene_patches: int) -> None:
         why = f"patch {window.patch} of a scene of {scene_patches}"
     elif window.end_ns < window.start_ns:
         why = "it ended before it started"
-    elif not _can_be([window.start_ns, window.end_ns]):
-        why = "its stamps are beyond all clocks"
+    elif not _are_storable([window.start_ns, window.end_ns]):
+        why = "its time stamps are out of range"
     if why:
         raise SessionError(
-            f"window {window.index} of the device makes no sense",
+            f"window {window.index} from the device is invalid",
             status="protocol_error",
             stage="measure",
             why=why,
         )
 
 
-def _can_be(stamps_ns: ArrayLike) -> bool:
-    """Whether what is written can be read again."""
+def _are_storable(stamps_ns: ArrayLike) -> bool:
+    """Whether the stamps lie within the range that the tables hold."""
     try:
         stamps = np.asarray(stamps_ns, dtype=np.int64)
     except OverflowError:
@@ -241,27 +243,27 @@ def _can_be(stamps_ns: ArrayLike) -> bool:
     return not stamps.size or bool(stamps.min() >= -MOST_NS and stamps.max() <= MOST_NS)
 
 
-def _covered(one: Pass, scene_patches: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _batch_spans(pass_: Pass, scene_patches: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """First patch and number of patches of each batch, int64 [batches]; padding is not counted."""
-    number = np.arange(len(one.stamps_ns), dtype=np.int64)
-    total = len(one.scores) if one.scores is not None else scene_patches
+    number = np.arange(len(pass_.stamps_ns), dtype=np.int64)
+    total = len(pass_.scores) if pass_.scores is not None else scene_patches
     if not total:
-        return number * one.batch, np.full(len(number), one.batch, dtype=np.int64)
-    first = number % -(-total // one.batch) * one.batch
-    return first, np.minimum(one.batch, total - first)
+        return number * pass_.batch, np.full(len(number), pass_.batch, dtype=np.int64)
+    first = number % -(-total // pass_.batch) * pass_.batch
+    return first, np.minimum(pass_.batch, total - first)
 
 
-def _batches(one: Pass, first: NDArray[np.int64], patches: NDArray[np.int64]) -> pd.DataFrame:
-    n = len(one.stamps_ns)
+def _batches(pass_: Pass, first: NDArray[np.int64], patches: NDArray[np.int64]) -> pd.DataFrame:
+    n = len(pass_.stamps_ns)
     columns: dict[str, Any] = {
-        "worker": np.full(n, one.worker, dtype=np.int16),
-        "pass": np.full(n, one.index, dtype=np.int32),
-        "phase": one.phase,
+        "worker": np.full(n, pass_.worker, dtype=np.int16),
+        "pass": np.full(n, pass_.index, dtype=np.int32),
+        "phase": pass_.phase,
         "batch": np.arange(n, dtype=np.int32),
         "first_patch": first,
         "patches": patches,
     }
-    for at, name in enumerate(one.stages):
-        columns[f"{name}_start_ns"] = one.stamps_ns[:, at, 0]
-        columns[f"{name}_end_ns"] = one.stamps_ns[:, at, 1]
+    for at, name in enumerate(pass_.stages):
+        columns[f"{name}_start_ns"] = pass_.stamps_ns[:, at, 0]
+        columns[f"{name}_end_ns"] = pass_.stamps_ns[:, at, 1]
     return pd.DataFrame(columns)

@@ -34,7 +34,7 @@ def masked_launch(launch: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(env := launch.get("env"), Mapping):
         masked["env"] = {name: MASK if value else value for name, value in env.items()}
     if "prefix" in launch:
-        masked["prefix"] = [shown for shown, _ in _words(launch["prefix"])]
+        masked["prefix"] = [masked_word for masked_word, _ in _words(launch["prefix"])]
     return masked
 
 

@@ -44,8 +44,8 @@ class Scene:
     @property
     def grid(self) -> dict[str, int]:
         """How it is cut, as plain data; a square patch beside the next is said by `patch` alone."""
-        said = {"patch": self.patch, "patch_width": self.patch_width, "stride": self.stride}
-        return {name: value for name, value in said.items() if value is not None}
+        fields = {"patch": self.patch, "patch_width": self.patch_width, "stride": self.stride}
+        return {name: value for name, value in fields.items() if value is not None}
 
     @property
     def patches(self) -> int:

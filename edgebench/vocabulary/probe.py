@@ -20,9 +20,9 @@ class Channel:
     range: tuple[float, float] | None = None  # lowest and highest; a value outside was rejected
 
 
-def probe_name(asked: str) -> str:
+def probe_name(name: str) -> str:
     """`kind:address` of a probe as it was asked for: `rapl` and `rapl:` are the same probe."""
-    kind, _, address = asked.partition(":")
+    kind, _, address = name.partition(":")
     return f"{kind}:{address}"
 
 

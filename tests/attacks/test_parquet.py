@@ -11,7 +11,7 @@ from edgebench.errors import StoredResultError
 from edgebench.store import frames, parquet_memory
 from edgebench.store.parquet import COLUMN_TYPES
 from edgebench.store.parquet_footer import values_of
-from edgebench.store.parquet_memory import Room, unfolded_bytes
+from edgebench.store.parquet_memory import MemoryBudget, unfolded_bytes
 from edgebench.store.records import PASS_COLUMNS, PREDICTION_COLUMNS
 
 KEY = "0" * 16
@@ -96,11 +96,11 @@ def test_tables_that_do_not_fit_into_memory_are_said(tmp_path, monkeypatch):
 
 
 def test_what_was_taken_is_counted_and_no_bound_is_made_up():
-    room = Room()
-    room._free = 100
-    assert [bool(room.take(size)) for size in (30, 30, 30)] == [False, False, True]
-    room._free = None
-    assert room.take(10**15) == ""
+    budget = MemoryBudget()
+    budget._free = 100
+    assert [bool(budget.take(size)) for size in (30, 30, 30)] == [False, False, True]
+    budget._free = None
+    assert budget.take(10**15) == ""
 
 
 def test_a_footer_tells_the_values_of_each_column(tmp_path):

@@ -71,9 +71,9 @@ def test_each_doubt_is_said(records, steady, said):
 @pytest.mark.parametrize(
     ("k", "classes", "sentence"),
     [
-        (24, 5, "cannot be told from chance"),
-        (29, 5, "cannot be told from chance"),
-        (69, 2, "cannot be told from chance"),
+        (24, 5, "cannot be distinguished from chance"),
+        (29, 5, "cannot be distinguished from chance"),
+        (69, 2, "cannot be distinguished from chance"),
         (33, 5, None),
         (107, 5, None),
         (3, 5, "is below chance"),

@@ -50,9 +50,9 @@ def test_a_cool_board_has_no_warning():
     [
         (
             rows("throttle_flags", [0, 0x4, 0x40000]),
-            "throttled: throttled, by the board's own word, in 1 of 3",
+            "throttled: throttled, as the board reports, in 1 of 3",
         ),
-        (rows("throttle_count", [3, 3, 9]), "throttled: throttle events counted, by the board's own word"),
+        (rows("throttle_count", [3, 3, 9]), "throttled: throttle events counted, as the board reports"),
         (rows("cooling_state", [0, 1, 0]), "throttled: a cooling device slowed the processor"),
         (
             rows("cpu_clock_max", FALLING),
@@ -60,8 +60,8 @@ def test_a_cool_board_has_no_warning():
         ),
         (
             rows("involuntary_switches", range(0, 3000, 150)),
-            "interference: something else wanted the worker's cores in 1 of 3 sessions; "
-            "it was put off them up to 150 times a second",
+            "interference: other work competed for the worker's cores in 1 of 3 sessions; "
+            "the worker had up to 150 involuntary context switches a second",
         ),
     ],
 )
@@ -101,7 +101,9 @@ def test_a_pool_that_yields_and_waits_for_nobody_is_not_interfered_with():
     running = rows("worker_running", [n * 1e9 for n in range(20)])
     assert told(switches, running, rows("worker_waiting", [n * 1e7 for n in range(20)])) == ()
     [sentence] = told(switches, running, rows("worker_waiting", [n * 1e9 for n in range(20)]))
-    assert sentence.endswith("up to 5000 times a second, and waited for one up to 50% of its time")
+    assert sentence.endswith(
+        "up to 5000 involuntary context switches a second, and waited for a core up to 50% of its time"
+    )
 
 
 SECONDS = [n * 1e9 for n in range(20)]
@@ -113,8 +115,9 @@ def test_a_process_that_takes_a_core_is_seen_where_switches_are_rare():
     switches = rows("involuntary_switches", range(0, 200, 10))  # long time slices
     assert told(running, waiting, switches) == ()
     [sentence] = told(running, waiting, switches, rows("cores_busy", [1.1 * n for n in SECONDS]))
-    assert sentence.startswith("interference: something else wanted the worker's cores in 1 of 3 sessions; ")
-    assert "it was put off them up to 10 times a second, and waited for one up to 50% of its time" in sentence
+    assert sentence.startswith("interference: other work competed for the worker's cores in 1 of 3 ")
+    assert "up to 10 involuntary context switches a second" in sentence
+    assert "and waited for a core up to 50% of its time" in sentence
     # Other work on cores that the worker does not need makes nobody wait.
     busy = rows("cores_busy", [2 * n for n in SECONDS])
     assert told(rows("worker_running", SECONDS), rows("worker_waiting", [0.0] * 20), busy) == ()

@@ -30,12 +30,12 @@ class Device:
 
 
 def trips_of(device, start_ns, gaps_and_delays):
-    now, made = start_ns, []
+    now, trips = start_ns, []
     for gap, there, back in gaps_and_delays:
         sent = now + gap
         now = sent + there + back
-        made.append(RoundTrip(sent, device.read(sent + there), now))
-    return made
+        trips.append(RoundTrip(sent, device.read(sent + there), now))
+    return trips
 
 
 @given(

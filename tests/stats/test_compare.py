@@ -16,17 +16,17 @@ def slower(factor):
 def test_p_is_welchs_and_the_interval_excludes_1_exactly_where_it_says_so():
     rng = np.random.default_rng(2)
     a, b = rng.normal(1, 0.02, (500, 4)), rng.normal(1.03, 0.04, (500, 6))
-    found = ratios(a, b)
+    b_over_a = ratios(a, b)
     # On the logarithm of the ratio: as good as Welch's test of values that differ by a few per cent.
-    assert found.p == pytest.approx(stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue, abs=0.02)
-    assert (((found.low > 1) | (found.high < 1)) == (found.p < 0.05)).all()
-    assert 0.1 < (found.p < 0.05).mean() < 0.9
+    assert b_over_a.p == pytest.approx(stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue, abs=0.02)
+    assert (((b_over_a.low > 1) | (b_over_a.high < 1)) == (b_over_a.p < 0.05)).all()
+    assert 0.1 < (b_over_a.p < 0.05).mean() < 0.9
 
 
 def test_the_interval_holds_the_ratio_in_95_percent():
     rng = np.random.default_rng(3)
-    found = ratios(rng.normal(1, 0.02, (4000, 5)), rng.normal(1.05, 0.03, (4000, 5)))
-    assert 0.94 <= ((found.low <= 1.05) & (found.high >= 1.05)).mean() <= 0.97
+    b_over_a = ratios(rng.normal(1, 0.02, (4000, 5)), rng.normal(1.05, 0.03, (4000, 5)))
+    assert 0.94 <= ((b_over_a.low <= 1.05) & (b_over_a.high >= 1.05)).mean() <= 0.97
 
 
 @pytest.mark.parametrize(("lower_is_better", "word"), [(True, "worse"), (False, "better")])
@@ -37,19 +37,19 @@ def test_a_clear_difference_goes_by_the_better_direction(lower_is_better, word):
 
 
 def test_figures_of_a_clear_difference():
-    found = compare(A, slower(1.1), lower_is_better=True)
-    assert found.ratio == pytest.approx(1.1)
-    assert found.low is not None and found.high is not None
-    assert 1.05 < found.low < 1.1 < found.high < 1.15
-    assert found.test == "Welch"
-    assert found.p is not None and found.p < 0.001
-    assert found.rank_p == pytest.approx(stats.mannwhitneyu(A, slower(1.1)).pvalue)
+    comparison = compare(A, slower(1.1), lower_is_better=True)
+    assert comparison.ratio == pytest.approx(1.1)
+    assert comparison.low is not None and comparison.high is not None
+    assert 1.05 < comparison.low < 1.1 < comparison.high < 1.15
+    assert comparison.test == "Welch"
+    assert comparison.p is not None and comparison.p < 0.001
+    assert comparison.rank_p == pytest.approx(stats.mannwhitneyu(A, slower(1.1)).pvalue)
 
 
 def test_a_significant_difference_below_the_minimum_effect_is_the_same():
-    found = compare(A, slower(1.015), lower_is_better=True)
-    assert found.p is not None and found.p < 0.05
-    assert found.word == "same"
+    comparison = compare(A, slower(1.015), lower_is_better=True)
+    assert comparison.p is not None and comparison.p < 0.05
+    assert comparison.word == "same"
     assert compare(A, slower(1.015), lower_is_better=True, minimum_effect=0.01).word == "worse"
 
 
@@ -62,25 +62,25 @@ def test_four_sessions_a_side_have_no_rank_test():
 
 
 def test_fewer_than_three_sessions_say_why():
-    found = compare(A[:2], A, lower_is_better=True)
-    assert (found.word, found.p, found.low, found.high) == ("undecided", None, None, None)
-    assert found.reason == "a comparison takes 3 sessions a side and there are 2"
+    comparison = compare(A[:2], A, lower_is_better=True)
+    assert (comparison.word, comparison.p, comparison.low, comparison.high) == ("undecided", None, None, None)
+    assert comparison.reason == "a comparison takes 3 sessions a side and there are 2"
 
 
 @pytest.mark.parametrize(("b", "word", "p"), [(1.0, "same", 1.0), (1.1, "worse", 0.0), (1.01, "same", 0.0)])
 def test_sessions_without_any_spread(b, word, p):
-    found = compare([1.0] * 3, [b] * 3, lower_is_better=True)
-    assert (found.word, found.p, found.low, found.high) == (word, p, b, b)
+    comparison = compare([1.0] * 3, [b] * 3, lower_is_better=True)
+    assert (comparison.word, comparison.p, comparison.low, comparison.high) == (word, p, b, b)
 
 
 @pytest.mark.parametrize(
     "sides", [([1.0, 100.0, 1.0], [1.1, 1.2, 3.0]), ([1.0, 1.1, 1.2], [0.01, 3.0, 0.01])]
 )
 def test_a_side_all_over_the_place_leaves_a_wide_interval_above_zero(sides):
-    found = compare(*sides, lower_is_better=True)
-    assert (found.word, found.reason) == ("undecided", "")
-    assert found.low is not None and found.high is not None
-    assert 0 < found.low < found.ratio < found.high
+    comparison = compare(*sides, lower_is_better=True)
+    assert (comparison.word, comparison.reason) == ("undecided", "")
+    assert comparison.low is not None and comparison.high is not None
+    assert 0 < comparison.low < comparison.ratio < comparison.high
 
 
 def test_no_unit_moves_a_comparison():

@@ -37,23 +37,23 @@ def test_what_is_no_spread_or_target_is_refused(spread, target):
 
 
 def test_a_spread_that_is_far_too_wide_says_no_and_how_many_it_takes():
-    told = forecast(PILOT, 5, target_half_width=0.001)
-    assert told.resolves == "no"
-    assert told.probability == 0.0
+    outlook = forecast(PILOT, 5, target_half_width=0.001)
+    assert outlook.resolves == "no"
+    assert outlook.probability == 0.0
     spread = float(np.std(PILOT, ddof=1) / np.mean(PILOT))
-    assert told.sessions_needed == sessions_for(spread, 0.001)
+    assert outlook.sessions_needed == sessions_for(spread, 0.001)
 
 
 def test_a_spread_that_is_small_enough_says_yes():
-    told = forecast(PILOT, 20, target_half_width=0.05)
-    assert told.resolves == "yes"
-    assert told.sessions_needed == 3
+    outlook = forecast(PILOT, 20, target_half_width=0.05)
+    assert outlook.resolves == "yes"
+    assert outlook.sessions_needed == 3
 
 
 def test_between_the_two_it_is_unclear():
-    told = forecast(PILOT, 10, target_half_width=0.01)
-    assert told.resolves == "unclear"
-    assert told.probability is not None and 0.1 < told.probability < 0.9
+    outlook = forecast(PILOT, 10, target_half_width=0.01)
+    assert outlook.resolves == "unclear"
+    assert outlook.probability is not None and 0.1 < outlook.probability < 0.9
 
 
 def test_the_probability_of_a_target_is_the_predictive_one():
@@ -67,8 +67,8 @@ def test_the_probability_of_a_target_is_the_predictive_one():
     more = mean[:, None] + sigma[:, None] * rng.standard_normal((draws, planned - k))
     every = np.concatenate([np.tile(pilot, (draws, 1)), more], axis=1)
     value, low, high = mean_interval(every)
-    told = forecast(PILOT, planned, target_half_width=target)
-    assert told.probability == pytest.approx((high <= (1 + target) * value).mean(), abs=0.015)
+    outlook = forecast(PILOT, planned, target_half_width=target)
+    assert outlook.probability == pytest.approx((high <= (1 + target) * value).mean(), abs=0.015)
     limit = 1.03
     decided = ((low > limit) | (high < limit)).mean()
     assert forecast(PILOT, planned, limit=limit).probability == pytest.approx(decided, abs=0.03)
@@ -88,17 +88,17 @@ def test_a_limit_that_is_hit_exactly_is_never_resolved():
 
 @pytest.mark.parametrize("limit", [1.5, 1.0051])
 def test_with_all_sessions_there_it_is_no_forecast_any_more(limit):
-    found = session_interval([[value] for value in PILOT])
-    assert found.low is not None and found.high is not None
-    outside = not found.low <= limit <= found.high
+    interval = session_interval([[value] for value in PILOT])
+    assert interval.low is not None and interval.high is not None
+    outside = not interval.low <= limit <= interval.high
     assert forecast(PILOT, len(PILOT), limit=limit).probability == float(outside)
     assert forecast(PILOT, len(PILOT), target_half_width=0.5).resolves == "yes"
 
 
 @pytest.mark.parametrize("medians", [[], [1.0]])
 def test_without_a_spread_nothing_is_foretold(medians):
-    told = forecast(medians, 5, limit=1.0)
-    assert (told.resolves, told.sessions_needed, told.probability) == ("unclear", None, None)
+    outlook = forecast(medians, 5, limit=1.0)
+    assert (outlook.resolves, outlook.sessions_needed, outlook.probability) == ("unclear", None, None)
 
 
 def test_equal_sessions_resolve_whatever_is_asked():

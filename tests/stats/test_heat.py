@@ -6,34 +6,34 @@ from edgebench.stats.heat import MAX_POINTS, MIN_VALUES, heat, rise_together
 
 def test_a_device_that_slows_down_is_suspected():
     at_s = np.arange(40.0)
-    found = heat(at_s, 1.0 + 0.004 * at_s)
-    assert found is not None and found.suspected
-    assert found.ratio == pytest.approx((1 + 0.004 * 34.5) / (1 + 0.004 * 4.5))
-    assert found.rise == pytest.approx(0.004 * 39 / (1 + 0.004 * 19.5))
+    slowdown = heat(at_s, 1.0 + 0.004 * at_s)
+    assert slowdown is not None and slowdown.suspected
+    assert slowdown.ratio == pytest.approx((1 + 0.004 * 34.5) / (1 + 0.004 * 4.5))
+    assert slowdown.rise == pytest.approx(0.004 * 39 / (1 + 0.004 * 19.5))
 
 
 def test_steady_noise_is_not_suspected():
     values = np.random.default_rng(4).normal(1.0, 0.01, 80)
-    found = heat(np.arange(80.0), values)
-    assert found is not None and not found.suspected
+    slowdown = heat(np.arange(80.0), values)
+    assert slowdown is not None and not slowdown.suspected
 
 
 def test_one_that_speeds_up_is_not_suspected():
-    found = heat(np.arange(20.0), np.linspace(1.2, 1.0, 20))
-    assert found is not None and not found.suspected
-    assert found.rise < 0
+    slowdown = heat(np.arange(20.0), np.linspace(1.2, 1.0, 20))
+    assert slowdown is not None and not slowdown.suspected
+    assert slowdown.rise < 0
 
 
 def test_a_step_at_the_end_is_seen_by_the_quarters():
-    found = heat(np.arange(20.0), [1.0] * 15 + [1.1] * 5)
-    assert found is not None and found.suspected and found.ratio == pytest.approx(1.1)
+    slowdown = heat(np.arange(20.0), [1.0] * 15 + [1.1] * 5)
+    assert slowdown is not None and slowdown.suspected and slowdown.ratio == pytest.approx(1.1)
 
 
 def test_a_rise_of_the_slope_alone_is_seen():
     # Uneven passes: the quarters by count see 4 %, the slope over the whole session more than 5 %.
     at_s = np.concatenate((np.linspace(0, 1, 10), np.linspace(5, 6, 10)))
-    found = heat(at_s, 1.0 + 0.0095 * at_s)
-    assert found is not None and found.suspected
+    slowdown = heat(at_s, 1.0 + 0.0095 * at_s)
+    assert slowdown is not None and slowdown.suspected
 
 
 def test_too_few_values_say_nothing():
@@ -44,9 +44,9 @@ def test_too_few_values_say_nothing():
 
 def test_a_long_session_is_thinned_and_still_seen():
     at_s = np.arange(20 * MAX_POINTS, dtype=float)
-    found = heat(at_s, 1.0 + 0.1 * at_s / at_s[-1])
-    assert found is not None and found.suspected
-    assert found.rise == pytest.approx(0.1 / 1.05, rel=0.02)
+    slowdown = heat(at_s, 1.0 + 0.1 * at_s / at_s[-1])
+    assert slowdown is not None and slowdown.suspected
+    assert slowdown.rise == pytest.approx(0.1 / 1.05, rel=0.02)
 
 
 def test_bad_input_is_refused():
@@ -58,10 +58,10 @@ def test_bad_input_is_refused():
 
 def test_the_quarters_the_slope_and_which_test_spoke():
     at_s = np.arange(100.0)
-    found = heat(at_s, np.where(at_s < 75, 1.0, 1.1))
-    assert found is not None
-    assert (found.first, found.last, found.ratio) == pytest.approx((1.0, 1.1, 1.1))
-    assert found.slower and found.suspected
+    slowdown = heat(at_s, np.where(at_s < 75, 1.0, 1.1))
+    assert slowdown is not None
+    assert (slowdown.first, slowdown.last, slowdown.ratio) == pytest.approx((1.0, 1.1, 1.1))
+    assert slowdown.slower and slowdown.suspected
     rising = heat(at_s, 2.0 + 0.01 * at_s)
     assert rising is not None
     assert rising.slope_per_s == pytest.approx(0.01)
@@ -92,5 +92,5 @@ def test_three_passes_or_two_sessions_cannot_show_it(passes, sessions):
 
 
 def test_noise_is_seldom_taken_for_heat():
-    found = [rise_together(*short(0.0, noise=0.05, passes=4, seed=seed)) for seed in range(300)]
-    assert sum(one is not None for one in found) <= 15
+    rises = [rise_together(*short(0.0, noise=0.05, passes=4, seed=seed)) for seed in range(300)]
+    assert sum(rise is not None for rise in rises) <= 15

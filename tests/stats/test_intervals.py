@@ -69,9 +69,9 @@ def test_a_confidence_that_is_none_is_refused(confidence):
 def test_many_at_once_are_the_same_intervals():
     values = np.random.default_rng(3).normal(1, 0.02, (50, 5, 7))
     value, low, high = mean_interval(np.median(values, axis=-1))
-    for number, one in enumerate(values):
-        found = session_interval(one.tolist())
-        assert (found.median, found.low, found.high) == (value[number], low[number], high[number])
+    for number, experiment in enumerate(values):
+        interval = session_interval(experiment.tolist())
+        assert (interval.median, interval.low, interval.high) == (value[number], low[number], high[number])
 
 
 def test_sessions_of_different_length_have_the_same_medians():
@@ -119,10 +119,10 @@ def test_nothing_at_all_is_refused():
         session_interval([[], []])
 
 
-def _covered(sessions, passes, *, shift, correlation, seed, repeats=600):
+def coverage_of(sessions, passes, *, shift, correlation, seed, repeats=600):
     """How often the interval holds the truth, 1, for sessions that shift and passes that cling together."""
     rng = np.random.default_rng(seed)
-    held = 0
+    hits = 0
     for _ in range(repeats):
         noise = rng.normal(0.0, 0.01, (sessions, passes))
         for i in range(1, passes):
@@ -130,8 +130,8 @@ def _covered(sessions, passes, *, shift, correlation, seed, repeats=600):
         values = 1.0 + rng.normal(0.0, shift, (sessions, 1)) + noise
         interval = session_interval(values.tolist())
         assert interval.low is not None and interval.high is not None
-        held += interval.low <= 1.0 <= interval.high
-    return held / repeats
+        hits += interval.low <= 1.0 <= interval.high
+    return hits / repeats
 
 
 @pytest.mark.parametrize(
@@ -141,15 +141,15 @@ def _covered(sessions, passes, *, shift, correlation, seed, repeats=600):
 def test_coverage_is_what_it_claims(sessions, passes, shift, correlation):
     # 600 repeats at 95 %: one standard deviation is 0.9 points, so the band is four of them. An interval
     # over all passes at once covers about 20 % of the correlated cases.
-    assert 0.915 <= _covered(sessions, passes, shift=shift, correlation=correlation, seed=20) <= 0.985
+    assert 0.915 <= coverage_of(sessions, passes, shift=shift, correlation=correlation, seed=20) <= 0.985
 
 
 def test_an_interval_over_all_passes_would_miss_the_band():
     rng = np.random.default_rng(3)
-    held = 0
+    hits = 0
     for _ in range(200):
         values = 1.0 + rng.normal(0.0, 0.02, (5, 1)) + rng.normal(0.0, 0.01, (5, 40))
         wrong = session_interval([[value] for value in values.ravel()])
         assert wrong.low is not None and wrong.high is not None
-        held += wrong.low <= 1.0 <= wrong.high
-    assert held / 200 < 0.5
+        hits += wrong.low <= 1.0 <= wrong.high
+    assert hits / 200 < 0.5

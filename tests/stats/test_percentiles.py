@@ -79,10 +79,10 @@ def test_a_count_below_0_or_one_that_takes_too_many_values_is_refused():
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.995])
 def test_bounds_are_those_of_scipys_quantile_test(p, confidence):
     values = np.random.default_rng(5).standard_normal(200)
-    found = percentile_interval(values, p, confidence)
+    figure = percentile_interval(values, p, confidence)
     below = stats.quantile_test(values, p=p, alternative="greater").confidence_interval(confidence)
     above = stats.quantile_test(values, p=p, alternative="less").confidence_interval(confidence)
-    assert (found.low, found.high) == (below.low, above.high)
+    assert (figure.low, figure.high) == (below.low, above.high)
 
 
 def test_a_low_percentile_of_few_values_has_no_lower_bound():
@@ -107,9 +107,9 @@ def test_sessions_that_differ_widen_both_bounds():
 
 
 def test_below_its_n_sessions_do_not_help():
-    found = percentile_over_sessions([[1.0] * 14, [2.0] * 14], 0.9)
-    assert (found.value, found.high) == (None, None)
-    assert "n too small" in found.reason
+    figure = percentile_over_sessions([[1.0] * 14, [2.0] * 14], 0.9)
+    assert (figure.value, figure.high) == (None, None)
+    assert "n too small" in figure.reason
 
 
 def test_the_tolerance_factor_is_the_published_one():

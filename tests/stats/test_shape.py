@@ -91,9 +91,9 @@ def test_normal_sessions_are_flagged_as_seldom_as_stated(sessions):
 def test_many_at_once_are_judged_as_each_by_itself():
     drawn = 1 + 0.02 * np.random.default_rng(4).standard_exponential((200, 7))
     skewed, multimodal = flags_of(np.sort(drawn, axis=-1))
-    each = [shape_of(row.tolist()) for row in drawn]
-    assert [one.skewed for one in each] == skewed.tolist()
-    assert [one.multimodal for one in each] == multimodal.tolist()
+    shapes = [shape_of(row.tolist()) for row in drawn]
+    assert [shape.skewed for shape in shapes] == skewed.tolist()
+    assert [shape.multimodal for shape in shapes] == multimodal.tolist()
     assert 0 < skewed.sum() < 200
 
 

@@ -5,9 +5,9 @@ from edgebench.stats.spending import ALPHA, look_confidence, spent
 
 @pytest.mark.parametrize("looks", [1, 2, 8, 28])
 def test_the_looks_together_spend_all_and_no_more(looks):
-    each = [(1 - look_confidence(look, looks)) / 2 for look in range(1, looks + 1)]
-    assert all(increment > 0 for increment in each)
-    assert sum(each) == pytest.approx(ALPHA)
+    increments = [(1 - look_confidence(look, looks)) / 2 for look in range(1, looks + 1)]
+    assert all(increment > 0 for increment in increments)
+    assert sum(increments) == pytest.approx(ALPHA)
 
 
 def test_a_single_look_spends_it_at_once():

@@ -17,9 +17,9 @@ from edgebench.stats.telemetry_window import (
 def test_within_keeps_finite_samples_in_order():
     t_ns = np.array([30, 10, 20, 40, 25])
     values = np.array([3.0, 1.0, np.nan, 4.0, 2.5])
-    stamps, kept = within(t_ns, values, 10, 30)
+    stamps, finite = within(t_ns, values, 10, 30)
     assert stamps.tolist() == [10, 25, 30]
-    assert kept.tolist() == [1.0, 2.5, 3.0]
+    assert finite.tolist() == [1.0, 2.5, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ def test_within_keeps_finite_samples_in_order():
     ],
 )
 def test_a_clock_drop_is_the_last_quarter_against_the_first(clocks, drop):
-    found = clock_drop(np.array(clocks))
-    assert found == (None if drop is None else pytest.approx(drop))
+    share = clock_drop(np.array(clocks))
+    assert share == (None if drop is None else pytest.approx(drop))
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "words"),
     [
         ([0, 0, 0], ()),
         ([0, 0x50005, 0x50000], ("under-voltage", "throttled")),
@@ -50,8 +50,8 @@ def test_a_clock_drop_is_the_last_quarter_against_the_first(clocks, drop):
         ([], ()),
     ],
 )
-def test_the_firmwares_bits_in_words(flags, said):
-    assert throttle_flags(np.array(flags, float)) == said
+def test_the_firmwares_bits_in_words(flags, words):
+    assert throttle_flags(np.array(flags, float)) == words
 
 
 def test_counters():
@@ -90,7 +90,7 @@ def test_other_work_in_cores():
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "kept"),
+    ("start", "end", "expected"),
     [
         (21, 29, [20, 30]),
         (20, 30, [20, 30]),
@@ -99,9 +99,9 @@ def test_other_work_in_cores():
         (0, 99, [10, 20, 30, 40]),
     ],
 )
-def test_a_counter_covers_a_window_from_outside(start, end, kept):
+def test_a_counter_covers_a_window_from_outside(start, end, expected):
     t_ns = np.array([10, 30, 20, 25, 40])
     counts = np.array([1.0, 3.0, 2.0, np.nan, 4.0])
     stamps, values = around(t_ns, counts, start, end)
-    assert stamps.tolist() == kept
-    assert values.tolist() == [one / 10 for one in kept]
+    assert stamps.tolist() == expected
+    assert values.tolist() == [stamp / 10 for stamp in expected]

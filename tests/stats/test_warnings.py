@@ -35,24 +35,24 @@ def test_the_worst_interference_of_several_trials_is_told():
         Caution(Flag.INTERFERENCE, 5, 5, what=Interference(others_cores=0.8, stolen_share=0.2)),
     ]
     assert sentence_of(several) == (
-        "interference: something else wanted the worker's cores in 2 to 5 of 5 sessions; "
+        "interference: other work competed for the worker's cores in 2 to 5 of 5 sessions; "
         "the hypervisor gave up to 20% of their time to others; "
         "other processes kept up to 1.5 of them busy"
     )
 
 
 def test_what_devices_say_is_one_warning_only_where_the_words_are_the_same():
-    one, same, other = (
-        Caution(Flag.SAID, 5, of, what=what) for of, what in ((5, "hot"), (6, "hot"), (5, "slow bus"))
+    hot_of_5, hot_of_6, slow_bus = (
+        Caution(Flag.SAID, 5, of, what=text) for of, text in ((5, "hot"), (6, "hot"), (5, "slow bus"))
     )
-    assert one.kind == same.kind != other.kind
-    assert sentence_of([one, same]) == "hot (in 5 of 5 to 6 sessions)"
-    assert sentence_of([one, Caution(Flag.SAID, 6, 6, what="hot")]) == "hot (in all of 5 to 6 sessions)"
+    assert hot_of_5.kind == hot_of_6.kind != slow_bus.kind
+    assert sentence_of([hot_of_5, hot_of_6]) == "hot (in 5 of 5 to 6 sessions)"
+    assert sentence_of([hot_of_5, Caution(Flag.SAID, 6, 6, what="hot")]) == "hot (in all of 5 to 6 sessions)"
 
 
 def test_texts_that_differ_are_told_as_far_as_they_fit():
     def groups(*texts):
         return sentence_of([Caution(Flag.THROTTLED, 1, 3, what=text) for text in texts])
 
-    assert "throttled: under-voltage or capped, by" in groups("under-voltage", "capped")
-    assert "throttled: a (or another, of 3), by" in groups("a", "b", "c")
+    assert "throttled: under-voltage or capped, as" in groups("under-voltage", "capped")
+    assert "throttled: a (or another, of 3), as" in groups("a", "b", "c")

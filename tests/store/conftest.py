@@ -8,7 +8,7 @@ from tests.made import QUARTER, made_experiment
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def experiment_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four trials: two measured with power, one of which crashed once, one that failed, one unsupported."""
     return made_experiment(
         tmp_path_factory.mktemp("made"),

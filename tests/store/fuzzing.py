@@ -21,7 +21,7 @@ HOSTILE = f"</script><{MARK} onload=x>&lt;[red]{MARK}[/red]\x1b[31m\x9b2J\x07\x0
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """What a command printed, and its exit code."""
 
     code: int
@@ -40,7 +40,7 @@ class _Stream(io.TextIOWrapper):
         return buffer.getvalue().decode()
 
 
-def said(*words: str) -> Said:
+def run_command(*words: str) -> CommandResult:
     """`edgebench WORDS`, as its entry point runs it; what it does not foresee fails the test."""
     out, error = _Stream(), _Stream()
     before = sys.argv
@@ -53,15 +53,15 @@ def said(*words: str) -> Said:
         code = end.code
     finally:
         sys.argv = before
-    found = Said(code if isinstance(code, int) else 1 if code else 0, out.text(), error.text())
-    assert "Traceback" not in found.error, found.error
-    assert "a fault of EdgeBench itself" not in found.error, found.error
-    assert found.code in {0, 1, 2, 3, 4, 5}, found
-    if found.code == 1:
-        assert found.error.startswith("error: ") and "\n  fix: " in found.error, found.error
-    plain(found.out)
-    plain(found.error)
-    return found
+    result = CommandResult(code if isinstance(code, int) else 1 if code else 0, out.text(), error.text())
+    assert "Traceback" not in result.error, result.error
+    assert "a fault of EdgeBench itself" not in result.error, result.error
+    assert result.code in {0, 1, 2, 3, 4, 5}, result
+    if result.code == 1:
+        assert result.error.startswith("error: ") and "\n  fix: " in result.error, result.error
+    plain(result.out)
+    plain(result.error)
+    return result
 
 
 def plain(text: str) -> None:

@@ -23,8 +23,8 @@ PLAIN = {
 
 @pytest.mark.parametrize("trips", [1, 2, 20])
 def test_a_fit_survives_the_disk_and_fits_its_schema(trips):
-    made = [RoundTrip(n * 10**9, n * 10**9 + 70_000, n * 10**9 + 100_000) for n in range(trips)]
-    fit = fit_clocks(made)
+    round_trips = [RoundTrip(n * 10**9, n * 10**9 + 70_000, n * 10**9 + 100_000) for n in range(trips)]
+    fit = fit_clocks(round_trips)
     assert fit is not None
     clock = {**PLAIN["clock"], "fit": asdict(fit)}  # type: ignore[dict-item]
     record = SessionRecord.model_validate({**PLAIN, "clock": clock, "monitor_reasons": {"telemetry:1": "no"}})

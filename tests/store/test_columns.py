@@ -60,12 +60,12 @@ def test_many_files_are_joined_as_few_are(tmp_path, monkeypatch):
     together = {name: getattr(edgebench.load(path), name) for name in tables}
     monkeypatch.setattr(frames, "_BLOCK", 2)
     for name, expected in together.items():
-        found = getattr(edgebench.load(path), name)
+        frame = getattr(edgebench.load(path), name)
         for column in expected:
             if column == "scores":
-                assert all(np.array_equal(a, b) for a, b in zip(found[column], expected[column], strict=True))
+                assert all(np.array_equal(a, b) for a, b in zip(frame[column], expected[column], strict=True))
             else:
-                pd.testing.assert_series_equal(found[column], expected[column])
+                pd.testing.assert_series_equal(frame[column], expected[column])
 
 
 PASSES = {"pass": [0, 1], "start_ns": [0, 10], "image_ns": [5, 5], "infer_ns": [4, 4], "load_ns": [1, 1]}

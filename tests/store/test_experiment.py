@@ -19,8 +19,8 @@ KEY = key_of(QUARTER[0])
 
 
 @pytest.fixture
-def record(made: Path) -> ExperimentRecord:
-    return load(made).experiment
+def record(experiment_path: Path) -> ExperimentRecord:
+    return load(experiment_path).experiment
 
 
 def session(n: int, key: str = KEY, status: str = "ok") -> SessionRecord:
@@ -102,15 +102,18 @@ def test_names_never_become_paths_unchecked(tmp_path, record, name):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_session_is_written_whole_and_read_back(tmp_path, record, made):
-    tables = SessionTables(passes=load(made).table("passes").drop(columns=["trial", "session"]))
+def test_a_session_is_written_whole_and_read_back(tmp_path, record, experiment_path):
+    tables = SessionTables(passes=load(experiment_path).table("passes").drop(columns=["trial", "session"]))
     with ExperimentStore.create(tmp_path, "mine", record) as store:
         assert store.next_n(KEY) == 0
         folder = store.write_session(session(0), tables)
         assert sorted(os.listdir(folder)) == ["passes.parquet", "session.json"]
         assert folder == store.path / "trials" / KEY / "sessions" / "000"
         store.write_session(session(1, status="crash"), SessionTables())
-        assert [(one.n, one.status) for one in store.finished(KEY)] == [(0, "ok"), (1, "crash")]
+        assert [(finished.n, finished.status) for finished in store.finished(KEY)] == [
+            (0, "ok"),
+            (1, "crash"),
+        ]
         assert store.next_n(KEY) == 2
         assert not list(store.path.rglob(".writing-*"))
 
@@ -133,8 +136,8 @@ def test_a_session_of_no_trial_is_refused(tmp_path, record, key):
             store.write_session(session(0, key=key), SessionTables())
 
 
-def test_a_table_with_other_columns_is_refused_and_leaves_nothing(tmp_path, record, made):
-    wrong = load(made).table("probes")  # with trial and session in front
+def test_a_table_with_other_columns_is_refused_and_leaves_nothing(tmp_path, record, experiment_path):
+    wrong = load(experiment_path).table("probes")  # with trial and session in front
     with ExperimentStore.create(tmp_path, "mine", record) as store:
         with pytest.raises(ValueError, match="columns of probes"):
             store.write_session(session(0), SessionTables(probes=wrong))
@@ -144,8 +147,8 @@ def test_a_table_with_other_columns_is_refused_and_leaves_nothing(tmp_path, reco
         assert os.listdir(store.path / "trials" / KEY / "sessions") == []
 
 
-def test_further_tables_are_kept(tmp_path, record, made):
-    more = load(made).table("passes", ["worker", "patches"])[["worker", "patches"]]
+def test_further_tables_are_kept(tmp_path, record, experiment_path):
+    more = load(experiment_path).table("passes", ["worker", "patches"])[["worker", "patches"]]
     with ExperimentStore.create(tmp_path, "mine", record) as store:
         store.write_session(session(0), SessionTables(extra={"counters": more}))
         read = load(store.path).table("counters")
@@ -329,7 +332,7 @@ def test_a_full_disk_loses_only_the_session_in_hand(tmp_path, monkeypatch, nth):
             store.write_session(session(1), tables)
         assert "make room" in caught.value.fix
         assert "--resume" in caught.value.fix
-        assert [one.n for one in store.finished(KEY)] == [0]
+        assert [finished.n for finished in store.finished(KEY)] == [0]
         monkeypatch.undo()
         written = {name: data for name, data in snapshot(path).items() if "lock" not in name}
         assert written == {name: data for name, data in sound.items() if "lock" not in name}
@@ -341,7 +344,7 @@ def test_a_damaged_session_is_named_and_its_number_not_used_again(tmp_path):
     path = made_experiment(tmp_path, sessions=2)
     (path / "trials" / KEY / "sessions" / "001" / "session.json").write_text("{")
     with ExperimentStore.open(path) as store:
-        assert [one.n for one in store.finished(KEY)] == [0]
+        assert [finished.n for finished in store.finished(KEY)] == [0]
         assert len(store.finished(KEY)) == 1
         assert len(store.warnings) == 1
         assert "session 1" in store.warnings[0]

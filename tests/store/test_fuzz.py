@@ -22,7 +22,7 @@ from edgebench.errors import StoredResultError
 from edgebench.fit.profile import shipped_profiles
 from edgebench.store.experiment import ExperimentStore
 from tests.made import QUARTER, made_experiment
-from tests.store.fuzzing import HOSTILE, MARK, leaves, no_markup, replaced, said, seal
+from tests.store.fuzzing import HOSTILE, MARK, leaves, no_markup, replaced, run_command, seal
 from tests.store.test_version1 import EXPECTED, KEPT
 
 pytestmark = pytest.mark.slow
@@ -65,13 +65,15 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def changed(file: Path, data: bytes) -> Iterator[None]:
     """The file with other bytes, and its record as it may be changed meanwhile."""
     record = file.parent / "session.json"
-    kept = {one: one.read_bytes() for one in {file, record} if one.exists()}
+    bytes_by_file = {
+        stored_file: stored_file.read_bytes() for stored_file in {file, record} if stored_file.exists()
+    }
     file.write_bytes(data)
     try:
         yield
     finally:
-        for one, before in kept.items():
-            one.write_bytes(before)
+        for stored_file, before in bytes_by_file.items():
+            stored_file.write_bytes(before)
 
 
 def read_all(path: Path) -> int:
@@ -95,29 +97,29 @@ def read_all(path: Path) -> int:
 
 def reported(path: Path, folder: Path) -> None:
     for form in FORMS:
-        made = folder / f"report{form}"
-        if said("report", str(path), "-o", str(made)).code == 0:
-            no_markup(made.read_text(), form)
+        report_file = folder / f"report{form}"
+        if run_command("report", str(path), "-o", str(report_file)).code == 0:
+            no_markup(report_file.read_text(), form)
 
 
 def files(path: Path) -> list[Path]:
-    found = sorted(path.glob("trials/*/sessions/*/*"))
-    return [path / "experiment.json", path / "run.json", *found]
+    session_files = sorted(path.glob("trials/*/sessions/*/*"))
+    return [path / "experiment.json", path / "run.json", *session_files]
 
 
 def test_sound_it_is_read_and_reported(path, tmp_path):
     assert read_all(path) == 0
-    assert said("show", str(path)).code == 5  # one session has failed
-    assert said("fit", str(path), "--json").code == 5
+    assert run_command("show", str(path)).code == 5  # one session has failed
+    assert run_command("fit", str(path), "--json").code == 5
     reported(path, tmp_path)
-    assert sorted(one.suffix for one in tmp_path.iterdir()) == sorted(FORMS)
+    assert sorted(report_file.suffix for report_file in tmp_path.iterdir()) == sorted(FORMS)
 
 
 @pytest.mark.attack("a record ends at any byte: one message, or it is left out and named")
 @pytest.mark.parametrize("name", ["experiment.json", "run.json", "session.json"])
 def test_a_record_truncated_anywhere(path, name):
     """At each end of a word, a number or a bracket: that is where a text can look whole."""
-    file = next(one for one in files(path) if one.name == name)
+    file = next(candidate for candidate in files(path) if candidate.name == name)
     sound = file.read_bytes()
     ends = [match.start() for match in re.finditer(rb'[{}\[\]",:\n]', sound)]
     assert len(ends) > 3
@@ -136,13 +138,13 @@ def test_a_record_truncated_anywhere(path, name):
 @pytest.mark.parametrize("table", ["passes", "batches", "probes", "predictions"])
 def test_a_table_truncated_anywhere(path, table):
     """At each page, in the footer and beside the magic words, whatever the record says of its hash."""
-    file = next(one for one in files(path) if one.name == f"{table}.parquet")
+    file = next(candidate for candidate in files(path) if candidate.name == f"{table}.parquet")
     sound = file.read_bytes()
     footer = int.from_bytes(sound[-8:-4], "little")
     chunks = pq.ParquetFile(file).metadata.row_group(0)
     pages = {chunks.column(at).data_page_offset for at in range(chunks.num_columns)}
     near = {
-        offset for one in (len(sound) - 8 - footer, len(sound) - 8, len(sound)) for offset in (one - 1, one)
+        offset for end in (len(sound) - 8 - footer, len(sound) - 8, len(sound)) for offset in (end - 1, end)
     }
     for length in (pages | near | {0, 3, 4, 5}) - {len(sound)}:
         with changed(file, sound[:length]):
@@ -176,13 +178,13 @@ STRANGE: tuple[Any, ...] = (
 def test_a_strange_value_anywhere_in_a_record(path, tmp_path):
     """Whatever a record holds in the place of what it should hold."""
     rng = random.Random(3)
-    records = [one for one in files(path) if one.suffix == ".json"]
+    records = [file for file in files(path) if file.suffix == ".json"]
     for number in range(VALUES):
         file = rng.choice(records)
         value = json.loads(file.read_bytes())
         at, _ = rng.choice(list(leaves(value))[1:])
         with changed(file, json.dumps(replaced(value, at, rng.choice(STRANGE))).encode()):
-            said(*(("fit", str(path), "--json") if number % 4 == 0 else ("show", str(path))))
+            run_command(*(("fit", str(path), "--json") if number % 4 == 0 else ("show", str(path))))
             if number % REPORTED == 0:
                 reported(path, tmp_path)
 
@@ -191,28 +193,28 @@ def test_a_strange_value_anywhere_in_a_record(path, tmp_path):
 def test_a_table_that_says_anything(path, tmp_path):
     """Rows that are gone, doubled, shuffled, empty or beyond all bounds, in a table whose hash fits."""
     rng = random.Random(4)
-    tables = [one for one in files(path) if one.suffix == ".parquet"]
+    tables = [file for file in files(path) if file.suffix == ".parquet"]
     for number in range(TABLES):
         file = rng.choice(tables)
         sink = pa.BufferOutputStream()
         pq.write_table(strange_table(pq.read_table(file), rng), sink)
         with changed(file, sink.getvalue().to_pybytes()):
             seal(file)
-            said(*(("show", str(path), "--json") if number % 4 == 0 else ("show", str(path))))
+            run_command(*(("show", str(path), "--json") if number % 4 == 0 else ("show", str(path))))
             if number % REPORTED == 0:
                 reported(path, tmp_path)
 
 
 def strange_table(table: pa.Table, rng: random.Random) -> pa.Table:
     rows = table.num_rows
-    whole: list[Callable[[], pa.Table]] = [
+    row_changes: list[Callable[[], pa.Table]] = [
         lambda: table.slice(0, 0),
         lambda: table.slice(rng.randrange(rows)),
         lambda: pa.concat_tables([table, table]),
         lambda: table.take([rng.randrange(rows) for _ in range(rows)]),
     ]
     if rng.random() < 0.3:
-        return rng.choice(whole)()
+        return rng.choice(row_changes)()
     at = rng.randrange(table.num_columns)
     kind = table.schema.field(at).type
     share = rng.choice([0.3, 1.0])
@@ -269,10 +271,10 @@ def hostile_copy(name: str, folder: Path) -> Path:
 def test_markup_in_every_text_is_text_everywhere(name, tmp_path):
     path = hostile_copy(name, tmp_path)
     before = set(tmp_path.rglob("*"))
-    shown = said("show", str(path))
-    assert shown.code in {0, 5} and MARK in shown.out
-    assert json.loads(said("show", str(path), "--json").out)["trials"]
-    said("fit", str(path), "--profile", "disco-realtime")
+    result = run_command("show", str(path))
+    assert result.code in {0, 5} and MARK in result.out
+    assert json.loads(run_command("show", str(path), "--json").out)["trials"]
+    run_command("fit", str(path), "--profile", "disco-realtime")
     out = tmp_path / "out"
     out.mkdir()
     reported(path, out)
@@ -292,7 +294,7 @@ def test_markup_in_a_profile_is_one_message(tmp_path):
         if isinstance(text, str):
             value["profiles"] = replaced(value["profiles"], at, text + HOSTILE)
     file.write_text(json.dumps(value))
-    assert said("show", str(path)).code == 1
+    assert run_command("show", str(path)).code == 1
 
 
 NAMES = (
@@ -322,13 +324,13 @@ def test_hostile_names_of_folders(path, tmp_path, monkeypatch):
         for strange in NAMES:
             (copy / "trials" / strange).mkdir()
             (key / "sessions" / strange).mkdir()
-        said("show", str(copy))
-        latest = said("show")  # the newest of them
+        run_command("show", str(copy))
+        latest = run_command("show")  # the newest of them
         assert latest.code == 5 and "is not in the plan" in latest.error
         if at < 2:
             reported(copy, tmp_path)
         (copy / "experiment.json").write_text("{")
-        assert said("show", str(copy)).code == 1
+        assert run_command("show", str(copy)).code == 1
         shutil.rmtree(copy)
 
 
@@ -345,7 +347,7 @@ def test_what_is_written_never_follows_a_link(path, tmp_path, name):
     place.unlink(missing_ok=True)
     place.symlink_to(precious)
     if name == "report.html":
-        assert said("report", str(copy)).code == 0
+        assert run_command("report", str(copy)).code == 0
     try:
         with ExperimentStore.open(copy) as store:
             store.write_trial(trial.name, {"sessions": 1})
@@ -358,16 +360,16 @@ def test_what_is_written_never_follows_a_link(path, tmp_path, name):
 @pytest.mark.attack("folders lie where files should, and files where folders should: a message names each")
 def test_foreign_files_in_every_place(path, tmp_path):
     """Folders where files should be, files where folders should be, and other programs' files."""
-    places = [one.relative_to(path) for one in (*files(path), *(one.parent for one in files(path)[2:]))]
+    places = [file.relative_to(path) for file in (*files(path), *(file.parent for file in files(path)[2:]))]
     for place in sorted(set(places)):
         copy = tmp_path / "copy"
         shutil.copytree(path, copy)
-        there = copy / place
-        if there.is_dir():
-            shutil.rmtree(there)
-            there.write_bytes(os.urandom(100))
+        target = copy / place
+        if target.is_dir():
+            shutil.rmtree(target)
+            target.write_bytes(os.urandom(100))
         else:
-            there.unlink()
-            there.mkdir()
-        said("show", str(copy))
+            target.unlink()
+            target.mkdir()
+        run_command("show", str(copy))
         shutil.rmtree(copy)

@@ -117,7 +117,7 @@ def test_two_trials_of_one_key_are_refused(path):
 def test_a_damaged_session_is_left_out_and_named(path, text):
     (session(path) / "session.json").write_bytes(text)
     results = edgebench.load(path)
-    assert [one.n for one in results.session_records(KEY)] == [0]
+    assert [stored.n for stored in results.session_records(KEY)] == [0]
     assert len(results.warnings) == 1
     assert f"session 1 of trial {KEY}" in results.warnings[0]
     assert set(results.passes.query("trial == @KEY")["session"]) == {0}
@@ -135,7 +135,7 @@ def test_a_session_without_its_record_is_left_out_and_named(path):
 def test_a_session_of_another_place_is_left_out(path, change):
     edit(session(path) / "session.json", **change)
     results = edgebench.load(path)
-    assert [one.n for one in results.session_records(KEY)] == [0]
+    assert [stored.n for stored in results.session_records(KEY)] == [0]
     assert len(results.warnings) == 1
 
 
@@ -199,7 +199,7 @@ def test_a_table_that_was_made_to_do_harm_is_one_message(path, table):
     file = session(path) / f"{table}.parquet"
     sound = file.read_bytes()
     rng = random.Random(4)
-    found = 0
+    refused = 0
     for _ in range(400):
         damaged = bytearray(sound)
         for _ in range(rng.randint(1, 3)):
@@ -210,8 +210,8 @@ def test_a_table_that_was_made_to_do_harm_is_one_message(path, table):
             assert isinstance(frames.read_frame(table, sources, [KEY], path), pd.DataFrame)
         except StoredResultError as error:
             assert str(file) in error.what
-            found += 1
-    assert found > 200
+            refused += 1
+    assert refused > 200
 
 
 @pytest.mark.attack("a table is gone: one message names it")
@@ -367,7 +367,7 @@ def test_a_pipe_does_not_block(path):
 
 
 @pytest.mark.attack("names are markup and commands: they are data, and come back as they were")
-def test_markup_is_data_and_comes_back_as_it_was(made):
-    results = edgebench.load(made)
+def test_markup_is_data_and_comes_back_as_it_was(experiment_path):
+    results = edgebench.load(experiment_path)
     assert "<script>" in results.trials["target"][0]
     assert "<script>" in results.sessions["failure_what"].dropna().iloc[0]

@@ -52,18 +52,18 @@ def test_killed_while_writing(tmp_path):
     rng = random.Random(5)
     on_disk = 1
     for _ in range(4):
-        whole = write_and_kill(path, rng)
+        acknowledged = write_and_kill(path, rng)
         with ExperimentStore.open(path) as store:  # the dead writer's lock is no obstacle
             assert not list(path.rglob(".writing-*"))
             assert store.warnings == []
-            found = [record.n for record in store.finished(KEY)]
+            numbers = [record.n for record in store.finished(KEY)]
         # All that the writer told of, and at most the one that it had not come to tell of.
-        assert found == list(range(len(found)))
-        assert on_disk + whole <= len(found) <= on_disk + whole + 1
-        on_disk = len(found)
+        assert numbers == list(range(len(numbers)))
+        assert on_disk + acknowledged <= len(numbers) <= on_disk + acknowledged + 1
+        on_disk = len(numbers)
         results = edgebench.load(path)
-        assert len(results.passes) == len(found) * rows
-        assert len(results.predictions.groupby(["trial", "session"], observed=True)) == len(found)
+        assert len(results.passes) == len(numbers) * rows
+        assert len(results.predictions.groupby(["trial", "session"], observed=True)) == len(numbers)
         assert results.warnings == []
 
 
@@ -78,8 +78,8 @@ def write_and_kill(path: Path, rng: random.Random) -> int:
         assert writer.stdin is not None
         assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
-        told = rng.randint(1, 4)
-        for _ in range(told):
+        acknowledged = rng.randint(1, 4)
+        for _ in range(acknowledged):
             writer.stdin.write("\n")
             writer.stdin.flush()
             assert writer.stdout.readline().strip().isdigit()
@@ -90,7 +90,7 @@ def write_and_kill(path: Path, rng: random.Random) -> int:
             pass
         writer.send_signal(signal.SIGKILL)
         writer.wait(timeout=60)
-    return told
+    return acknowledged
 
 
 @pytest.mark.attack("the harness is killed at every step of storing a session: it is whole or not there")
@@ -102,13 +102,13 @@ def test_killed_at_every_step_of_a_session(tmp_path, monkeypatch):
     record = results.session_records(KEY)[0]
     steps = 0
     while True:
-        before = [one.n for one in edgebench.load(path).session_records(KEY)]
+        before = [session.n for session in edgebench.load(path).session_records(KEY)]
         stopped = stop_at(path, record.model_copy(update={"n": len(before)}), tables, steps, monkeypatch)
-        found = edgebench.load(path)
-        numbers = [one.n for one in found.session_records(KEY)]
+        reloaded = edgebench.load(path)
+        numbers = [session.n for session in reloaded.session_records(KEY)]
         assert numbers in (before, [*before, len(before)])
-        assert found.warnings == []
-        assert found.passes["session"].nunique() == len(numbers)
+        assert reloaded.warnings == []
+        assert reloaded.passes["session"].nunique() == len(numbers)
         if not stopped:
             break
         steps += 1

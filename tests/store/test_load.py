@@ -28,12 +28,12 @@ FRAMES = ("trials", "sessions", "passes", "batches", "probes", "predictions")
 
 
 @pytest.fixture(scope="module")
-def results(made: Path) -> Results:
-    return edgebench.load(made)
+def results(experiment_path: Path) -> Results:
+    return edgebench.load(experiment_path)
 
 
-def test_a_path_may_be_a_text(made):
-    assert edgebench.load(str(made)).experiment.name == "made"
+def test_a_path_may_be_a_text(experiment_path):
+    assert edgebench.load(str(experiment_path)).experiment.name == "made"
 
 
 def test_trials_are_the_plan_with_what_came_of_it(results):
@@ -64,7 +64,7 @@ def test_sessions_are_flat_and_missing_figures_missing(results):
 
 
 def test_session_records_are_in_order(results):
-    assert [(one.n, one.status) for one in results.session_records(ONCE)] == [
+    assert [(record.n, record.status) for record in results.session_records(ONCE)] == [
         (0, "ok"),
         (1, "crash"),
         (2, "ok"),
@@ -87,12 +87,12 @@ def test_every_table_has_trial_and_session_in_front(results):
         assert list(counts.index) == [(OK, 0), (OK, 1), (OK, 2), (ONCE, 0), (ONCE, 2)]
 
 
-def test_rows_are_those_of_each_file(results, made):
+def test_rows_are_those_of_each_file(results, experiment_path):
     for (key, n), rows in results.batches.groupby(["trial", "session"], observed=True):
-        path = made / "trials" / str(key) / "sessions" / f"{n:03}" / "batches.parquet"
+        path = experiment_path / "trials" / str(key) / "sessions" / f"{n:03}" / "batches.parquet"
         expected = pd.read_parquet(path)
-        found = rows.drop(columns=["trial", "session"]).reset_index(drop=True)
-        pd.testing.assert_frame_equal(found, expected)
+        loaded = rows.drop(columns=["trial", "session"]).reset_index(drop=True)
+        pd.testing.assert_frame_equal(loaded, expected)
 
 
 def test_the_figures_are_those_that_were_made(results):
@@ -123,12 +123,12 @@ def test_frames_are_read_once(results):
     assert results.sessions is results.sessions
 
 
-def test_what_needs_no_table_opens_none(made, monkeypatch):
+def test_what_needs_no_table_opens_none(experiment_path, monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("a Parquet file was opened")
 
     monkeypatch.setattr(pq, "ParquetFile", refuse)
-    results = edgebench.load(made)
+    results = edgebench.load(experiment_path)
     assert len(results.sessions) == 9
     assert len(results.trials) == 4
     assert results.warnings == []
@@ -137,7 +137,7 @@ def test_what_needs_no_table_opens_none(made, monkeypatch):
         _ = results.passes
 
 
-def test_loading_reads_the_experiment_alone(made, monkeypatch):
+def test_loading_reads_the_experiment_alone(experiment_path, monkeypatch):
     opened = []
     real = os.open
 
@@ -146,7 +146,7 @@ def test_loading_reads_the_experiment_alone(made, monkeypatch):
         return real(path, *arguments, **options)
 
     monkeypatch.setattr(os, "open", note)
-    edgebench.load(made)
+    edgebench.load(experiment_path)
     assert opened == ["experiment.json"]
 
 
@@ -156,7 +156,9 @@ def test_nothing_measured_gives_the_same_columns_and_types(results, tmp_path):
     stages = {"patchify", "preprocess", "infer"}
     for name in FRAMES:
         full, none = getattr(results, name), getattr(empty, name)
-        expected = [one for one in full.columns if one == "infer_ns" or one.split("_")[0] not in stages]
+        expected = [
+            column for column in full.columns if column == "infer_ns" or column.split("_")[0] not in stages
+        ]
         assert list(none.columns) == expected
         assert len(none) == (3 if name == "trials" else 0)
         for column in expected:
@@ -239,10 +241,10 @@ def test_a_trial_that_a_rule_ended_is_done(results, ended, statuses, progress):
     assert frame.loc[OK, "status"] == progress
 
 
-def test_the_newest_and_a_name_are_found_as_the_commands_find_them(made, monkeypatch):
-    monkeypatch.setenv("EDGEBENCH_OUTPUT_DIR", str(made.parent))
-    assert edgebench.load("latest").path == edgebench.load("made").path == made
-    monkeypatch.setenv("EDGEBENCH_OUTPUT_DIR", str(made / "trials"))
+def test_the_newest_and_a_name_are_found_as_the_commands_find_them(experiment_path, monkeypatch):
+    monkeypatch.setenv("EDGEBENCH_OUTPUT_DIR", str(experiment_path.parent))
+    assert edgebench.load("latest").path == edgebench.load("made").path == experiment_path
+    monkeypatch.setenv("EDGEBENCH_OUTPUT_DIR", str(experiment_path / "trials"))
     with pytest.raises(StoredResultError, match="nothing was measured yet"):
         edgebench.load("latest")
 

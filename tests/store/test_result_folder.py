@@ -162,8 +162,8 @@ def test_a_session_that_failed_and_is_owed_still_leaves_something_to_measure(tmp
 def test_a_trial_that_failed_or_was_not_run_is_not_finished(tmp_path):
     for name in ("failed", "crashed_once", "not_run"):
         lacking: dict[str, Any] = {name: QUARTER[:1]}
-        made = made_experiment(tmp_path, name=name, variants=QUARTER[:2], sessions=2, **lacking)
-        assert not finished(summed_up(made))
+        experiment = made_experiment(tmp_path, name=name, variants=QUARTER[:2], sessions=2, **lacking)
+        assert not finished(summed_up(experiment))
     path = made_experiment(
         tmp_path, name="without", variants=QUARTER[:2], sessions=2, unsupported=QUARTER[:1]
     )

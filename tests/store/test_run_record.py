@@ -20,37 +20,37 @@ OVER = STARTED.model_copy(update={"ended": "time", "elapsed_s": 1801.25, "sessio
 
 
 @pytest.fixture
-def made(tmp_path):
+def experiment_path(tmp_path):
     return made_experiment(tmp_path, variants=QUARTER[:2], sessions=3, not_run=QUARTER[1:2])
 
 
-def test_it_is_absent_in_results_of_earlier_versions(made):
-    results = load(made)
+def test_it_is_absent_in_results_of_earlier_versions(experiment_path):
+    results = load(experiment_path)
     assert results.run is None
     assert not results.warnings
     assert document(results, summarise(results), [])["run"] is None
-    assert read_run(made) is None
+    assert read_run(experiment_path) is None
 
 
-def test_it_is_written_read_and_replaced(made):
-    with ExperimentStore.open(made) as store:
+def test_it_is_written_read_and_replaced(experiment_path):
+    with ExperimentStore.open(experiment_path) as store:
         store.write_run(STARTED)
-        assert load(made).run == STARTED
+        assert load(experiment_path).run == STARTED
         path = store.write_run(OVER)
     kept = json.loads(path.read_text())
     jsonschema.validate(kept, schema("run"))
-    assert load(made).run == OVER
-    assert not list(made.glob(".writing-*"))
-    results = load(made)
+    assert load(experiment_path).run == OVER
+    assert not list(experiment_path.glob(".writing-*"))
+    results = load(experiment_path)
     written = document(results, summarise(results), [])
     jsonschema.validate(written, schema("result"))
     assert written["run"]["ended"] == "time"
 
 
-def test_it_says_why_a_trial_was_not_measured(made):
-    with ExperimentStore.open(made) as store:
+def test_it_says_why_a_trial_was_not_measured(experiment_path):
+    with ExperimentStore.open(experiment_path) as store:
         store.write_run(OVER)
-    done, not_run = summarise(load(made))
+    done, not_run = summarise(load(experiment_path))
     assert (done.status, not_run.status) == ("done", "not_run")
     assert not_run.reason == "time of 30 min over after 0 of 3 sessions"
 
@@ -67,29 +67,29 @@ def test_it_says_why_a_trial_was_not_measured(made):
         '{"schema_version": 1, "started_utc": "x", "elapsed_s": -1}',
     ],
 )
-def test_a_damaged_one_is_left_out_and_told(made, text):
-    (made / "run.json").write_text(text)
+def test_a_damaged_one_is_left_out_and_told(experiment_path, text):
+    (experiment_path / "run.json").write_text(text)
     with pytest.raises(StoredResultError):
-        read_run(made)
-    results = load(made)
+        read_run(experiment_path)
+    results = load(experiment_path)
     assert results.run is None
     [warning] = results.warnings
     assert "run.json" in warning
-    assert [one.status for one in summarise(results)] == ["done", "not_run"]
+    assert [summary.status for summary in summarise(results)] == ["done", "not_run"]
 
 
-def test_a_link_out_of_the_folder_is_not_followed(made, tmp_path):
+def test_a_link_out_of_the_folder_is_not_followed(experiment_path, tmp_path):
     (tmp_path / "elsewhere").write_text(OVER.model_dump_json())
-    (made / "run.json").symlink_to(tmp_path / "elsewhere")
-    results = load(made)
+    (experiment_path / "run.json").symlink_to(tmp_path / "elsewhere")
+    results = load(experiment_path)
     assert results.run is None and "leads out" in results.warnings[0]
 
 
 def test_one_trial_alone_is_summed_up_as_among_the_others(tmp_path):
-    made = made_experiment(tmp_path, power=True)
-    results = load(made)
-    whole = {one.key: one for one in summarise(results)}
+    experiment_path = made_experiment(tmp_path, power=True)
+    results = load(experiment_path)
+    summary_by_key = {summary.key: summary for summary in summarise(results)}
     key = key_of(QUARTER[0])
-    assert summarise_one(results, key) == whole[key]
+    assert summarise_one(results, key) == summary_by_key[key]
     with pytest.raises(ValueError, match="not a trial"):
         summarise_one(results, "f" * 16)

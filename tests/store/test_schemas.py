@@ -105,9 +105,9 @@ def test_summaries_and_verdicts_have_the_same_fields():
     assert set(verdict["properties"]) == {field.name for field in fields(Verdict)}
 
 
-def test_what_is_written_is_valid(made):
-    validator("experiment").validate(json.loads((made / "experiment.json").read_text()))
-    sessions = list(made.glob("trials/*/sessions/*/session.json"))
+def test_what_is_written_is_valid(experiment_path):
+    validator("experiment").validate(json.loads((experiment_path / "experiment.json").read_text()))
+    sessions = list(experiment_path.glob("trials/*/sessions/*/session.json"))
     assert len(sessions) == 9
     for path in sessions:
         validator("session").validate(json.loads(path.read_text()))
@@ -130,10 +130,10 @@ def close(part: Any) -> Any:
     return [close(value) for value in part] if isinstance(part, list) else part
 
 
-def test_trials_and_the_document_are_valid(made, tmp_path):
+def test_trials_and_the_document_are_valid(experiment_path, tmp_path):
     from edgebench.fit.profile import shipped_profiles
 
-    for path in (made, made_experiment(tmp_path, variants=NINE, mass_g=140, size_mm=(10, 60, 70))):
+    for path in (experiment_path, made_experiment(tmp_path, variants=NINE, mass_g=140, size_mm=(10, 60, 70))):
         results = edgebench.load(path)
         summaries = summarise(results)
         for summary in summaries:
@@ -158,8 +158,8 @@ def test_the_trial_file_is_valid(tmp_path):
     "change",
     [{"schema_version": 2}, {"status": "splendid"}, {"surplus": 1}, {"n": -1}, {"tables": 1}],
 )
-def test_the_schema_refuses_what_the_reader_refuses(made, change):
-    path = made / "trials" / key_of(QUARTER[0]) / "sessions" / "000" / "session.json"
+def test_the_schema_refuses_what_the_reader_refuses(experiment_path, change):
+    path = experiment_path / "trials" / key_of(QUARTER[0]) / "sessions" / "000" / "session.json"
     record = json.loads(path.read_text()) | change
     with pytest.raises(ValueError, match="validation error"):
         SessionRecord.model_validate(record)
@@ -173,12 +173,12 @@ def windows_of_a_session(folder):
     return folder / "windows.parquet"
 
 
-def test_the_tables_are_as_described(made, tmp_path):
+def test_the_tables_are_as_described(experiment_path, tmp_path):
     described = schema("tables")["tables"]
     assert set(described) == set(TABLE_COLUMNS)
     for name, table in described.items():
         assert tuple(table["columns"]) == TABLE_COLUMNS[name]
-        files = made.glob(f"trials/*/sessions/000/{name}.parquet")
+        files = experiment_path.glob(f"trials/*/sessions/000/{name}.parquet")
         file = windows_of_a_session(tmp_path) if name == "windows" else next(files)
         for field in pq.read_schema(file):
             if field.name in table["columns"]:

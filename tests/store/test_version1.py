@@ -30,20 +30,20 @@ def judged() -> dict[str, Judged]:
     return {name: judge_folder(KEPT / name) for name in NAMES}
 
 
-def as_expected(found: Any, expected: Any, place: str) -> None:
+def as_expected(actual: Any, expected: Any, place: str) -> None:
     """Every figure that is expected is there; a later version may say more, never something else."""
     if isinstance(expected, dict):
-        assert isinstance(found, dict), place
+        assert isinstance(actual, dict), place
         for name, value in expected.items():
-            as_expected(found.get(name), value, f"{place}.{name}")
+            as_expected(actual.get(name), value, f"{place}.{name}")
     elif isinstance(expected, list):
-        assert isinstance(found, list) and len(found) == len(expected), place
-        for at, (one, value) in enumerate(zip(found, expected, strict=True)):
-            as_expected(one, value, f"{place}[{at}]")
+        assert isinstance(actual, list) and len(actual) == len(expected), place
+        for at, (item, value) in enumerate(zip(actual, expected, strict=True)):
+            as_expected(item, value, f"{place}[{at}]")
     elif isinstance(expected, float):
-        assert found == pytest.approx(expected, rel=1e-9), place
+        assert actual == pytest.approx(expected, rel=1e-9), place
     else:
-        assert found == expected, place
+        assert actual == expected, place
 
 
 def test_it_is_kept_whole():
@@ -57,12 +57,12 @@ def test_it_is_kept_whole():
 def test_its_sessions_and_rows_are_all_there(name):
     results = edgebench.load(KEPT / name)
     assert results.warnings == []
-    found = [
+    sessions = [
         [record.trial, record.n, record.status]
         for trial in results.experiment.trials
         for record in results.session_records(trial.key)
     ]
-    assert found == EXPECTED[name]["sessions"]
+    assert sessions == EXPECTED[name]["sessions"]
     for table, rows in EXPECTED[name]["rows"].items():
         assert len(getattr(results, table)) == rows, table
     assert results.scene_jpeg is not None
@@ -84,12 +84,12 @@ def test_its_files_fit_the_schemas_of_today(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_figures_and_verdicts_are_what_they_were(name, judged):
-    one = judged[name]
-    made = document(one.results, one.summaries, one.verdicts)
-    jsonschema.validate(made, schema("result"))
-    trials = {trial["key"]: trial for trial in made["trials"]}
+    result = judged[name]
+    result_document = document(result.results, result.summaries, result.verdicts)
+    jsonschema.validate(result_document, schema("result"))
+    trials = {trial["key"]: trial for trial in result_document["trials"]}
     as_expected(trials, EXPECTED[name]["trials"], name)
-    as_expected(made["verdicts"], EXPECTED[name]["verdicts"], name)
+    as_expected(result_document["verdicts"], EXPECTED[name]["verdicts"], name)
     for key, failures in EXPECTED[name]["failures"].items():
         assert trials[key]["failures"] == failures
 
@@ -109,9 +109,9 @@ def test_its_trials_can_be_derived_again(name, judged):
 
 
 def test_it_can_be_judged_by_another_profile():
-    one = judge_folder(KEPT / "measured", [load_profile("disco-arctic")])
-    assert {verdict.profile for verdict in one.verdicts} == {"disco-arctic"}
-    latency = [verdict for verdict in one.verdicts if verdict.quantity == "image_s"]
+    result = judge_folder(KEPT / "measured", [load_profile("disco-arctic")])
+    assert {verdict.profile for verdict in result.verdicts} == {"disco-arctic"}
+    latency = [verdict for verdict in result.verdicts if verdict.quantity == "image_s"]
     assert [verdict.verdict for verdict in latency] == ["pass", "pass"]
 
 
@@ -122,7 +122,11 @@ def test_every_report_of_it_shows_its_figures(name, form, judged, tmp_path):
     expected = EXPECTED[name]["trials"].values()
     medians = [trial["image_s"]["median"] for trial in expected if "image_s" in trial]
     if form == ".json":
-        as_expected({one["key"]: one for one in json.loads(text)["trials"]}, EXPECTED[name]["trials"], name)
+        as_expected(
+            {stored_trial["key"]: stored_trial for stored_trial in json.loads(text)["trials"]},
+            EXPECTED[name]["trials"],
+            name,
+        )
     elif form == ".csv":
         rows = list(csv.DictReader(text.splitlines()))
         assert [float(row["image_s_median"]) for row in rows if row["image_s_median"]] == medians

@@ -51,7 +51,7 @@ def test_the_second_is_told_and_the_first_is_unharmed(own):
         assert "is being written by another EdgeBench" in text
         assert f"process {os.getpid()} holds the lock" in text
         assert "wait until it ends" in text
-    assert "there is a result" in anew and "--resume" in anew
+    assert "exists already" in anew and "--resume" in anew
     assert sessions_of(crowd.results / "one") == [0, 1, 2]
     assert edgebench.load(crowd.results / "one").warnings == []
     assert crowd.noted().total() == 3
