@@ -55,7 +55,7 @@ def run(
     **flags: Any,
 ) -> tuple[Path, Outcome]:
     """One run of `--device replay --set source=SOURCE` with these flags; the result's folder."""
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "device": ["replay"],
         "set": [f"source={source}", *more],
         "sessions": 3,
@@ -63,7 +63,7 @@ def run(
         **({} if "sustained" in flags else {"passes": 3}),
         **flags,
     }
-    resolved = resolve(given)
+    resolved = resolve(settings)
     built = build(resolved.config, cache, lambda text: None)
     campaign = Campaign(
         built=built,

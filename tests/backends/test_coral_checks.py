@@ -21,9 +21,9 @@ def target(python: str | None = None, host: str | None = None, **options: Any) -
 
 
 def by_subject(facts: dict[str, Any], **options: Any) -> dict[str, Finding]:
-    found = checks.board_check(facts, target(**options))
-    assert all(finding.level == "ok" or finding.fix for finding in found)
-    return {finding.subject: finding for finding in found}
+    findings = checks.board_check(facts, target(**options))
+    assert all(finding.level == "ok" or finding.fix for finding in findings)
+    return {finding.subject: finding for finding in findings}
 
 
 @pytest.fixture(autouse=True)
@@ -32,52 +32,56 @@ def no_compiler(monkeypatch, tmp_path):
 
 
 def test_a_board_with_all_that_it_needs():
-    found = by_subject({"usb_accelerators": [STICK], "libraries": LIBRARY})
-    assert [found[name].level for name in ("libedgetpu", "edge tpu")] == ["ok", "ok"]
-    assert found["libedgetpu"].message == LIBRARY["libedgetpu.so.1"]
-    assert "with its firmware" in found["edge tpu"].message
+    findings = by_subject({"usb_accelerators": [STICK], "libraries": LIBRARY})
+    assert [findings[name].level for name in ("libedgetpu", "edge tpu")] == ["ok", "ok"]
+    assert findings["libedgetpu"].message == LIBRARY["libedgetpu.so.1"]
+    assert "with its firmware" in findings["edge tpu"].message
 
 
 def test_a_board_with_nothing():
-    found = by_subject({})
-    assert (found["libedgetpu"].level, found["edge tpu"].level) == ("error", "error")
-    assert "libedgetpu1-std" in found["libedgetpu"].fix
-    assert "gasket" in found["edge tpu"].fix
+    findings = by_subject({})
+    assert (findings["libedgetpu"].level, findings["edge tpu"].level) == ("error", "error")
+    assert "libedgetpu1-std" in findings["libedgetpu"].fix
+    assert "gasket" in findings["edge tpu"].fix
 
 
 def test_on_the_processor_nothing_of_it_is_needed():
-    found = by_subject({}, allow_cpu=True)
-    assert {finding.level for finding in found.values()} == {"warning"}
+    findings = by_subject({}, allow_cpu=True)
+    assert {finding.level for finding in findings.values()} == {"warning"}
 
 
 def test_a_stick_without_its_firmware_says_who_loads_it():
-    found = by_subject({"usb_accelerators": [{**STICK, "id": "1a6e:089a"}]})
-    assert found["edge tpu"].level == "ok"
-    assert "before its firmware" in found["edge tpu"].message
+    findings = by_subject({"usb_accelerators": [{**STICK, "id": "1a6e:089a"}]})
+    assert findings["edge tpu"].level == "ok"
+    assert "before its firmware" in findings["edge tpu"].message
 
 
 def test_another_accelerator_is_no_edge_tpu():
-    found = by_subject({"usb_accelerators": [{**STICK, "id": "03e7:2485", "name": "Neural Compute Stick 2"}]})
-    assert found["edge tpu"].level == "error"
+    findings = by_subject(
+        {"usb_accelerators": [{**STICK, "id": "03e7:2485", "name": "Neural Compute Stick 2"}]}
+    )
+    assert findings["edge tpu"].level == "error"
 
 
 def test_permissions_are_told_with_their_group():
-    found = by_subject({"usb_accelerators": [{**STICK, "writable": False}]})
-    assert found["edge tpu"].level == "error"
-    assert "plugdev" in found["edge tpu"].fix and "udev" in found["edge tpu"].fix
-    found = by_subject({"pcie_accelerators": [{"name": "apex_0", "temperature_c": 48.0, "writable": False}]})
-    assert found["edge tpu"].level == "error"
-    assert "group apex" in found["edge tpu"].fix
+    findings = by_subject({"usb_accelerators": [{**STICK, "writable": False}]})
+    assert findings["edge tpu"].level == "error"
+    assert "plugdev" in findings["edge tpu"].fix and "udev" in findings["edge tpu"].fix
+    findings = by_subject(
+        {"pcie_accelerators": [{"name": "apex_0", "temperature_c": 48.0, "writable": False}]}
+    )
+    assert findings["edge tpu"].level == "error"
+    assert "group apex" in findings["edge tpu"].fix
 
 
 def test_a_card_tells_its_temperature():
-    found = by_subject({"pcie_accelerators": [{"name": "apex_0", "temperature_c": 47.8}]})
-    assert found["edge tpu"] == Finding("ok", "edge tpu", "apex_0 on PCIe, 48 °C")
+    findings = by_subject({"pcie_accelerators": [{"name": "apex_0", "temperature_c": 47.8}]})
+    assert findings["edge tpu"] == Finding("ok", "edge tpu", "apex_0 on PCIe, 48 °C")
 
 
 def test_facts_that_are_none_are_as_none(monkeypatch):
-    found = by_subject({"usb_accelerators": "many", "pcie_accelerators": [3], "libraries": ["x"]})
-    assert (found["libedgetpu"].level, found["edge tpu"].level) == ("error", "error")
+    findings = by_subject({"usb_accelerators": "many", "pcie_accelerators": [3], "libraries": ["x"]})
+    assert (findings["libedgetpu"].level, findings["edge tpu"].level) == ("error", "error")
 
 
 def test_a_delegate_that_was_named_by_its_path(tmp_path):
@@ -86,7 +90,9 @@ def test_a_delegate_that_was_named_by_its_path(tmp_path):
     library.touch()
     assert by_subject({}, delegate=str(library))["libedgetpu"].level == "ok"
     there = checks.board_check({}, target(host="user@board", delegate="/opt/libedgetpu.so.1"))
-    assert "when a session starts" in next(one.message for one in there if one.subject == "libedgetpu")
+    assert "when a session starts" in next(
+        finding.message for finding in there if finding.subject == "libedgetpu"
+    )
 
 
 def test_another_name_of_the_delegate_is_the_loaders_to_find():
@@ -112,22 +118,22 @@ def runtime(monkeypatch, tmp_path):
 
     def of(**packages: str) -> Finding:
         monkeypatch.setenv("PYTHONPATH", python_with(tmp_path, **packages))
-        [found] = [one for one in checks.findings(target()) if one.subject == "runtime"]
-        assert isinstance(found, Finding)
-        return found
+        [runtime_finding] = [finding for finding in checks.findings(target()) if finding.subject == "runtime"]
+        assert isinstance(runtime_finding, Finding)
+        return runtime_finding
 
     return of
 
 
 def test_the_runtime_is_found_where_the_worker_runs(runtime):
-    found = runtime(tflite_runtime="__version__ = '2.11.0'")
-    assert found.level == "ok"
-    assert found.message.startswith("tflite-runtime 2.11.0")
+    findings = runtime(tflite_runtime="__version__ = '2.11.0'")
+    assert findings.level == "ok"
+    assert findings.message.startswith("tflite-runtime 2.11.0")
 
 
 def test_a_runtime_that_googles_library_does_not_fit_is_a_warning(runtime):
-    found = runtime(tflite_runtime="__version__ = '2.14.0'")
-    assert (found.level, "tflite-runtime==2.11.0" in found.fix) == ("warning", True)
+    findings = runtime(tflite_runtime="__version__ = '2.14.0'")
+    assert (findings.level, "tflite-runtime==2.11.0" in findings.fix) == ("warning", True)
 
 
 @pytest.mark.parametrize(
@@ -146,26 +152,30 @@ def test_a_runtime_that_googles_library_does_not_fit_is_a_warning(runtime):
 def test_targets_check_warns_of_a_boards_runtime_that_does_not_fit(packages, options, warned):
     backend = registry.backend("coral")
     assert isinstance(backend, AgentBackend)
-    found = backend.board_check({"packages": packages}, target(host="pi", **options))
-    runtimes = [finding for finding in found if finding.subject == "runtime"]
+    findings = backend.board_check({"packages": packages}, target(host="pi", **options))
+    runtimes = [finding for finding in findings if finding.subject == "runtime"]
     assert [finding.level for finding in runtimes] == ["warning"] * warned
-    assert all("libedgetpu 16.0 works with TFLite up to about 2.11" in one.message for one in runtimes)
+    assert all(
+        "libedgetpu 16.0 works with TFLite up to about 2.11" in finding.message for finding in runtimes
+    )
 
 
 def test_the_other_program_named_pycoral_is_no_runtime(runtime):
-    found = runtime(tflite_runtime="__version__ = '2.11.0'", pycoral="raise SystemExit('not to be imported')")
-    assert found.level == "warning"
-    assert "another program" in found.message
-    assert "uninstall pycoral" in found.fix
+    findings = runtime(
+        tflite_runtime="__version__ = '2.11.0'", pycoral="raise SystemExit('not to be imported')"
+    )
+    assert findings.level == "warning"
+    assert "another program" in findings.message
+    assert "uninstall pycoral" in findings.fix
 
 
 def test_no_runtime_at_all(runtime):
     gone = "raise ImportError('gone')"
-    found = runtime(tflite_runtime=gone, ai_edge_litert=gone)
-    assert found.level == "error"
-    assert "tflite-runtime==2.11.0" in found.fix
+    findings = runtime(tflite_runtime=gone, ai_edge_litert=gone)
+    assert findings.level == "error"
+    assert "tflite-runtime==2.11.0" in findings.fix
 
 
 def test_a_python_that_is_not_there():
-    found = checks.findings(target(python="/no/such/python"))
-    assert next(one for one in found if one.subject == "runtime").level == "error"
+    findings = checks.findings(target(python="/no/such/python"))
+    assert next(finding for finding in findings if finding.subject == "runtime").level == "error"

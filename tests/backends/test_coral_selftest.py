@@ -23,10 +23,10 @@ def no_compiler(monkeypatch):
 
 
 def carried_out(cache, **options):
-    said: list[str] = []
+    lines: list[str] = []
     chosen = backend.options_model.model_validate(options).model_dump()
-    result = steps.carry_out(backend, Target("coral", "coral", chosen), cache, said.append)
-    return result, said
+    result = steps.carry_out(backend, Target("coral", "coral", chosen), cache, lines.append)
+    return result, lines
 
 
 def outcomes(result):
@@ -34,14 +34,14 @@ def outcomes(result):
 
 
 def test_without_an_edge_tpu_it_says_what_is_missing(session_cache):
-    result, said = carried_out(session_cache, delegate="/no/such/libedgetpu.so.1")
-    found = outcomes(result)
-    assert found["check libedgetpu"] == "failed"
-    assert found["prepare"] == "failed"
-    assert found["measure"] == "left out"
+    result, lines = carried_out(session_cache, delegate="/no/such/libedgetpu.so.1")
+    outcome = outcomes(result)
+    assert outcome["check libedgetpu"] == "failed"
+    assert outcome["prepare"] == "failed"
+    assert outcome["measure"] == "left out"
     assert not result.figures
     assert any("edgetpu_compiler --show_operations" in line for line in result.missing)
-    assert len(said) >= len(result.steps)
+    assert len(lines) >= len(result.steps)
     text = report.markdown(result)
     assert "## What is missing" in text
     assert text.count("failed") == len(result.missing)
@@ -49,10 +49,10 @@ def test_without_an_edge_tpu_it_says_what_is_missing(session_cache):
 
 def test_on_the_processor_every_step_is_gone_through(session_cache):
     result, _ = carried_out(session_cache, allow_cpu=True, threads=1)
-    found = outcomes(result)
+    outcome = outcomes(result)
     assert result.missing == []
-    assert (found["open"], found["scores"], found["measure"]) == ("ok", "ok", "ok")
-    assert (found["prepare"], found["load"], found["session"]) == ("warning",) * 3
+    assert (outcome["open"], outcome["scores"], outcome["measure"]) == ("ok", "ok", "ok")
+    assert (outcome["prepare"], outcome["load"], outcome["session"]) == ("warning",) * 3
     assert result.figures["patch_ms"] == pytest.approx(result.figures["image_s"] * 1e3 / 400)
     assert result.figures["first_inference_s"] > 0
     text = report.markdown(result)
@@ -78,8 +78,8 @@ def test_the_command_writes_the_report_and_lists_what_is_missing(
     output = tmp_path / "report.md"
     arguments = ["--set", "delegate=/no/such/libedgetpu.so.1", "--output", str(output)]
     assert program.main(arguments) == 1
-    said = capsys.readouterr().out
-    assert "What is missing:" in said and "there is no file /no/such/libedgetpu.so.1" in said
+    printed = capsys.readouterr().out
+    assert "What is missing:" in printed and "there is no file /no/such/libedgetpu.so.1" in printed
     assert output.read_text().startswith("# Edge TPU self-test")
 
 
@@ -93,6 +93,6 @@ def test_a_bad_option_is_a_usage_error(arguments, capsys):
 
 def test_a_report_that_cannot_be_written(session_cache, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EDGEBENCH_CACHE_DIR", str(session_cache.root))
-    monkeypatch.setattr(program, "carry_out", lambda *given: steps.Result(given[1]))
+    monkeypatch.setattr(program, "carry_out", lambda *arguments: steps.Result(arguments[1]))
     assert program.main(["--output", str(tmp_path / "no" / "report.md")]) == 2
     assert "cannot be written" in capsys.readouterr().out

@@ -20,23 +20,25 @@ def crash(tail: str, stage: str = "load", signal: str | None = "SIGSEGV") -> Ses
 
 @pytest.mark.parametrize("signal", ["SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL"])
 def test_it_names_the_cause_the_pairs_and_the_commands(signal):
-    told = coral.explain(crash(f"numpy says something\n{LOADING}\nFatal Python error", signal=signal))
-    assert told is not None
-    assert (told.status, told.stage, told.signal) == ("crash", "load", signal)
-    assert "while it was loaded" in told.what
-    assert f"{signal} in libedgetpu.so.1 under tflite-runtime 2.14.0, Python 3.9.2" in told.why
-    assert "built against another TFLite" in told.why
-    assert "16.0" in told.why and "2.11" in told.why
+    explained = coral.explain(crash(f"numpy says something\n{LOADING}\nFatal Python error", signal=signal))
+    assert explained is not None
+    assert (explained.status, explained.stage, explained.signal) == ("crash", "load", signal)
+    assert "while it was loaded" in explained.what
+    assert f"{signal} in libedgetpu.so.1 under tflite-runtime 2.14.0, Python 3.9.2" in explained.why
+    assert "built against another TFLite" in explained.why
+    assert "16.0" in explained.why and "2.11" in explained.why
     assert (
-        "python3.9 -m venv" in told.fix and "'tflite-runtime==2.11.0'" in told.fix and "--python" in told.fix
+        "python3.9 -m venv" in explained.fix
+        and "'tflite-runtime==2.11.0'" in explained.fix
+        and "--python" in explained.fix
     )
-    assert told.stderr_tail.startswith("numpy")
+    assert explained.stderr_tail.startswith("numpy")
 
 
 def test_it_may_die_at_the_first_inference():
-    told = coral.explain(crash(f"{LOADING}\n{READY}\n", stage="golden"))
-    assert told is not None
-    assert "at its first inference" in told.what
+    explained = coral.explain(crash(f"{LOADING}\n{READY}\n", stage="golden"))
+    assert explained is not None
+    assert "at its first inference" in explained.what
 
 
 @pytest.mark.parametrize(
@@ -56,6 +58,6 @@ def test_anything_else_stays_as_it_was_told(error):
 
 
 def test_of_several_loads_the_last_counts():
-    told = coral.explain(crash(f"{LOADING}\n{READY}\n{LOADING.replace('2.14.0', '2.5.0')}\n"))
-    assert told is not None
-    assert "tflite-runtime 2.5.0" in told.why
+    explained = coral.explain(crash(f"{LOADING}\n{READY}\n{LOADING.replace('2.14.0', '2.5.0')}\n"))
+    assert explained is not None
+    assert "tflite-runtime 2.5.0" in explained.why

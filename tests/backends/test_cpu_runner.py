@@ -70,22 +70,22 @@ def model(kind=Interpreter, options=OPTIONS, resolvers=None):
 
 
 def test_the_input_is_the_runtimes_own_memory_and_so_is_the_score():
-    made = model()
-    [given] = made.buffers()
-    given[:] = 2.0
-    scores = made.infer(None)
+    loaded = model()
+    [model_input] = loaded.buffers()
+    model_input[:] = 2.0
+    scores = loaded.infer(None)
     np.testing.assert_array_equal(scores, np.full((1, 5), 24.0))
-    assert np.shares_memory(scores, made._interpreter.tensor(1)())
-    assert made._interpreter.arguments == {"model_path": "model.tflite", "num_threads": 3}
-    assert made.describe() == {"name": "made", "version": "1", **OPTIONS}
+    assert np.shares_memory(scores, loaded._interpreter.tensor(1)())
+    assert loaded._interpreter.arguments == {"model_path": "model.tflite", "num_threads": 3}
+    assert loaded.describe() == {"name": "made", "version": "1", **OPTIONS}
 
 
 def test_without_a_number_there_is_a_thread_a_core_and_at_most_four(monkeypatch):
     for cores, threads in ((2, 2), (16, 4)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: set(range(cores)))
-        made = model(options={**OPTIONS, "threads": 0})
-        assert made._interpreter.arguments["num_threads"] == threads
-        assert made.describe()["threads"] == threads
+        loaded = model(options={**OPTIONS, "threads": 0})
+        assert loaded._interpreter.arguments["num_threads"] == threads
+        assert loaded.describe()["threads"] == threads
 
 
 def test_tensors_that_move_are_noticed_at_the_first_inference():
@@ -102,10 +102,10 @@ def test_quantised_scores_are_made_real(dtype, zero_point, raw):
         output_dtype = dtype
         quantization = (0.125, zero_point)
 
-    made = model(Quantised)
-    [given] = made.buffers()
-    given[:] = raw / 12
-    np.testing.assert_array_equal(made.infer(None), np.full((1, 5), (raw - zero_point) * 0.125))
+    loaded = model(Quantised)
+    [model_input] = loaded.buffers()
+    model_input[:] = raw / 12
+    np.testing.assert_array_equal(loaded.infer(None), np.full((1, 5), (raw - zero_point) * 0.125))
 
 
 def test_an_output_of_another_kind_is_given_as_the_runtime_has_it():
@@ -113,23 +113,23 @@ def test_an_output_of_another_kind_is_given_as_the_runtime_has_it():
         output_dtype = np.int16
         quantization = (0.5, 2)
 
-    made = model(Wide)
-    (scores,) = made.infer(SimpleNamespace(array=np.full((1, 2, 2, 3), 2, np.float32)))
+    loaded = model(Wide)
+    (scores,) = loaded.infer(SimpleNamespace(array=np.full((1, 2, 2, 3), 2, np.float32)))
     np.testing.assert_array_equal(scores, np.full((1, 5), 24, np.int16))
-    assert made.quantisations == [(0.5, 2)]
-    assert not hasattr(made, "buffers")
+    assert loaded.quantisations == [(0.5, 2)]
+    assert not hasattr(loaded, "buffers")
 
 
 def test_shapes_that_the_file_leaves_open_are_told_to_the_runtime():
-    made = model(options={**OPTIONS, "input_shapes": [[4, 2, 2, 3]]})
-    (scores,) = made.infer(SimpleNamespace(array=(np.ones((4, 2, 2, 3), np.float32),)))
+    loaded = model(options={**OPTIONS, "input_shapes": [[4, 2, 2, 3]]})
+    (scores,) = loaded.infer(SimpleNamespace(array=(np.ones((4, 2, 2, 3), np.float32),)))
     np.testing.assert_array_equal(scores, np.full((1, 5), 48.0))
 
 
 def test_reference_kernels_are_asked_for_by_name_or_refused():
     reference = {"threads": 1, "kernels": "reference"}
-    made = model(options=reference, resolvers=SimpleNamespace(BUILTIN_REF="the reference"))
-    assert made._interpreter.arguments["experimental_op_resolver_type"] == "the reference"
+    loaded = model(options=reference, resolvers=SimpleNamespace(BUILTIN_REF="the reference"))
+    assert loaded._interpreter.arguments["experimental_op_resolver_type"] == "the reference"
     with pytest.raises(RuntimeError, match="no reference kernels; take kernels=xnnpack"):
         model(options=reference)
 
@@ -146,9 +146,9 @@ def test_the_runtime_for_boards_is_found_where_litert_is_not(monkeypatch):
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
     inner = fake_module(monkeypatch, "tflite_runtime.interpreter", Interpreter=Interpreter)
     fake_module(monkeypatch, "tflite_runtime", __version__="2.5.0", interpreter=inner, __path__=[])
-    found = runner._find_runtime()
-    assert (found.name, found.version, found.interpreter) == ("tflite-runtime", "2.5.0", Interpreter)
-    assert found.resolvers is None
+    runtime = runner._find_runtime()
+    assert (runtime.name, runtime.version, runtime.interpreter) == ("tflite-runtime", "2.5.0", Interpreter)
+    assert runtime.resolvers is None
 
 
 def test_tensorflow_is_the_last_resort(monkeypatch):

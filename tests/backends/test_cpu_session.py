@@ -47,18 +47,18 @@ def plainly(artifact, patches, kernels):
     resolver = OpResolverType.BUILTIN_REF if kernels == "reference" else OpResolverType.AUTO
     runtime = Interpreter(str(artifact.path), num_threads=1, experimental_op_resolver_type=resolver)
     runtime.allocate_tensors()
-    given, taken = runtime.get_input_details()[0], runtime.get_output_details()[0]
+    model_input, model_output = runtime.get_input_details()[0], runtime.get_output_details()[0]
     rows = []
     for patch in patches:
-        if given["dtype"] == np.int8:
-            made = (patch.astype(np.int16) - 128).astype(np.int8)
+        if model_input["dtype"] == np.int8:
+            pixels = (patch.astype(np.int16) - 128).astype(np.int8)
         else:
-            made = patch.astype(np.float32) / np.float32(127.5) - np.float32(1)
-        runtime.set_tensor(given["index"], made[None])
+            pixels = patch.astype(np.float32) / np.float32(127.5) - np.float32(1)
+        runtime.set_tensor(model_input["index"], pixels[None])
         runtime.invoke()
-        out = runtime.get_tensor(taken["index"])[0]
-        if taken["dtype"] == np.int8:
-            scale, zero_point = taken["quantization"]
+        out = runtime.get_tensor(model_output["index"])[0]
+        if model_output["dtype"] == np.int8:
+            scale, zero_point = model_output["quantization"]
             out = (out.astype(np.float32) - zero_point) * np.float32(scale)
         rows.append(out)
     return np.stack(rows)
@@ -71,7 +71,7 @@ def test_scores_are_to_the_bit_those_of_plain_calls(device, prepared_quarter, im
     with device.session(artifact, settings(kernels)) as session:
         golden = session.golden()
         predicted = session.predict(images)
-        told = session.facts().runtime
+        runtime = session.facts().runtime
     np.testing.assert_array_equal(predicted, plainly(artifact, np.load(images.path), kernels))
     reference = np.array(artifact.golden.scores, np.float32)
     exact = f"kernels={kernels}" in artifact.golden.exact_with
@@ -79,8 +79,8 @@ def test_scores_are_to_the_bit_those_of_plain_calls(device, prepared_quarter, im
     ordered = np.sort(reference, axis=1)
     clear = ordered[:, -1] - ordered[:, -2] > 2 * artifact.golden.tolerance
     np.testing.assert_array_equal(golden.argmax(1)[clear], reference.argmax(1)[clear])
-    assert told["name"] == "ai-edge-litert"
-    assert (told["kernels"], told["threads"]) == (kernels, 1)
+    assert runtime["name"] == "ai-edge-litert"
+    assert (runtime["kernels"], runtime["threads"]) == (kernels, 1)
 
 
 def test_int8_is_exact_with_reference_kernels(device, prepared_quarter):
@@ -100,10 +100,10 @@ def test_a_pass_over_a_scene(device, prepared_quarter, images, tmp_path):
         passes = list(session.measure(MeasurePlan(scene, passes=2, warmup_cap=10)))
         predicted = session.predict(images)
         facts = session.facts()
-    assert [one.phase for one in passes] == ["first", "warmup", "steady", "steady"]
-    for one in (passes[0], passes[-1]):
-        np.testing.assert_array_equal(one.scores, predicted[:6])
-        assert one.image_ns > 0
+    assert [scene_pass.phase for scene_pass in passes] == ["first", "warmup", "steady", "steady"]
+    for scene_pass in (passes[0], passes[-1]):
+        np.testing.assert_array_equal(scene_pass.scores, predicted[:6])
+        assert scene_pass.image_ns > 0
     assert facts.cold.load_s > 0
     assert "XNNPACK" in facts.stderr_tail
 

@@ -39,30 +39,30 @@ def doubled(tmp_path):
 def test_the_input_is_bound_and_so_are_the_scores(doubled):
     model = runner.load(doubled, OPTIONS)
     assert (model.input_shape, model.input_dtype) == ((2, 3, 4, 4), "float32")
-    [given] = model.buffers()
-    given[:] = np.arange(6, dtype=np.float32).reshape(2, 3, 1, 1)
-    first = model.infer(slot(given))
+    [model_input] = model.buffers()
+    model_input[:] = np.arange(6, dtype=np.float32).reshape(2, 3, 1, 1)
+    first = model.infer(slot(model_input))
     np.testing.assert_array_equal(first, 32 * np.arange(6).reshape(2, 3))
-    given[:] = 1
-    second = model.infer(slot(given))
+    model_input[:] = 1
+    second = model.infer(slot(model_input))
     assert second is first  # written over, nothing made
     np.testing.assert_array_equal(second, np.full((2, 3), 32))
 
 
 def test_it_says_what_truly_runs(doubled):
-    told = runner.load(doubled, {**OPTIONS, "optimisation": "basic"}).describe()
-    assert told["name"] == "onnxruntime"
-    assert (told["threads"], told["optimisation"]) == (2, "basic")
-    assert told["providers"] == ["CPUExecutionProvider"]
-    assert told["version"]
+    description = runner.load(doubled, {**OPTIONS, "optimisation": "basic"}).describe()
+    assert description["name"] == "onnxruntime"
+    assert (description["threads"], description["optimisation"]) == (2, "basic")
+    assert description["providers"] == ["CPUExecutionProvider"]
+    assert description["version"]
 
 
 @pytest.mark.parametrize("level", list(runner.LEVELS))
 def test_every_level_of_optimisation_computes_the_same(doubled, level):
     model = runner.load(doubled, {**OPTIONS, "optimisation": level})
-    [given] = model.buffers()
-    given[:] = 3
-    np.testing.assert_array_equal(model.infer(slot(given)), np.full((2, 3), 96))
+    [model_input] = model.buffers()
+    model_input[:] = 3
+    np.testing.assert_array_equal(model.infer(slot(model_input)), np.full((2, 3), 96))
 
 
 @pytest.mark.parametrize("level", ["all", "extended"])
@@ -80,9 +80,9 @@ def test_products_of_uint8_and_int8_do_not_overflow(tmp_path, level):
     }
     onnx_file(path, [node], {"x": [1, 4, 2, 2]}, {"y": [1, 3, 2, 2]}, constants, dtype=TensorProto.UINT8)
     model = runner.load(str(path), {**OPTIONS, "optimisation": level, "int8": "qoperator"})
-    [given] = model.buffers()
-    given[:] = 255
-    (scores,) = model.infer(slot(given))
+    [model_input] = model.buffers()
+    model_input[:] = 255
+    (scores,) = model.infer(slot(model_input))
     assert scores.tolist() == np.full((1, 3, 2, 2), 130).tolist()  # 4 * 255 * 127 in thousands
 
 
@@ -96,9 +96,9 @@ def test_scores_behind_axes_of_one_are_a_row(tmp_path):
     node = helper.make_node("ReduceMax", ["x"], ["y"], axes=[2, 3], keepdims=1)
     path = onnx_file(tmp_path / "pooled.onnx", [node], {"x": [1, 3, 4, 4]}, {"y": [1, 3, 1, 1]})
     model = runner.load(str(path), OPTIONS)
-    [given] = model.buffers()
-    given[:] = 5
-    np.testing.assert_array_equal(model.infer(slot(given)), [[5, 5, 5]])
+    [model_input] = model.buffers()
+    model_input[:] = 5
+    np.testing.assert_array_equal(model.infer(slot(model_input)), [[5, 5, 5]])
 
 
 @pytest.fixture
@@ -146,12 +146,12 @@ def test_open_axes_are_told_and_outputs_may_have_any_length(tmp_path):
     with pytest.raises(ValueError, match="a fixed one was due"):
         runner.load(str(path), OPTIONS)
     loaded = runner.load(str(path), {**OPTIONS, "input_shapes": [[1, 5]]})
-    [given] = loaded.buffers()
-    given[0, [1, 4]] = 1
-    (found,) = loaded.infer(slot(given))
-    np.testing.assert_array_equal(found, [[0, 0], [1, 4]])
-    given[:] = 1
-    assert loaded.infer(slot(given))[0].shape == (2, 5)
+    [model_input] = loaded.buffers()
+    model_input[0, [1, 4]] = 1
+    (positions,) = loaded.infer(slot(model_input))
+    np.testing.assert_array_equal(positions, [[0, 0], [1, 4]])
+    model_input[:] = 1
+    assert loaded.infer(slot(model_input))[0].shape == (2, 5)
 
 
 def test_an_input_that_is_not_understood(tmp_path):

@@ -49,12 +49,12 @@ def images(tmp_path_factory):
     return ImageSet("noise", path, digest, 10, None, ())
 
 
-def options(**said):
-    return backend.options_model.model_validate({"threads": 1, **said}).model_dump(mode="json")
+def options(**chosen):
+    return backend.options_model.model_validate({"threads": 1, **chosen}).model_dump(mode="json")
 
 
-def settings(**said):
-    return SessionSettings(1, options(**said), Launch())
+def settings(**chosen):
+    return SessionSettings(1, options(**chosen), Launch())
 
 
 def plainly(artifact, patches):
@@ -65,10 +65,10 @@ def plainly(artifact, patches):
     rows = []
     for patch in patches:
         if artifact.input.dtype == "int8":
-            made = (patch.astype(np.int16) - 128).astype(np.int8)
+            pixels = (patch.astype(np.int16) - 128).astype(np.int8)
         else:
-            made = patch.astype(np.float32) / np.float32(127.5) - np.float32(1)
-        rows.append(session.run(None, {session.get_inputs()[0].name: made[None]})[0][0])
+            pixels = patch.astype(np.float32) / np.float32(127.5) - np.float32(1)
+        rows.append(session.run(None, {session.get_inputs()[0].name: pixels[None]})[0][0])
     return np.stack(rows)
 
 
@@ -78,11 +78,11 @@ def test_scores_are_to_the_bit_those_of_plain_calls(device, onnx_quarter, images
     with device.session(artifact, settings()) as session:
         golden = session.golden()
         predicted = session.predict(images)
-        told = session.facts().runtime
+        runtime = session.facts().runtime
     np.testing.assert_array_equal(predicted, plainly(artifact, np.load(images.path)))
     require(compare(golden, artifact.golden, options()))
-    assert (told["name"], told["version"]) == ("onnxruntime", onnxruntime.__version__)
-    assert (told["providers"], told["threads"]) == (["CPUExecutionProvider"], 1)
+    assert (runtime["name"], runtime["version"]) == ("onnxruntime", onnxruntime.__version__)
+    assert (runtime["providers"], runtime["threads"]) == (["CPUExecutionProvider"], 1)
 
 
 def test_a_pass_over_a_scene(device, onnx_quarter, images, tmp_path):
@@ -94,27 +94,27 @@ def test_a_pass_over_a_scene(device, onnx_quarter, images, tmp_path):
         passes = list(session.measure(MeasurePlan(scene, passes=2, warmup_cap=10)))
         predicted = session.predict(images)
         facts = session.facts()
-    assert [one.phase for one in passes] == ["first", "warmup", "steady", "steady"]
+    assert [scene_pass.phase for scene_pass in passes] == ["first", "warmup", "steady", "steady"]
     np.testing.assert_array_equal(passes[-1].scores, predicted[:6])
     assert facts.cold.load_s > 0
     assert facts.runtime["threads"] == 2
 
 
 @pytest.mark.parametrize(
-    ("said", "change", "words"),
+    ("chosen", "change", "words"),
     [
         ({"provider": "CUDAExecutionProvider"}, {}, "CPUExecutionProvider"),
         ({}, {"path": "broken.onnx"}, ""),
         ({}, {"batch": 2}, ""),
     ],
 )
-def test_what_cannot_be_loaded_is_a_failed_load(device, onnx_quarter, tmp_path, said, change, words):
+def test_what_cannot_be_loaded_is_a_failed_load(device, onnx_quarter, tmp_path, chosen, change, words):
     (tmp_path / "broken.onnx").write_bytes(b"no model")
     if "path" in change:
         change = {"path": tmp_path / change["path"]}
     artifact = Artifact.model_validate({**onnx_quarter["int8"].model_dump(), **change})
     with pytest.raises(SessionError) as caught:
-        device.session(artifact, settings(**said)).__enter__()
+        device.session(artifact, settings(**chosen)).__enter__()
     assert (caught.value.status, caught.value.stage) == ("load_failed", "load")
     assert words in str(caught.value)
 
@@ -124,8 +124,8 @@ def test_options_are_checked_and_decide_the_int8_file():
         with pytest.raises(ValidationError):
             backend.options_model.model_validate(wrong)
 
-    def inputs(precision, **said):
-        request = PrepareRequest(Variant(0.25, precision), 1, options(**said))
+    def inputs(precision, **chosen):
+        request = PrepareRequest(Variant(0.25, precision), 1, options(**chosen))
         return backend.prepare_inputs(request)
 
     assert inputs("int8")["form"]["activations"] == "int8"
@@ -148,9 +148,9 @@ def subjects(target=TARGET):
 
 
 def test_doctor_asks_the_runtime_for_its_providers():
-    found = subjects()
-    assert (found["onnxruntime"].level, found["onnxruntime"].message) == ("ok", onnxruntime.__version__)
-    assert (found["provider"].level, found["preparing"].level) == ("ok", "ok")
+    findings = subjects()
+    assert (findings["onnxruntime"].level, findings["onnxruntime"].message) == ("ok", onnxruntime.__version__)
+    assert (findings["provider"].level, findings["preparing"].level) == ("ok", "ok")
     asked = Target(name="ort", device="onnxruntime", options={"provider": "CUDAExecutionProvider"})
     provider = subjects(asked)["provider"]
     assert provider.level == "error"

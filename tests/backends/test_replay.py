@@ -29,20 +29,20 @@ def played(session_cache, tmp_path_factory):
 
 
 def test_two_runs_give_the_same_to_the_last_bit(played):
-    one, other = played
+    first, second = played
     for name in ("passes", "batches", "probes", "predictions"):
-        pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
-    assert figures(one) == figures(other)
-    assert one.experiment.trials[0].key == other.experiment.trials[0].key
+        pd.testing.assert_frame_equal(getattr(first, name), getattr(second, name), check_exact=True)
+    assert figures(first) == figures(second)
+    assert first.experiment.trials[0].key == second.experiment.trials[0].key
 
 
 def test_it_says_of_itself_that_nothing_was_measured(played):
     [summary] = summarise(played[0])
-    [said] = [text for text in summary.warnings if "replayed" in text]
-    assert said.startswith("replayed from the scenario made: no figure was measured here")
+    [warning] = [text for text in summary.warnings if "replayed" in text]
+    assert warning.startswith("replayed from the scenario made: no figure was measured here")
     record = played[0].session_records(summary.key)[0]
     assert record.runtime["name"] == "replay" and len(record.runtime["source_sha256"]) == 64
-    assert any("replayed from" in one["message"] for one in played[0].experiment.preflight)
+    assert any("replayed from" in line["message"] for line in played[0].experiment.preflight)
 
 
 def test_what_the_script_does_not_say_is_absent_and_never_this_machines(played):
@@ -82,7 +82,7 @@ def test_samples_lie_in_the_session_and_cover_its_windows(played):
 
 def test_the_worker_of_a_crash_truly_dies_and_the_session_is_repeated(played):
     records = played[0].session_records(played[0].experiment.trials[0].key)
-    assert [one.status for one in records] == ["ok", "crash", "ok", "ok"]
+    assert [record.status for record in records] == ["ok", "crash", "ok", "ok"]
     assert records[1].failure
     assert records[1].failure.signal == "SIGSEGV" and records[1].failure.stage == "measure"
     assert len(played[0].passes.query("session == 1")) == 2  # the first and the warm-up came before
@@ -98,11 +98,11 @@ def test_a_resumed_run_plays_the_very_sessions_that_were_missing(
     measured = session.measure_session
     left = [2]
 
-    def interrupted(*given):
+    def interrupted(*arguments):
         if not left[0]:
             raise KeyboardInterrupt
         left[0] -= 1
-        return measured(*given)
+        return measured(*arguments)
 
     monkeypatch.setattr(lane, "measure_session", interrupted)
     folder, outcome = run(session_cache, tmp_path, source, **flags)
@@ -146,7 +146,7 @@ def test_a_hang_is_ended_by_the_stages_longest_time(session_cache, tmp_path, mon
 def test_variants_are_those_of_the_source(session_cache, tmp_path):
     source = scenario(tmp_path, '\n[variants."mobilenet_v1-0.5-fp32"]\nimage_s = 0.7\n')
     results = replay(session_cache, tmp_path, source, precision=["fp32"], sessions=1, passes=1)
-    assert [one.variant for one in results.experiment.trials] == ["mobilenet_v1-0.5-fp32"]
+    assert [trial.variant for trial in results.experiment.trials] == ["mobilenet_v1-0.5-fp32"]
     with pytest.raises(UsageError, match=r"no variant 1\.0") as caught:
         run(session_cache, tmp_path, source, depth=[1.0])
     assert "mobilenet_v1-0.25-int8, mobilenet_v1-0.5-fp32" in caught.value.fix
@@ -164,18 +164,18 @@ def test_the_boards_oldest_python_plays_the_same(session_cache, tmp_path):
     there = replay(session_cache, tmp_path, source, name="there", python=old, **flags)
     assert there.session_records(there.experiment.trials[0].key)[0].device["python"].startswith("3.6.")
     for name in ("passes", "batches", "probes", "predictions"):
-        one, other = (getattr(results, name).drop(columns="trial") for results in (here, there))
-        pd.testing.assert_frame_equal(one, other, check_exact=True)
+        new_rows, old_rows = (getattr(results, name).drop(columns="trial") for results in (here, there))
+        pd.testing.assert_frame_equal(new_rows, old_rows, check_exact=True)
 
 
 def test_another_seed_is_another_trial_and_another_noise(session_cache, tmp_path):
     source = scenario(tmp_path)
-    one, other = (
+    first, second = (
         replay(session_cache, tmp_path / seed, source, f"seed={seed}", sessions=1, telemetry=False)
         for seed in ("1", "2")
     )
-    assert one.experiment.trials[0].key != other.experiment.trials[0].key
-    assert set(one.passes["image_ns"]).isdisjoint(other.passes["image_ns"])
+    assert first.experiment.trials[0].key != second.experiment.trials[0].key
+    assert set(first.passes["image_ns"]).isdisjoint(second.passes["image_ns"])
 
 
 def test_a_paced_replay_waits_on_its_own_clock(session_cache, tmp_path):
@@ -227,6 +227,6 @@ def test_a_given_scene_has_its_own_number_of_patches(session_cache, tmp_path):
     assert set(steady["patches"]) == {3}
     assert len(results.experiment.trials) == 2
     assert (steady["image_ns"] / 3e8 - 1).abs().max() < 0.05
-    [single, double] = [one.key for one in results.experiment.trials]
+    [single, double] = [trial.key for trial in results.experiment.trials]
     batches = results.batches.query("phase == 'steady'").groupby("trial", observed=True).size()
     assert (batches[single], batches[double]) == (9, 6)

@@ -25,15 +25,16 @@ MEASURED = {"passes", "batches", "predictions"}
 
 def assert_same_tables(source, replayed, names=MEASURED):
     for name in names:
-        one, other = (
+        expected, actual = (
             getattr(results, name).drop(columns="trial").reset_index(drop=True)
             for results in (source, replayed)
         )
         if name == "probes":  # which channel comes first is the chunks' affair
-            one, other = (
-                rows.sort_values(["session", "channel", "t_ns"], ignore_index=True) for rows in (one, other)
+            expected, actual = (
+                rows.sort_values(["session", "channel", "t_ns"], ignore_index=True)
+                for rows in (expected, actual)
             )
-        pd.testing.assert_frame_equal(one, other, check_exact=True, check_categorical=False)
+        pd.testing.assert_frame_equal(expected, actual, check_exact=True, check_categorical=False)
 
 
 def test_a_replay_of_a_replay_is_the_first_one_again(session_cache, tmp_path):
@@ -47,15 +48,15 @@ crashes = [{ session = 1, kind = "abort" }]
     source = replay(session_cache, tmp_path, scenario(tmp_path, probed), name="source", **flags)
     again = replay(session_cache, tmp_path, str(source.path), name="again", **flags)
     assert_same_tables(source, again, MEASURED | {"probes"})
-    [one], [other] = summarise(source), summarise(again)
+    [first], [second] = summarise(source), summarise(again)
     # What ended a session is told in the words of both times.
-    assert without(one, ["failures"]) == without(other, ["failures"])
-    assert [text.split()[:5] for text in one.failures] == [text.split()[:5] for text in other.failures]
-    assert [text for text in one.warnings if "replayed" not in text] == [
-        text for text in other.warnings if "replayed" not in text
+    assert without(first, ["failures"]) == without(second, ["failures"])
+    assert [text.split()[:5] for text in first.failures] == [text.split()[:5] for text in second.failures]
+    assert [text for text in first.warnings if "replayed" not in text] == [
+        text for text in second.warnings if "replayed" not in text
     ]
-    assert any("throttled" in text for text in other.warnings)
-    assert any("replayed from source: no figure was measured here" in text for text in other.warnings)
+    assert any("throttled" in text for text in second.warnings)
+    assert any("replayed from source: no figure was measured here" in text for text in second.warnings)
 
 
 def test_what_was_measured_on_a_device_is_replayed(session_cache, tmp_path):
@@ -64,14 +65,14 @@ def test_what_was_measured_on_a_device_is_replayed(session_cache, tmp_path):
     assert_same_tables(source, again)
     # Its name, its body, the meter's name and the words of failures are the replay's own, or nobody's.
     ours = {"target", "failures", "cold", "power", "mass_g", "size_mm", "memory_bytes"}
-    for one, other in zip(summarise(source), summarise(again), strict=True):
-        assert without(one, ours) == without(other, ours)
-        assert one.memory_bytes == other.memory_bytes
-        assert one.power and other.power
-        assert [replace(power, meter="replay:") for power in one.power] == list(other.power)
-        known = {name: value for name, value in one.cold.items() if name != "import_s"}
-        assert {name: other.cold[name] for name in known} == known
-        assert one.memory_bytes_values == other.memory_bytes_values
+    for expected, actual in zip(summarise(source), summarise(again), strict=True):
+        assert without(expected, ours) == without(actual, ours)
+        assert expected.memory_bytes == actual.memory_bytes
+        assert expected.power and actual.power
+        assert [replace(power, meter="replay:") for power in expected.power] == list(actual.power)
+        known = {name: value for name, value in expected.cold.items() if name != "import_s"}
+        assert {name: actual.cold[name] for name in known} == known
+        assert expected.memory_bytes_values == actual.memory_bytes_values
     statuses = [
         [record.status for record in results.session_records(trial.key)]
         for results in (source, again)
@@ -91,7 +92,7 @@ def test_pace_and_duration_are_those_of_the_source(session_cache, tmp_path, name
     source = edgebench.load(KEPT / name)
     chosen = [f"target={target}"] if target else []
     again = replay(session_cache, tmp_path, str(KEPT / name), *chosen, telemetry=False, **flags)
-    [key] = [one.key for one in source.experiment.trials if target in (None, one.target)]
+    [key] = [trial.key for trial in source.experiment.trials if target in (None, trial.target)]
     sessions = [record.n for record in source.session_records(key) if record.status == "ok"]
     for table in ("passes", "batches"):
         rows = getattr(source, table)
@@ -170,7 +171,7 @@ def test_each_way_of_ending_ends_so_again(session_cache, tmp_path, target, statu
     [record] = replayed.session_records(trial.key)
     assert record.failure
     assert (record.status, record.failure.stage) == (status, stage)
-    [key] = [one.key for one in source.experiment.trials if one.target == target]
+    [key] = [recorded.key for recorded in source.experiment.trials if recorded.target == target]
     [was] = source.session_records(key)
     assert was.failure
     if was.failure.signal == "SIGABRT":
@@ -188,7 +189,7 @@ def test_what_was_unsupported_is_so_again(session_cache, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "more", "flags", "said", "fix"),
+    ("name", "more", "flags", "message", "fix"),
     [
         ("sustained", [], {}, "holds 2 targets", "target=NAME: plain, second"),
         ("sustained", ["target=third"], {}, "no target 'third'", "plain, second"),
@@ -201,10 +202,10 @@ def test_what_was_unsupported_is_so_again(session_cache, tmp_path):
         ("measured", [], {"depth": [0.5]}, "no variant 0.5", "mobilenet_v1-0.25-fp32"),
     ],
 )
-def test_what_the_source_does_not_have_is_said(session_cache, tmp_path, name, more, flags, said, fix):
+def test_what_the_source_does_not_have_is_said(session_cache, tmp_path, name, more, flags, message, fix):
     with pytest.raises(UsageError) as caught:
         run(session_cache, tmp_path, str(KEPT / name), *more, **flags)
-    assert said in caught.value.what
+    assert message in caught.value.what
     assert fix in caught.value.fix
 
 
@@ -234,10 +235,10 @@ def test_a_damaged_source_is_a_clear_error(session_cache, tmp_path, damage):
 
 
 def test_figures_are_equal_over_two_replays_of_a_result(session_cache, tmp_path):
-    one, other = (
+    first, second = (
         replay(
             session_cache, tmp_path, str(KEPT / "measured"), name=name, telemetry=False, precision=["int8"]
         )
         for name in ("one", "other")
     )
-    assert figures(one) == figures(other)
+    assert figures(first) == figures(second)

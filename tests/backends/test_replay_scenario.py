@@ -44,7 +44,7 @@ def test_every_flags_scenario_has_one_that_must_not_raise_it():
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "fix"),
+    ("text", "message", "fix"),
     [
         ("image = 3", "line 17: variants.mobilenet_v1-0.25-int8: unknown key 'image'", "mean 'image_s'"),
         (
@@ -74,10 +74,10 @@ def test_every_flags_scenario_has_one_that_must_not_raise_it():
         ("x = " + "[" * 5000, "is not TOML", "write it with fewer levels"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path, text, said, fix):
+def test_what_is_wrong_is_said_with_its_line(tmp_path, text, message, fix):
     with pytest.raises(UsageError) as caught:
         offers(scenario(tmp_path, text))
-    assert said in caught.value.what
+    assert message in caught.value.what
     assert fix in caught.value.fix
     assert "\n" not in caught.value.what
 
@@ -90,7 +90,7 @@ def test_a_mistake_in_the_default_is_found_there(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "message"),
     [
         ("schema_version = 1", "schema_version = 2", "schema_version"),
         ("schema_version = 1", "", "schema_version is missing"),
@@ -102,13 +102,13 @@ def test_a_mistake_in_the_default_is_found_there(tmp_path):
         (f'[variants."{VARIANT}"]', "[scene]\nrows = 100000", "scene.rows"),
     ],
 )
-def test_hostile_tables_are_refused(tmp_path, before, after, said):
+def test_hostile_tables_are_refused(tmp_path, before, after, message):
     path = tmp_path / "made.toml"
     assert before in QUICK
     path.write_text(QUICK.replace(before, after))
     with pytest.raises(UsageError) as caught:
         offers(path)
-    assert said in caught.value.what
+    assert message in caught.value.what
     assert caught.value.fix
 
 
@@ -143,26 +143,26 @@ def test_a_variant_has_the_default_and_its_own_over_it(tmp_path):
     )
     backend = registry.backend("replay")
     variants = offers(path) or ()
-    assert [one.name for one in variants] == [VARIANT, "mobilenet_v1-1.0-fp32"]
+    assert [variant.name for variant in variants] == [VARIANT, "mobilenet_v1-1.0-fp32"]
     requests = [PrepareRequest(variant, 1, {"source": str(path)}) for variant in variants]
-    made, refused = backend.prepare(requests, Cache(tmp_path / "cache"), lambda text: None)
+    artifact, refused = backend.prepare(requests, Cache(tmp_path / "cache"), lambda text: None)
     assert isinstance(refused, UnsupportedError) and refused.why == "it needs 12 MB"
     again = backend.prepare(requests[:1], Cache(tmp_path / "other"), lambda text: None)[0]
-    assert isinstance(made, Artifact) and isinstance(again, Artifact)
-    assert made.sha256 == again.sha256  # the same bytes, whenever it is made
-    play = json.loads(zipfile.ZipFile(made.path).read("script.json"))["play"]
+    assert isinstance(artifact, Artifact) and isinstance(again, Artifact)
+    assert artifact.sha256 == again.sha256  # the same bytes, whenever it is made
+    play = json.loads(zipfile.ZipFile(artifact.path).read("script.json"))["play"]
     assert play["image_s"] is None and play["patch_ms"]["infer"] == 2.0
     assert (play["sessions"]["distribution"], play["sessions"]["sd_percent"]) == ("t3", 1.0)
 
 
 def test_the_key_follows_the_content_and_not_the_path(tmp_path):
     backend = registry.backend("replay")
-    one, same, other = (
+    source, same, other = (
         scenario(tmp_path, text, name) for text, name in (("", "a.toml"), ("", "b.toml"), ("#", "c.toml"))
     )
     inputs = [
         backend.prepare_inputs(PrepareRequest(Variant(0.25, "int8"), 1, {"source": path}))
-        for path in (one, same, other)
+        for path in (source, same, other)
     ]
     assert inputs[0] == inputs[1] != inputs[2]
 

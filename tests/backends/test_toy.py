@@ -27,34 +27,34 @@ def requests(batch=1):
 def test_every_variant_is_prepared_in_order_and_only_once(toy, tmp_path):
     cache = Cache(tmp_path)
     first = toy.prepare(requests(), cache, lambda text: None)
-    assert [made.variant for made in first] == [one.variant.name for one in requests()]
-    assert len({made.sha256 for made in first}) == 9
+    assert [artifact.variant for artifact in first] == [request.variant.name for request in requests()]
+    assert len({artifact.sha256 for artifact in first}) == 9
     assert toy.prepare(requests(), cache, lambda text: None) == first
-    for made in first:
-        assert made.path.stat().st_size == made.size_bytes
-        assert json.loads(made.path.read_text())["input_shape"] == [1, 224, 224, 3]
+    for artifact in first:
+        assert artifact.path.stat().st_size == artifact.size_bytes
+        assert json.loads(artifact.path.read_text())["input_shape"] == [1, 224, 224, 3]
 
 
 def test_golden_patches_are_told_apart_by_their_class(toy, tmp_path):
-    [made] = toy.prepare(requests()[:1], Cache(tmp_path), lambda text: None)
-    assert isinstance(made, Artifact)
-    scores = np.array(made.golden.scores)
+    [artifact] = toy.prepare(requests()[:1], Cache(tmp_path), lambda text: None)
+    assert isinstance(artifact, Artifact)
+    scores = np.array(artifact.golden.scores)
     np.testing.assert_allclose(scores.sum(1), 1.0)
     assert scores[:5].argmax(1).tolist() == [0, 1, 2, 3, 4]
-    assert np.load(made.golden.patches).shape == (10, 224, 224, 3)
+    assert np.load(artifact.golden.patches).shape == (10, 224, 224, 3)
 
 
 @pytest.mark.parametrize("variant", [Variant(0.75, "fp32"), Variant(1.0, "int4")])
 def test_another_variant_is_unsupported_and_the_rest_is_made(toy, tmp_path, variant):
     asked = [PrepareRequest(variant, 1, {}), requests()[0]]
-    refused, made = toy.prepare(asked, Cache(tmp_path), lambda text: None)
+    refused, artifact = toy.prepare(asked, Cache(tmp_path), lambda text: None)
     assert isinstance(refused, UnsupportedError)
     assert variant.name in refused.what
-    assert isinstance(made, Artifact)
+    assert isinstance(artifact, Artifact)
 
 
 def test_what_decides_the_artifact_is_plain_data(toy):
-    inputs = [json.dumps(toy.prepare_inputs(one), sort_keys=True) for one in requests() + requests(2)]
+    inputs = [json.dumps(toy.prepare_inputs(request), sort_keys=True) for request in requests() + requests(2)]
     assert len(set(inputs)) == 18
 
 

@@ -14,17 +14,17 @@ from tests.measure.test_lane_group import MemoryStore, experiment, statuses
 
 class Watching(SilentObserver):
     def __init__(self):
-        self.said = []
+        self.lines = []
 
     def session_starts(self, run, session):
-        self.said.append((run.session, run.sessions, run.at_most))
+        self.lines.append((run.session, run.sessions, run.at_most))
 
 
 def adaptive(store, enough, *, sessions=6, device=None, clock=None, **plan):
     """An experiment of two trials; `enough` says by place how many good sessions end a trial."""
-    made = experiment(store, device or FakeDevice(), sessions=sessions)
-    made.plan = replace(made.plan, **{"target_ci": 0.01, **plan})
-    wanted = dict(zip([trial.key for trial in made.plan.trials], enough, strict=True))
+    run = experiment(store, device or FakeDevice(), sessions=sessions)
+    run.plan = replace(run.plan, **{"target_ci": 0.01, **plan})
+    wanted = dict(zip([trial.key for trial in run.plan.trials], enough, strict=True))
     asked: list[tuple[str, int]] = []
 
     def settled(key):
@@ -32,10 +32,10 @@ def adaptive(store, enough, *, sessions=6, device=None, clock=None, **plan):
         asked.append((key, good))
         return good >= wanted[key]
 
-    made.settled = settled
+    run.settled = settled
     if clock is not None:
-        made.clock = clock
-    return made, asked
+        run.clock = clock
+    return run, asked
 
 
 def counts(store):
@@ -44,8 +44,8 @@ def counts(store):
 
 def test_a_trial_that_is_settled_drops_out_of_the_rounds_to_come():
     store = MemoryStore()
-    made, asked = adaptive(store, (3, 5))
-    outcome = made.run()
+    run, asked = adaptive(store, (3, 5))
+    outcome = run.run()
     assert (outcome.sessions, outcome.out_of_time) == (8, False)
     assert counts(store) == [3, 5]
     assert [record.round for record in store.records] == [0, 0, 1, 1, 2, 2, 3, 4]
@@ -54,15 +54,15 @@ def test_a_trial_that_is_settled_drops_out_of_the_rounds_to_come():
 
 def test_it_ends_at_the_most_sessions():
     store = MemoryStore()
-    made, asked = adaptive(store, (99, 99), sessions=4)
-    assert made.run().sessions == 8
+    run, asked = adaptive(store, (99, 99), sessions=4)
+    assert run.run().sessions == 8
     assert max(good for _, good in asked) == 3  # with the most there is nothing left to ask
 
 
 def test_a_plan_without_a_rule_asks_nobody():
     store = MemoryStore()
-    made, asked = adaptive(store, (3, 3), target_ci=None)
-    assert (made.run().sessions, asked) == (12, [])
+    run, asked = adaptive(store, (3, 3), target_ci=None)
+    assert (run.run().sessions, asked) == (12, [])
     assert not never("any")
 
 
@@ -72,8 +72,8 @@ def test_a_resumed_experiment_ends_where_the_uninterrupted_one_does(cut):
     adaptive(whole, (3, 5))[0].run()
     script = ["ok"] * cut + ["interrupt"]
     assert adaptive(halves, (3, 5), device=FakeDevice(script=script))[0].run().interrupted
-    made, _ = adaptive(halves, (3, 5))
-    assert not made.run().interrupted
+    run, _ = adaptive(halves, (3, 5))
+    assert not run.run().interrupted
     good = [record for record in halves.records if record.status == "ok"]
     assert Counter(record.trial for record in good) == Counter(record.trial for record in whole.records)
 
@@ -81,15 +81,15 @@ def test_a_resumed_experiment_ends_where_the_uninterrupted_one_does(cut):
 def test_what_is_settled_already_opens_no_device():
     store = MemoryStore()
     adaptive(store, (3, 3))[0].run()
-    made, _ = adaptive(store, (3, 3))
-    made.open_device = lambda trial: pytest.fail("a device was opened")
-    assert made.run().sessions == 0
+    run, _ = adaptive(store, (3, 3))
+    run.open_device = lambda trial: pytest.fail("a device was opened")
+    assert run.run().sessions == 0
 
 
 def test_failed_sessions_count_for_no_rule():
     store = MemoryStore()
-    made, asked = adaptive(store, (3, 3), device=FakeDevice(script=["crash", "crash"]))
-    made.run()
+    run, asked = adaptive(store, (3, 3), device=FakeDevice(script=["crash", "crash"]))
+    run.run()
     assert statuses(store).count("crash") == 2
     assert statuses(store).count("ok") == 6
     assert all(good <= 3 for _, good in asked)
@@ -97,22 +97,22 @@ def test_failed_sessions_count_for_no_rule():
 
 def test_a_slow_placement_stops_in_the_middle_of_its_row():
     store = MemoryStore()
-    made, _ = adaptive(store, (3, 4), device=FakeDevice(placement_cost="slow"))
-    made.run()
+    run, _ = adaptive(store, (3, 4), device=FakeDevice(placement_cost="slow"))
+    run.run()
     rows = [record.trial for record in store.records]
-    first, second = (trial.key for trial in made.plan.trials)
+    first, second = (trial.key for trial in run.plan.trials)
     assert rows == [first] * 3 + [second] * 4
 
 
 def test_progress_says_at_most_and_shrinks_with_what_is_settled():
     store = MemoryStore()
-    made, _ = adaptive(store, (3, 5), sessions=6)
-    made.observer = watching = Watching()
-    made.run()
-    assert all(at_most for *_, at_most in watching.said)
-    assert [number for number, *_ in watching.said] == list(range(1, 9))
-    assert [total for _, total, _ in watching.said][:4] == [12] * 4
-    assert watching.said[-1][1] == 9  # one more of the second trial is possible
+    run, _ = adaptive(store, (3, 5), sessions=6)
+    run.observer = watching = Watching()
+    run.run()
+    assert all(at_most for *_, at_most in watching.lines)
+    assert [number for number, *_ in watching.lines] == list(range(1, 9))
+    assert [total for _, total, _ in watching.lines][:4] == [12] * 4
+    assert watching.lines[-1][1] == 9  # one more of the second trial is possible
 
 
 class Clock:
@@ -139,14 +139,14 @@ class Taking(FakeDevice):
 
 def timed(store, **more):
     device = Taking(Clock())
-    made, _ = adaptive(store, (9, 9), sessions=3, device=device, clock=device.clock, **more)
+    run, _ = adaptive(store, (9, 9), sessions=3, device=device, clock=device.clock, **more)
 
     def open_device(trial):
         device.clock.now_s += 10.0  # as long as a session
         return device
 
-    made.open_device = open_device
-    return made
+    run.open_device = open_device
+    return run
 
 
 @pytest.mark.parametrize(("limit_s", "sessions"), [(5.0, 0), (10.0, 0), (15.0, 1), (45.0, 4), (1e9, 6)])

@@ -15,10 +15,10 @@ def check(scores, options=None):
 
 
 def test_equal_scores_pass():
-    found = check(GOLDEN)
-    golden.require(found)
-    assert found.top1_equal == found.n == 2
-    assert found.max_abs_diff < 1e-7
+    outcome = check(GOLDEN)
+    golden.require(outcome)
+    assert outcome.top1_equal == outcome.n == 2
+    assert outcome.max_abs_diff < 1e-7
 
 
 def test_within_the_tolerance_passes_and_beyond_fails():
@@ -30,7 +30,7 @@ def test_within_the_tolerance_passes_and_beyond_fails():
 
 
 def test_another_class_fails_within_the_tolerance_unless_it_was_a_near_tie():
-    def found(margin, tolerance):
+    def near_tie(margin, tolerance):
         reference = REFERENCE.model_copy(
             update={"scores": ((0.5 + margin / 2, 0.5 - margin / 2), (0.2, 0.8)), "tolerance": tolerance}
         )
@@ -38,8 +38,8 @@ def test_another_class_fails_within_the_tolerance_unless_it_was_a_near_tie():
         return golden.compare(np.array(swapped, np.float32), reference, {})
 
     with pytest.raises(SessionError):
-        golden.require(found(margin=0.02, tolerance=0.0199))
-    near = found(margin=0.02, tolerance=0.021)
+        golden.require(near_tie(margin=0.02, tolerance=0.0199))
+    near = near_tie(margin=0.02, tolerance=0.021)
     golden.require(near)
     assert (near.n, near.top1_equal) == (1, 1)
 
@@ -48,10 +48,10 @@ def test_exact_kernels_allow_no_difference():
     scores = np.array(GOLDEN, np.float32).astype(np.float64)
     exact = REFERENCE.model_copy(update={"scores": tuple(map(tuple, scores.tolist()))})
     golden.require(golden.compare(scores.astype(np.float32), exact, {"kernels": "reference"}))
-    found = golden.compare(scores.astype(np.float32) + np.float32(1e-4), exact, {"kernels": "reference"})
-    assert found.tolerance == 0
+    outcome = golden.compare(scores.astype(np.float32) + np.float32(1e-4), exact, {"kernels": "reference"})
+    assert outcome.tolerance == 0
     with pytest.raises(SessionError):
-        golden.require(found)
+        golden.require(outcome)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

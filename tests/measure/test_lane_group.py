@@ -45,7 +45,7 @@ def experiment(store, device, *, sessions=3, depths=(0.25, 0.5)):
     backend = FakeBackend(precisions=("int8",))
     backends = {"fake": backend}
     images = made_images()
-    made = make_trials(
+    trials = make_trials(
         make_targets(backends, [], []),
         backends,
         {"fake": choose_variants(backend, depths, ())},
@@ -53,12 +53,12 @@ def experiment(store, device, *, sessions=3, depths=(0.25, 0.5)):
         scene=made_scene(),
         images=images,
     )
-    plan = Plan(made, made_scene(), images, sessions=sessions, passes=2, seed=1)
+    plan = Plan(trials, made_scene(), images, sessions=sessions, passes=2, seed=1)
     artifacts = {
         trial.key: artifact
         for trial, artifact in zip(
-            made,
-            backend.prepare([trial.request for trial in made], Cache(Path("unused")), print),
+            trials,
+            backend.prepare([trial.request for trial in trials], Cache(Path("unused")), print),
             strict=True,
         )
         if isinstance(artifact, Artifact)

@@ -40,7 +40,7 @@ def experiment(
         for name, host in hosts.items()
         for target in make_targets(backends, settings, [])
     ]
-    made = make_trials(
+    trials = make_trials(
         targets,
         backends,
         {"fake": choose_variants(backend, depths, ())},
@@ -48,12 +48,14 @@ def experiment(
         scene=made_scene(),
         images=made_images(),
     )
-    plan = Plan(made, made_scene(), made_images(), sessions=sessions, passes=2, seed=1, retries=retries)
-    artifacts = backend.prepare([trial.request for trial in made], Cache(Path("unused")), print)
+    plan = Plan(trials, made_scene(), made_images(), sessions=sessions, passes=2, seed=1, retries=retries)
+    artifacts = backend.prepare([trial.request for trial in trials], Cache(Path("unused")), print)
     return Experiment(
         plan=plan,
         artifacts={
-            trial.key: one for trial, one in zip(made, artifacts, strict=True) if isinstance(one, Artifact)
+            trial.key: artifact
+            for trial, artifact in zip(trials, artifacts, strict=True)
+            if isinstance(artifact, Artifact)
         },
         open_device=open_device,
         store=store,
@@ -83,10 +85,10 @@ class StrictStore(MemoryStore):
 
 def by_target(run, store):
     names = {trial.key: trial.target.name for trial in run.plan.trials}
-    found: dict[str, list[str]] = {}
+    statuses_of: dict[str, list[str]] = {}
     for record in store.records:
-        found.setdefault(names[record.trial], []).append(record.status)
-    return found
+        statuses_of.setdefault(names[record.trial], []).append(record.status)
+    return statuses_of
 
 
 def test_hosts_are_measured_side_by_side():
@@ -346,8 +348,8 @@ def test_ctrl_c_reaches_every_host_and_each_keeps_its_pass(number):
     run = experiment(store, lambda trial: Device(), {"a": None, "b": "pi", "c": "nano"})
 
     def press():
-        for one in started:
-            assert one.wait(20)
+        for event in started:
+            assert event.wait(20)
         os.kill(os.getpid(), number)
 
     pressing = threading.Thread(target=press)
@@ -406,39 +408,39 @@ def test_a_device_that_becomes_another_one_gives_other_targets_no_sessions_anew(
 
 class Watching(SilentObserver):
     def __init__(self):
-        self.said = []
+        self.lines = []
         self.notes = []
 
     def note(self, text):
         self.notes.append(text)
 
     def session_starts(self, run, session):
-        self.said.append((session.host, run.session, run.sessions))
+        self.lines.append((session.host, run.session, run.sessions))
 
 
 def watched(hosts, open_device=lambda trial: FakeDevice(), **more):
     observer = Watching()
     experiment(StrictStore(), open_device, hosts, observer=observer, **more).run()
-    return observer.said
+    return observer.lines
 
 
 @pytest.mark.parametrize("hosts", [{"a": "pi", "b": "pi"}, {"a": None, "b": "pi"}])
 def test_progress_counts_the_sessions_of_all_targets_and_hosts(hosts):
-    said = watched(hosts, sessions=3)
-    assert [(number, total) for _, number, total in said] == [(number, 6) for number in range(1, 7)]
-    assert {host for host, *_ in said} == {host or "" for host in hosts.values()}
+    lines = watched(hosts, sessions=3)
+    assert [(number, total) for _, number, total in lines] == [(number, 6) for number in range(1, 7)]
+    assert {host for host, *_ in lines} == {host or "" for host in hosts.values()}
 
 
 def test_a_session_that_is_repeated_is_one_more():
     device = FakeDevice(script=["crash"])
-    assert [one[1:] for one in watched({"a": None}, lambda trial: device)] == [(1, 2), (2, 3), (3, 3)]
+    assert [line[1:] for line in watched({"a": None}, lambda trial: device)] == [(1, 2), (2, 3), (3, 3)]
 
 
 def test_trials_that_are_given_up_have_no_sessions_to_come():
     device = FakeDevice(script=["load"] * 99)
-    said = watched({"a": None}, lambda trial: device, sessions=5, depths=(0.25, 0.5))
+    lines = watched({"a": None}, lambda trial: device, sessions=5, depths=(0.25, 0.5))
     # Both trials are tried once, and once more after all other sessions, which are given up with them.
-    assert [one[1:] for one in said] == [(1, 10), (2, 11), (3, 12), (4, 8)]
+    assert [line[1:] for line in lines] == [(1, 10), (2, 11), (3, 12), (4, 8)]
 
 
 def test_a_host_that_is_not_there_has_no_sessions_to_come():
@@ -447,5 +449,5 @@ def test_a_host_that_is_not_there_has_no_sessions_to_come():
             raise UnavailableError("the agent on pi does not answer")
         return FakeDevice()
 
-    said = watched({"a": None, "b": "pi"}, open_device, sessions=3)
-    assert said[-1][1:] == (3, 3)
+    lines = watched({"a": None, "b": "pi"}, open_device, sessions=3)
+    assert lines[-1][1:] == (3, 3)

@@ -36,14 +36,16 @@ QUARTER_INT8, HALF_INT8 = Variant(0.25, "int8"), Variant(0.5, "int8")
 class Preparing(FakeBackend):
     """Gives what it is told to give for some variants, and raises `error` where there is one."""
 
-    def __init__(self, name: str, given: dict[Variant, Prepared], error: Exception | None = None) -> None:
+    def __init__(self, name: str, outcomes: dict[Variant, Prepared], error: Exception | None = None) -> None:
         super().__init__(name)
-        self.given, self.error = given, error
+        self.outcomes, self.error = outcomes, error
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> Any:
         if self.error is not None:
             raise self.error
-        return [self.given.get(one.variant, made_artifact(one.variant.name)) for one in requests]
+        return [
+            self.outcomes.get(request.variant, made_artifact(request.variant.name)) for request in requests
+        ]
 
 
 def built(
@@ -68,10 +70,10 @@ def test_what_fails_is_said_and_the_others_have_their_artifacts(tmp_path: Path):
     plan = built(
         Preparing("fake", {QUARTER_INT8: CRASH, HALF: REFUSAL}), variants=[QUARTER, QUARTER_INT8, HALF]
     )
-    said: list[str] = []
-    prepared = prepare_trials(plan, Cache(tmp_path), said.append)
+    notes: list[str] = []
+    prepared = prepare_trials(plan, Cache(tmp_path), notes.append)
     assert list(prepared.values()) == [made_artifact(QUARTER.name), CRASH, REFUSAL]
-    (text,) = said
+    (text,) = notes
     assert text.startswith("fake mobilenet_v1-0.25-int8 cannot be prepared: int8 failed; its process ended")
     require_any(plan.plan, prepared)
 
@@ -117,8 +119,8 @@ def test_what_was_named_and_is_not_supported(config: dict[str, Any], refused: li
         trial.key: REFUSAL if trial.variant in refused else made_artifact(trial.variant.name)
         for trial in plan.trials
     }
-    found = requested_in_vain(plan, prepared, RunConfig(device=("fake",), **config))
-    assert {trial.variant for trial in plan.trials if trial.key in found} == set(in_vain)
+    in_vain_keys = requested_in_vain(plan, prepared, RunConfig(device=("fake",), **config))
+    assert {trial.variant for trial in plan.trials if trial.key in in_vain_keys} == set(in_vain)
 
 
 def test_a_run_measures_the_others_and_says_which_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -127,10 +129,11 @@ def test_a_run_measures_the_others_and_says_which_failed(tmp_path: Path, monkeyp
     prepare = toy.prepare
 
     def failing(self: Any, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> Any:
-        made = prepare(self, requests, cache, progress)
+        artifacts = prepare(self, requests, cache, progress)
         outcomes = {"fp16": CRASH, "int8": REFUSAL}
         return [
-            outcomes.get(request.variant.precision, one) for request, one in zip(requests, made, strict=True)
+            outcomes.get(request.variant.precision, artifact)
+            for request, artifact in zip(requests, artifacts, strict=True)
         ]
 
     monkeypatch.setattr(toy, "prepare", failing)

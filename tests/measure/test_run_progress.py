@@ -22,7 +22,7 @@ class Watching(SilentObserver):
         self.drawn.append((run, [session.host]))
 
     def sessions_move(self, run, sessions):
-        self.drawn.append((run, [one.host for one in sessions]))
+        self.drawn.append((run, [session.host for session in sessions]))
 
 
 def progress(**more):

@@ -109,9 +109,9 @@ def test_what_the_device_reports_is_told_once_and_only_goes_forward():
         def measure(self, plan):
             self.report("idle window", 0, 0)
             self.report("first pass", 0, 0)
-            for one in super().measure(plan):
-                yield one
-                if one.phase == "first":
+            for scene_pass in super().measure(plan):
+                yield scene_pass
+                if scene_pass.phase == "first":
                     self.report("passes", 0, plan.passes)
 
         def predict(self, images):

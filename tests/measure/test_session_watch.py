@@ -18,11 +18,11 @@ class Watched:
 
     def __init__(self, shape=SHAPE, known=None):
         self.now_s = 50.0
-        self.told: list[tuple[str, bool, float]] = []
+        self.lines: list[tuple[str, bool, float]] = []
         self.watch = SessionWatch(shape, known, self.moved, lambda: self.now_s)
 
     def moved(self, *, begins):
-        self.told.append((self.watch.text, begins, self.watch.share))
+        self.lines.append((self.watch.text, begins, self.watch.share))
 
     def report(self, stage, done=0, steps=0, after_s=0.0):
         self.now_s += after_s
@@ -30,8 +30,8 @@ class Watched:
 
     def arrive(self, index, phase, seconds=1.0, **more):
         self.now_s += seconds
-        made = made_pass(index, 6, phase, round(seconds * 1e9))
-        self.watch.arrived(replace(made, **more))
+        scene_pass = made_pass(index, 6, phase, round(seconds * 1e9))
+        self.watch.arrived(replace(scene_pass, **more))
 
 
 def test_stages_and_passes_are_told_as_they_come():
@@ -44,7 +44,7 @@ def test_stages_and_passes_are_told_as_they_come():
         seen.arrive(index, "steady")
     seen.report("images", 0, 10)
     seen.report("images", 5, 10)
-    assert [told[:2] for told in seen.told] == [
+    assert [line[:2] for line in seen.lines] == [
         ("load", True),
         ("first pass", True),
         ("pass 1 of 3", True),
@@ -54,7 +54,7 @@ def test_stages_and_passes_are_told_as_they_come():
         ("images 0 of 10", True),
         ("images 5 of 10", False),
     ]
-    shares = [share for *_, share in seen.told]
+    shares = [share for *_, share in seen.lines]
     assert shares == sorted(shares) and 0.0 == shares[0] < shares[2] < shares[3] < shares[-1] < 1.0
 
 
@@ -124,7 +124,7 @@ def test_files_on_their_way_are_no_part_of_what_the_next_session_takes():
     seen.report("sending scene", 30, 60, after_s=20.0)
     seen.report("first pass", after_s=20.0)
     seen.arrive(0, "first", 3.0)
-    assert ("sending scene 30 of 60 MB", False, 0.0) in seen.told
+    assert ("sending scene 30 of 60 MB", False, 0.0) in seen.lines
     assert seen.watch.once_s == 40.0
     assert seen.watch.cost is not None and seen.watch.cost.overhead_s == 1.0
     seen.arrive(1, "steady", 3.0)
@@ -136,14 +136,14 @@ def test_files_on_their_way_are_no_part_of_what_the_next_session_takes():
 def test_a_paced_pass_that_is_late_is_not_held_up(deadline_ns, tells):
     seen = Watched()
     seen.arrive(1, "steady", due_ns=0, deadline_ns=deadline_ns)
-    assert bool(seen.told) is tells
+    assert bool(seen.lines) is tells
 
 
 def test_sustained_passes_move_with_the_devices_time():
     seen = Watched(Shape(patches=6, passes=3, sustained_s=20.0), KNOWN)
     seen.report("passes", 0, 0)
     seen.arrive(1, "steady", 5.0)
-    assert [told[0] for told in seen.told] == ["pass 1", "pass 2"]
+    assert [line[0] for line in seen.lines] == ["pass 1", "pass 2"]
     assert seen.watch.left.most_s == pytest.approx(15.0)
 
 
@@ -164,13 +164,13 @@ def test_a_build_is_shown_with_its_target_and_is_no_part_of_the_next_session():
     assert seen.watch.left.most_s == 15.0 + session_s(KNOWN, SHAPE).most_s
     seen.report("load", after_s=15.0)
     seen.report("idle window", after_s=2.0)
-    assert [text for text, *_ in seen.told] == [
+    assert [text for text, *_ in seen.lines] == [
         "building on the board: starting",
         "building on the board: layers 1 of 4",
         "load",
         "idle window",
     ]
-    assert [begins for _, begins, _ in seen.told] == [True, False, True, True]
+    assert [begins for _, begins, _ in seen.lines] == [True, False, True, True]
     assert seen.watch.once_s == 20.0
     seen.arrive(0, "first", 1.0)
     assert seen.watch.cost_of(1.0, 29.0).overhead_s == pytest.approx(9.0 - 4.0 - 10 / 6)

@@ -35,8 +35,8 @@ def test_a_simulated_experiment_is_its_sessions_medians():
 def test_passes_cling_together_as_much_as_said(correlation):
     world = World("normal", 0.0, Passes(correlation))
     values = world.passes_of(np.random.default_rng(3), 1, 400, 200)[0] - 1
-    found = (values[:, 1:] * values[:, :-1]).mean() / (values**2).mean()
-    assert found == pytest.approx(correlation, abs=0.03)
+    measured = (values[:, 1:] * values[:, :-1]).mean() / (values**2).mean()
+    assert measured == pytest.approx(correlation, abs=0.03)
     assert values.std() == pytest.approx(0.01, rel=0.03)
 
 
@@ -66,9 +66,9 @@ def test_a_plain_bootstrap_of_all_passes_is_caught():
     for values in experiments:
         low, high = _bootstrap(values, generator)
         plain += low <= 1.0 <= high
-        found = session_interval(list(values))
-        assert found.low is not None and found.high is not None
-        stated += found.low <= 1.0 <= found.high
+        interval = session_interval(list(values))
+        assert interval.low is not None and interval.high is not None
+        stated += interval.low <= 1.0 <= interval.high
     assert not coverage.within(plain / 200, 200)
     assert plain / 200 < 0.5
     assert coverage.within(stated / 200, 200)
@@ -112,10 +112,10 @@ def test_flags_that_see_little_of_what_is_to_be_seen_are_caught(monkeypatch):
 
 
 def test_a_comparison_that_takes_every_difference_for_one_is_caught(monkeypatch):
-    monkeypatch.setattr(differences, "different", lambda found: np.abs(found.ratio - 1) >= 0.03)
+    monkeypatch.setattr(differences, "different", lambda difference: np.abs(difference.ratio - 1) >= 0.03)
     topic = differences.proof(TINY)
     assert any(row.met is False for row in topic.rows if row.cells[0].startswith("A/A"))
-    monkeypatch.setattr(differences, "different", lambda found: found.p < 1e-4)
+    monkeypatch.setattr(differences, "different", lambda difference: difference.p < 1e-4)
     topic = differences.proof(TINY)
     assert any(row.met is False for row in topic.rows if row.cells[0].startswith("+5 %"))
 

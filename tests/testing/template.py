@@ -24,9 +24,9 @@ def backend_module() -> Any:
 
 def backend(**members: Any) -> Backend:
     """The template's backend, with members of its class replaced."""
-    made = type("Broken", (backend_module().ExampleBoardBackend,), members)()
-    assert isinstance(made, Backend)
-    return made
+    broken = type("Broken", (backend_module().ExampleBoardBackend,), members)()
+    assert isinstance(broken, Backend)
+    return broken
 
 
 def changed(name: str, folder: Path, *replacements: tuple[str, str]) -> Path:

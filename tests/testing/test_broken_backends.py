@@ -28,10 +28,10 @@ def complaint(test, backend, cache, tmp_path, **subject):
     if test != "test_golden_scores":
         kit.golden_faults = ()  # looked at once a class, and of no interest to the other tests
     method = getattr(BackendContract(), test)
-    given = {"edgebench_backend": kit, "record_property": lambda name, value: None, "tmp_path": tmp_path}
+    fixtures = {"edgebench_backend": kit, "record_property": lambda name, value: None, "tmp_path": tmp_path}
     wanted = inspect.signature(method).parameters
     try:
-        method(**{name: value for name, value in given.items() if name in wanted})
+        method(**{name: value for name, value in fixtures.items() if name in wanted})
     except pytest.fail.Exception as failure:
         return str(failure)
     finally:
@@ -42,9 +42,9 @@ def complaint(test, backend, cache, tmp_path, **subject):
 @pytest.fixture
 def caught(edgebench_cache, tmp_path):
     def check(test, backend, words, **subject):
-        said = complaint(test, backend, edgebench_cache, tmp_path, **subject)
-        assert words in said
-        assert said.count("mend: ") >= 1
+        text = complaint(test, backend, edgebench_cache, tmp_path, **subject)
+        assert words in text
+        assert text.count("mend: ") >= 1
 
     return check
 
@@ -183,8 +183,8 @@ def preparing(change):
     base = template.backend_module().ExampleBoardBackend
 
     def prepare(self, requests, cache, progress):
-        made = base.prepare(self, requests, cache, progress)
-        return [change(one, cache) if isinstance(one, Artifact) else one for one in made]
+        outcomes = base.prepare(self, requests, cache, progress)
+        return [change(outcome, cache) if isinstance(outcome, Artifact) else outcome for outcome in outcomes]
 
     return template.backend(prepare=prepare)
 
@@ -247,25 +247,25 @@ def _reversed(self, requests, cache, progress):
 
 
 def _leaving_out(self, requests, cache, progress):
-    made = template.backend().prepare(requests, cache, progress)
-    return [one for one in made if isinstance(one, Artifact)]
+    outcomes = template.backend().prepare(requests, cache, progress)
+    return [outcome for outcome in outcomes if isinstance(outcome, Artifact)]
 
 
 def _raising(self, requests, cache, progress):
-    for one in template.backend().prepare(requests, cache, progress):
-        if isinstance(one, UnsupportedError):
-            raise one
+    for outcome in template.backend().prepare(requests, cache, progress):
+        if isinstance(outcome, UnsupportedError):
+            raise outcome
     return []
 
 
 def _obliging(self, requests, cache, progress):
-    made = template.backend().prepare(requests, cache, progress)
-    return [one if isinstance(one, Artifact) else made[0] for one in made]
+    outcomes = template.backend().prepare(requests, cache, progress)
+    return [outcome if isinstance(outcome, Artifact) else outcomes[0] for outcome in outcomes]
 
 
 def _silent(self, requests, cache, progress):
-    made = template.backend().prepare(requests, cache, progress)
-    return [one if isinstance(one, Artifact) else UnsupportedError("") for one in made]
+    outcomes = template.backend().prepare(requests, cache, progress)
+    return [outcome if isinstance(outcome, Artifact) else UnsupportedError("") for outcome in outcomes]
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def gated():
 )
 def test_a_wrong_result_is_one_failure_and_the_rest_is_not_tried(edgebench_cache, tmp_path, fault, words):
     kit = BackendKit(BackendSubject(template.with_runner(tmp_path, fault), {}, batch=3), edgebench_cache)
-    given = {"edgebench_backend": kit, "record_property": lambda name, value: None}
+    fixtures = {"edgebench_backend": kit, "record_property": lambda name, value: None}
     try:
         with pytest.raises(pytest.fail.Exception) as failure:
             BackendContract().test_golden_scores(kit)
@@ -355,7 +355,7 @@ def test_a_wrong_result_is_one_failure_and_the_rest_is_not_tried(edgebench_cache
         for name in gated():
             method = getattr(BackendContract(), name)
             with pytest.raises(pytest.skip.Exception, match="because test_golden_scores fails: mobilenet"):
-                method(**{name: given[name] for name in inspect.signature(method).parameters})
+                method(**{name: fixtures[name] for name in inspect.signature(method).parameters})
     finally:
         kit.close()
 

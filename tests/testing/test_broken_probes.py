@@ -15,9 +15,9 @@ from tests.testing import template
 def complaint(test, module, cache, missing_address="/no/such/place", **subject):
     kit = ProbeKit(ProbeSubject("meter", "", missing_address, module, window_s=0.3, **subject), cache)
     method = getattr(ProbeContract(), test)
-    given = {"edgebench_probe": kit, "record_property": lambda name, value: None}
+    fixtures = {"edgebench_probe": kit, "record_property": lambda name, value: None}
     try:
-        method(**{name: given[name] for name in inspect.signature(method).parameters})
+        method(**{name: fixtures[name] for name in inspect.signature(method).parameters})
     except pytest.fail.Exception as failure:
         return str(failure)
     return ""
@@ -102,15 +102,15 @@ TWICE = "yield [one for one in stamps for _ in range(2)], {'made_up': 2 * watts}
 def test_each_fault_is_caught(edgebench_cache, tmp_path, test, old, new, words):
     sound = template.meter(tmp_path)
     assert not complaint(test, sound, edgebench_cache)
-    said = complaint(test, template.meter(tmp_path, (old, new)), edgebench_cache)
-    assert words in said
-    assert "mend: " in said
+    text = complaint(test, template.meter(tmp_path, (old, new)), edgebench_cache)
+    assert words in text
+    assert "mend: " in text
 
 
 def test_a_probe_that_never_stops(edgebench_cache, tmp_path):
     deaf = template.meter(tmp_path, ("self._running = False", "pass"))
-    said = complaint("test_it_ends_when_it_is_told", deaf, edgebench_cache, stop_s=0.5)
-    assert "it still ran 0.5 s after stop()" in said
+    text = complaint("test_it_ends_when_it_is_told", deaf, edgebench_cache, stop_s=0.5)
+    assert "it still ran 0.5 s after stop()" in text
 
 
 def test_hardware_that_is_missing_is_a_reason_and_not_a_failure(edgebench_cache, tmp_path):

@@ -13,7 +13,7 @@ from edgebench.vocabulary.passes import Pass
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("import os, numpy", []),
         ("import os.path as p\nfrom collections import deque", []),
@@ -29,12 +29,12 @@ from edgebench.vocabulary.passes import Pass
         ("if 1:\n    import edgebench", ["line 2: edgebench"]),
     ],
 )
-def test_imports(tmp_path, text, found):
+def test_imports(tmp_path, text, expected):
     path = tmp_path / "runner.py"
     path.write_text(text)
-    said = foreign_imports(path, {"numpy"})
-    assert len(said) == len(found)
-    assert all(words in line for words, line in zip(found, said, strict=True))
+    complaints = foreign_imports(path, {"numpy"})
+    assert len(complaints) == len(expected)
+    assert all(words in line for words, line in zip(expected, complaints, strict=True))
 
 
 def test_what_is_imported_when_it_is_opened_may_be_left_out(tmp_path):
@@ -79,16 +79,16 @@ def made_pass(spans, patches, start, end):
 
 
 def test_what_lies_outside_the_stages():
-    one = made_pass([[10_000, 20_000, 20_000, 30_000, 31_000, 90_000]] * 1, 1, 5_000, 100_000)
-    assert outside_us(one, one.stages) == pytest.approx(5 + 1 + 10)
-    assert outside_us(one, ("infer",)) == pytest.approx(26 + 10)
+    scene_pass = made_pass([[10_000, 20_000, 20_000, 30_000, 31_000, 90_000]] * 1, 1, 5_000, 100_000)
+    assert outside_us(scene_pass, scene_pass.stages) == pytest.approx(5 + 1 + 10)
+    assert outside_us(scene_pass, ("infer",)) == pytest.approx(26 + 10)
 
 
 def test_stages_that_overlap_count_once():
     first = [0, 10_000, 10_000, 20_000, 20_000, 80_000]
     second = [30_000, 40_000, 40_000, 50_000, 50_000, 90_000]
-    one = made_pass([first, second], 2, 0, 100_000)
-    assert outside_us(one, ("infer",)) == pytest.approx((100 - 70) / 2)
+    scene_pass = made_pass([first, second], 2, 0, 100_000)
+    assert outside_us(scene_pass, ("infer",)) == pytest.approx((100 - 70) / 2)
 
 
 def test_a_worker_is_told_from_other_children(tmp_path):

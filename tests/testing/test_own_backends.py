@@ -28,14 +28,14 @@ PROBES: dict[str, dict[str, Any]] = {
 
 
 def _classes() -> dict[str, type]:
-    made: dict[str, type] = {}
+    classes: dict[str, type] = {}
     for name in registry.names("edgebench.backends"):
         title = f"Test{name.title().replace('-', '')}"
-        made[title] = type(title, (BackendContract,), {"backend": name, **BACKENDS.get(name, {})})
+        classes[title] = type(title, (BackendContract,), {"backend": name, **BACKENDS.get(name, {})})
     for kind in registry.names("edgebench.probes"):
         title = f"Test{kind.title().replace('-', '')}Probe"
-        made[title] = type(title, (ProbeContract,), {"probe": kind, **PROBES.get(kind, {})})
-    return made
+        classes[title] = type(title, (ProbeContract,), {"probe": kind, **PROBES.get(kind, {})})
+    return classes
 
 
 globals().update(_classes())

@@ -108,10 +108,10 @@ def command(monkeypatch, *words):
 def test_the_command_says_where_it_is_and_what_comes_next(tmp_path, monkeypatch, capsys):
     (tmp_path / "made").mkdir()
     assert not command(monkeypatch, "backend", "my-board", "--output", str(tmp_path / "made"))
-    said = capsys.readouterr()
-    assert said.out == f"{tmp_path / 'made' / 'edgebench-my-board'}\n"
-    assert "pip install -e" in said.err and "pytest" in said.err
-    assert "edgebench run --device my-board --quick" in said.err
+    printed = capsys.readouterr()
+    assert printed.out == f"{tmp_path / 'made' / 'edgebench-my-board'}\n"
+    assert "pip install -e" in printed.err and "pytest" in printed.err
+    assert "edgebench run --device my-board --quick" in printed.err
     assert command(monkeypatch, "backend", "My", "--output", str(tmp_path)) == EXIT_USAGE
     assert "write it like my-board" in capsys.readouterr().err
 
@@ -119,5 +119,5 @@ def test_the_command_says_where_it_is_and_what_comes_next(tmp_path, monkeypatch,
 @pytest.mark.parametrize(("words", "taught"), [(["backend"], "runner.py"), (["meter"], "meter.py")])
 def test_help_teaches(monkeypatch, capsys, words, taught):
     assert not command(monkeypatch, *words, "--help")
-    said = capsys.readouterr().out
-    assert taught in said and "Example: edgebench new" in said
+    printed = capsys.readouterr().out
+    assert taught in printed and "Example: edgebench new" in printed

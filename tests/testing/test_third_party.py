@@ -82,7 +82,7 @@ def pip(elsewhere: Elsewhere, *words: str | Path) -> None:
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
     folder = tmp_path_factory.mktemp("elsewhere")
-    made = installed(folder / "venv")
+    environment = installed(folder / "venv")
     # From a copy: building leaves folders behind.
     source = folder / "source"
     source.mkdir()
@@ -91,13 +91,13 @@ def elsewhere(tmp_path_factory):
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
     options = ("--no-deps", "--no-build-isolation", "--no-index")
-    pip(made, "wheel", "-q", *options, "-w", folder / "wheels", source)
-    [made.wheel] = (folder / "wheels").glob("*.whl")
-    pip(made, "install", "-q", "--no-deps", "--no-index", made.wheel)
+    pip(environment, "wheel", "-q", *options, "-w", folder / "wheels", source)
+    [environment.wheel] = (folder / "wheels").glob("*.whl")
+    pip(environment, "install", "-q", "--no-deps", "--no-index", environment.wheel)
     template = folder / "template"
     shutil.copytree(ROOT / "examples" / "backend-template", template)
-    pip(made, "install", "-q", *options, template)
-    return made
+    pip(environment, "install", "-q", *options, template)
+    return environment
 
 
 def test_the_wheel_holds_the_template_and_the_kit(elsewhere):
@@ -111,8 +111,8 @@ def test_the_wheel_holds_the_template_and_the_kit(elsewhere):
 
 
 def test_it_is_the_installed_one_that_is_tried(elsewhere):
-    said = elsewhere("-c", "import edgebench; print(edgebench.__file__)")
-    assert Path(said.strip()).is_relative_to(elsewhere.folder)
+    output = elsewhere("-c", "import edgebench; print(edgebench.__file__)")
+    assert Path(output.strip()).is_relative_to(elsewhere.folder)
 
 
 def test_the_device_and_the_meter_are_listed(elsewhere):
@@ -144,23 +144,23 @@ def test_a_run_measures_with_both(elsewhere, tmp_path):
 
 def test_its_own_tests_pass(elsewhere, tmp_path):
     shutil.copytree(ROOT / "examples" / "backend-template" / "tests", tmp_path / "tests")
-    said = elsewhere("-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "tests", cwd=tmp_path)
-    assert " passed" in said and "failed" not in said
-    assert "example-board: the worker's loop costs" in said
+    output = elsewhere("-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "tests", cwd=tmp_path)
+    assert " passed" in output and "failed" not in output
+    assert "example-board: the worker's loop costs" in output
 
 
 def test_what_new_writes_installs_and_passes(elsewhere, tmp_path):
     elsewhere.edgebench("new", "backend", "my-board", "-o", tmp_path)
     folder = tmp_path / "edgebench-my-board"
     pip(elsewhere, "install", "-q", "--no-deps", "--no-build-isolation", "--no-index", folder)
-    said = elsewhere(
+    output = elsewhere(
         "-m", "pytest", "-p", "no:cacheprovider", "--pyargs", "edgebench.testing", "-rs",
         "-k", "golden or samples or options", "--edgebench-backend", "my-board", "--edgebench-set",
         "repeat=2", "--edgebench-probe", "my-board-meter",
         "--edgebench-skip", "test_golden_scores=tried elsewhere", cwd=tmp_path,
     )  # fmt: skip
-    assert "failed" not in said
-    assert "tried elsewhere" in said
+    assert "failed" not in output
+    assert "tried elsewhere" in output
 
 
 def test_a_project_that_does_not_use_it_is_not_disturbed(elsewhere, tmp_path):
@@ -169,15 +169,15 @@ def test_a_project_that_does_not_use_it_is_not_disturbed(elsewhere, tmp_path):
         "    heavy = {'numpy', 'pydantic', 'edgebench.contract', 'edgebench.registry', 'psutil'}\n"
         "    assert not heavy & set(sys.modules)\n"
     )
-    said = elsewhere(
+    output = elsewhere(
         "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "--strict-markers", cwd=tmp_path
     )
-    assert "1 passed" in said
-    assert "== edgebench ==" not in said
+    assert "1 passed" in output
+    assert "== edgebench ==" not in output
 
 
 def test_without_a_name_the_kit_says_what_to_give(elsewhere, tmp_path):
-    said = elsewhere(
+    output = elsewhere(
         "-m", "pytest", "-p", "no:cacheprovider", "-rs", "--pyargs", "edgebench.testing", cwd=tmp_path
     )
-    assert "--edgebench-backend NAME" in said and "failed" not in said
+    assert "--edgebench-backend NAME" in output and "failed" not in output

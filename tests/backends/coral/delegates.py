@@ -34,7 +34,7 @@ class Built:
             compiler = shutil.which("cc")
             assert compiler, why_none()
             flags = ["-std=gnu99", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
-            words = [*flags, f"-Wl,-soname,{SONAME}", *(f"-D{one}" for one in defined)]
+            words = [*flags, f"-Wl,-soname,{SONAME}", *(f"-D{definition}" for definition in defined)]
             subprocess.run([compiler, *words, "-o", str(path), str(SOURCE)], check=True, timeout=COMPILE_S)
         return path
 

@@ -73,7 +73,7 @@ def compiled(content: bytes, left: int = 0) -> tuple[bytes, list[tuple[str, str]
     model = schema.ModelT.InitFromPackedBuf(content, 0)
     graph = model.subgraphs[0]
     cut = max(0, len(graph.operators) - left)
-    told = [
+    statuses = [
         (name, MAPPED if place < cut else UNSPECIFIED if place == cut else SECOND_GRAPH)
         for place, name in enumerate(_names(schema, model))
     ]
@@ -81,21 +81,21 @@ def compiled(content: bytes, left: int = 0) -> tuple[bytes, list[tuple[str, str]
         code = schema.OperatorCodeT()
         code.builtinCode, code.customCode = schema.BuiltinOperator.CUSTOM, CUSTOM_OP
         code.deprecatedBuiltinCode = code.builtinCode
-        made = schema.OperatorT()
-        made.opcodeIndex = len(model.operatorCodes)
+        custom = schema.OperatorT()
+        custom.opcodeIndex = len(model.operatorCodes)
         model.operatorCodes.append(code)
         after = {tensor for operator in graph.operators[cut:] for tensor in operator.inputs}
-        given = {tensor for operator in graph.operators[:cut] for tensor in operator.outputs}
-        made.inputs = list(graph.inputs)
-        made.outputs = sorted(given & (after | set(graph.outputs)))
+        produced = {tensor for operator in graph.operators[:cut] for tensor in operator.outputs}
+        custom.inputs = list(graph.inputs)
+        custom.outputs = sorted(produced & (after | set(graph.outputs)))
         within = MARK + len(content).to_bytes(8, "little") + content
-        made.customOptions = np.frombuffer(within, np.uint8)
-        graph.operators = [made, *graph.operators[cut:]]
+        custom.customOptions = np.frombuffer(within, np.uint8)
+        graph.operators = [custom, *graph.operators[cut:]]
         _keep_what_is_used(schema, model)
     model.signatureDefs = None
     builder = flatbuffers.Builder(1024)
     builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output()), told
+    return bytes(builder.Output()), statuses
 
 
 def _names(schema: Any, model: Any) -> list[str]:
@@ -107,7 +107,12 @@ def _names(schema: Any, model: Any) -> list[str]:
 def _keep_what_is_used(schema: Any, model: Any) -> None:
     """Leave out tensors, buffers and operation codes that went into the custom operation."""
     graph = model.subgraphs[0]
-    used = {tensor for one in graph.operators for tensor in (*one.inputs, *one.outputs) if tensor >= 0}
+    used = {
+        tensor
+        for operator in graph.operators
+        for tensor in (*operator.inputs, *operator.outputs)
+        if tensor >= 0
+    }
     kept = sorted(used | set(graph.inputs) | set(graph.outputs))
     place = {tensor: number for number, tensor in enumerate(kept)} | {-1: -1}
     graph.tensors = [graph.tensors[tensor] for tensor in kept]
@@ -119,12 +124,12 @@ def _keep_what_is_used(schema: Any, model: Any) -> None:
             buffers.append(model.buffers[tensor.buffer])
             tensor.buffer = len(buffers) - 1
     model.buffers, model.metadata, model.metadataBuffer = buffers, None, None
-    codes = sorted({one.opcodeIndex for one in graph.operators})
+    codes = sorted({operator.opcodeIndex for operator in graph.operators})
     model.operatorCodes = [model.operatorCodes[code] for code in codes]
-    for one in graph.operators:
-        one.opcodeIndex = codes.index(one.opcodeIndex)
-        one.inputs = [place[tensor] for tensor in one.inputs]
-        one.outputs = [place[tensor] for tensor in one.outputs]
+    for operator in graph.operators:
+        operator.opcodeIndex = codes.index(operator.opcodeIndex)
+        operator.inputs = [place[tensor] for tensor in operator.inputs]
+        operator.outputs = [place[tensor] for tensor in operator.outputs]
     graph.inputs = [place[tensor] for tensor in graph.inputs]
     graph.outputs = [place[tensor] for tensor in graph.outputs]
 
@@ -136,8 +141,8 @@ def _size(count: int) -> str:
     return f"{count:.2f}B"
 
 
-def _table(told: Sequence[tuple[str, str]]) -> str:
-    rows = [f"{name:<31}{count:<11}{status}" for (name, status), count in Counter(told).items()]
+def _table(statuses: Sequence[tuple[str, str]]) -> str:
+    rows = [f"{name:<31}{count:<11}{status}" for (name, status), count in Counter(statuses).items()]
     return "\n".join([f"{'Operator':<31}{'Count':<11}Status", "", *rows, ""])
 
 
@@ -146,8 +151,8 @@ def _is_quantised(content: bytes) -> bool:
 
     model = schema.Model.GetRootAs(content, 0)
     graph = model.Subgraphs(0)
-    given = graph.Tensors(graph.Inputs(0)).Type()
-    return given in (schema.TensorType.INT8, schema.TensorType.UINT8)
+    input_type = graph.Tensors(graph.Inputs(0)).Type()
+    return input_type in (schema.TensorType.INT8, schema.TensorType.UINT8)
 
 
 def _compile(source: Path, folder: Path, behaviour: str, version: str, shown: bool) -> None:
@@ -155,24 +160,24 @@ def _compile(source: Path, folder: Path, behaviour: str, version: str, shown: bo
     result = folder / f"{source.stem}_edgetpu.tflite"
     log = result.with_suffix(".log")
     left = {"partial": 2, "nothing": sys.maxsize}.get(behaviour, 0)
-    made, told = compiled(content, left)
-    result.write_bytes(made)
-    table = _table(told)
+    output, statuses = compiled(content, left)
+    result.write_bytes(output)
+    table = _table(statuses)
     log.write_text(f"Edge TPU Compiler version {version}\nInput: {source}\nOutput: {result}\n\n{table}")
-    mapped = sum(status == MAPPED for _, status in told)
+    mapped = sum(status == MAPPED for _, status in statuses)
     used = min(len(content), _ON_CHIP_BYTES) if mapped else 0
     streamed = len(content) - used if mapped else 0
     print("\nModel compiled successfully in 63 ms.\n")
     print(f"Input model: {source}\nInput size: {_size(len(content))}")
-    print(f"Output model: {result}\nOutput size: {_size(len(made))}")
+    print(f"Output model: {result}\nOutput size: {_size(len(output))}")
     print(f"On-chip memory used for caching model parameters: {_size(used)}")
     print(f"On-chip memory remaining for caching model parameters: {_size(_ON_CHIP_BYTES - used)}")
     print(f"Off-chip memory used for streaming uncached model parameters: {_size(streamed)}")
-    print(f"Number of Edge TPU subgraphs: {int(mapped > 0)}\nTotal number of operations: {len(told)}")
+    print(f"Number of Edge TPU subgraphs: {int(mapped > 0)}\nTotal number of operations: {len(statuses)}")
     print(f"Operation log: {log}\n")
-    if mapped < len(told):
+    if mapped < len(statuses):
         print(f"{_NOT_ALL}\nNumber of operations that will run on Edge TPU: {mapped}")
-        print(f"Number of operations that will run on CPU: {len(told) - mapped}\n")
+        print(f"Number of operations that will run on CPU: {len(statuses) - mapped}\n")
     print(table if shown else "See the operation log file for individual operation details.")
 
 

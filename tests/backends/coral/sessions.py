@@ -42,7 +42,7 @@ class Taken:
         return dict(self.facts.runtime)
 
     @property
-    def said(self) -> str:
+    def stderr(self) -> str:
         return self.facts.stderr_tail
 
 
@@ -84,7 +84,7 @@ def take(
         golden.require(golden.compare(scores, artifact.golden, settings.options))
         passes = list(session.measure(plan))
         facts = session.facts()
-    assert [one.phase for one in passes] == ["first", "warmup", *["steady"] * plan.passes]
+    assert [scene_pass.phase for scene_pass in passes] == ["first", "warmup", *["steady"] * plan.passes]
     assert passes[0].scores is not None and passes[-1].scores is not None
     np.testing.assert_array_equal(passes[0].scores, passes[-1].scores)
     return Taken(scores, passes, facts)

@@ -44,7 +44,7 @@ def test_on_each_python(board, agents_cache, ssh_board, libraries, int8, plan):
     assert not version or delegated.runtime["version"] == version
     assert delegated.runtime["delegate_path"] == str(library)
     assert delegated.runtime["delegate_version"].endswith("RuntimeVersion(14)")
-    assert "stand-in: prepared, no nodes claimed" in delegated.said
+    assert "stand-in: prepared, no nodes claimed" in delegated.stderr
     assert alone.runtime["delegate_path"] is None
     assert "libedgetpu.so.1" in alone.runtime["absent"]["delegate"]
     np.testing.assert_array_equal(delegated.golden, alone.golden)

@@ -43,7 +43,7 @@ def install(monkeypatch, tmp_path):
 def prepare(session_cache, int8):
     """The artifact of MobileNet 0.25 under such options."""
 
-    def made(variant: Variant = QUARTER, batch: int = 1, **options: object) -> Prepared:
+    def prepared(variant: Variant = QUARTER, batch: int = 1, **options: object) -> Prepared:
         backend = registry.backend("coral")
         chosen = backend.options_model.model_validate(options).model_dump()
         [outcome] = backend.prepare(
@@ -51,44 +51,44 @@ def prepare(session_cache, int8):
         )
         return outcome
 
-    return made
+    return prepared
 
 
 def test_the_whole_model_is_mapped(install, prepare, int8):
     program = install("whole")
-    made = prepare()
-    assert isinstance(made, Artifact)
-    assert made.format == "edgetpu"
-    assert edgetpu_compiler.CUSTOM_OP.encode() in made.path.read_bytes()
-    assert made.provenance["operations"] == {"edgetpu": 1, "cpu": {}}
-    said = made.provenance["compiler"]
-    assert said["version"] == program.parent.name
-    assert {(one["name"], one["count"]) for one in said["table"]} == {
+    artifact = prepare()
+    assert isinstance(artifact, Artifact)
+    assert artifact.format == "edgetpu"
+    assert edgetpu_compiler.CUSTOM_OP.encode() in artifact.path.read_bytes()
+    assert artifact.provenance["operations"] == {"edgetpu": 1, "cpu": {}}
+    log = artifact.provenance["compiler"]
+    assert log["version"] == program.parent.name
+    assert {(row["name"], row["count"]) for row in log["table"]} == {
         ("CONV_2D", 14), ("DEPTHWISE_CONV_2D", 13), ("MEAN", 1), ("FULLY_CONNECTED", 1), ("SOFTMAX", 1),
     }  # fmt: skip
-    assert said["operations"] == 30 and said["subgraphs"] == 1
-    assert said["on_chip_used_bytes"] == pytest.approx(int8.path.stat().st_size, rel=0.01)
-    assert said["on_chip_remaining_bytes"] > 6 << 20
-    assert said["off_chip_used_bytes"] == 0
-    assert made.golden.scores == int8.golden.scores
+    assert log["operations"] == 30 and log["subgraphs"] == 1
+    assert log["on_chip_used_bytes"] == pytest.approx(int8.path.stat().st_size, rel=0.01)
+    assert log["on_chip_remaining_bytes"] > 6 << 20
+    assert log["off_chip_used_bytes"] == 0
+    assert artifact.golden.scores == int8.golden.scores
     before = len(edgetpu_compiler.calls(program))
     again = prepare()
-    assert isinstance(again, Artifact) and again.sha256 == made.sha256
+    assert isinstance(again, Artifact) and again.sha256 == artifact.sha256
     assert all("version" in call for call in edgetpu_compiler.calls(program)[before:])  # nothing is compiled
 
 
 def test_what_stays_on_the_processor_is_told_with_the_compilers_reason(install, prepare):
     install("partial")
-    made = prepare()
-    assert isinstance(made, Artifact)
-    assert made.provenance["operations"] == {"edgetpu": 1, "cpu": {"FULLY_CONNECTED": 1, "SOFTMAX": 1}}
-    said = made.provenance["compiler"]
-    assert (said["on_edgetpu"], said["on_cpu"]) == (28, 2)
-    left = {one["name"]: one["status"] for one in said["table"] if "Mapped" not in one["status"]}
+    artifact = prepare()
+    assert isinstance(artifact, Artifact)
+    assert artifact.provenance["operations"] == {"edgetpu": 1, "cpu": {"FULLY_CONNECTED": 1, "SOFTMAX": 1}}
+    log = artifact.provenance["compiler"]
+    assert (log["on_edgetpu"], log["on_cpu"]) == (28, 2)
+    left = {row["name"]: row["status"] for row in log["table"] if "Mapped" not in row["status"]}
     assert left == {
         "FULLY_CONNECTED": edgetpu_compiler.UNSPECIFIED, "SOFTMAX": edgetpu_compiler.SECOND_GRAPH,
     }  # fmt: skip
-    json.dumps(said)
+    json.dumps(log)
 
 
 def test_another_version_of_the_compiler_compiles_again(install, prepare):
@@ -160,10 +160,10 @@ def test_the_command_that_is_told_makes_what_is_then_taken(
     subprocess.run(command, shell=True, check=True, env={"PATH": f"{elsewhere}:/usr/bin:/bin"}, timeout=60)
     folder = caught.value.fix.partition("--artifact ")[2].split()[0].rstrip(".,;)")
     for path in (folder, str(Path(folder) / f"{QUARTER.name}_edgetpu.tflite")):
-        made = prepare(artifact=path)
-        assert isinstance(made, Artifact)
-        assert made.format == "edgetpu"
-        assert made.provenance["given"] == f"{QUARTER.name}_edgetpu.tflite"
+        artifact = prepare(artifact=path)
+        assert isinstance(artifact, Artifact)
+        assert artifact.format == "edgetpu"
+        assert artifact.provenance["given"] == f"{QUARTER.name}_edgetpu.tflite"
 
 
 def test_files_that_are_no_compiled_model_of_the_variant(no_compiler, prepare, int8, tmp_path):

@@ -35,42 +35,42 @@ def test_a_delegate_that_claims_nothing_leaves_the_scores_as_they_are(device, li
     library = libraries.library(*PLAIN)
     with_it = take(device, int8, plan, delegate=str(library), edgetpu="usb:0", allow_cpu=True)
     without = take(device, int8, plan, allow_cpu=True, delegate=SONAME)
-    assert "stand-in: created, device=usb:0" in with_it.said
-    assert "stand-in: prepared, no nodes claimed" in with_it.said
-    assert "stand-in" not in without.said
+    assert "stand-in: created, device=usb:0" in with_it.stderr
+    assert "stand-in: prepared, no nodes claimed" in with_it.stderr
+    assert "stand-in" not in without.stderr
     np.testing.assert_array_equal(with_it.golden, without.golden)
     np.testing.assert_array_equal(with_it.passes[-1].scores, without.passes[-1].scores)
 
 
 def test_what_is_recorded_of_a_delegate(device, libraries, int8, plan):
     library = libraries.library(*PLAIN)
-    told = take(device, int8, plan, delegate=str(library), allow_cpu=True).runtime
-    assert told["name"] == "ai-edge-litert"
-    assert told["delegate_path"] == str(library)
-    assert told["delegate_version"].endswith("RuntimeVersion(14)")
-    assert told["edgetpu_devices"] == ["usb /sys/bus/usb/devices/2-1"]
-    assert told["delegate_clock"] is None
-    assert str(library) in told["absent"]["delegate_clock"]
-    assert told["threads"] == 1
+    runtime = take(device, int8, plan, delegate=str(library), allow_cpu=True).runtime
+    assert runtime["name"] == "ai-edge-litert"
+    assert runtime["delegate_path"] == str(library)
+    assert runtime["delegate_version"].endswith("RuntimeVersion(14)")
+    assert runtime["edgetpu_devices"] == ["usb /sys/bus/usb/devices/2-1"]
+    assert runtime["delegate_clock"] is None
+    assert str(library) in runtime["absent"]["delegate_clock"]
+    assert runtime["threads"] == 1
 
 
 def test_it_is_found_by_its_name_as_the_loader_finds_it(device, libraries, int8, plan):
     library = libraries.library(*PLAIN)
-    told = take(device, int8, plan, loader(library), allow_cpu=True).runtime
-    assert told["delegate"] == SONAME
-    assert told["delegate_path"] == str(library)
+    runtime = take(device, int8, plan, loader(library), allow_cpu=True).runtime
+    assert runtime["delegate"] == SONAME
+    assert runtime["delegate_path"] == str(library)
 
 
 def test_figures_without_an_edge_tpu_are_the_processors(device, int8, plan):
     taken = take(device, int8, plan, allow_cpu=True)
     assert taken.runtime["runs_on"] == "cpu"
-    assert any("processor" in one for one in taken.facts.warnings)
+    assert any("processor" in warning for warning in taken.facts.warnings)
 
 
 def test_which_edge_tpu_is_passed_on(device, libraries, int8, plan):
     two = str(libraries.library(*TWO_DEVICES))
     taken = take(device, int8, plan, delegate=two, edgetpu="usb:1", allow_cpu=True)
-    assert "stand-in: created, device=usb:1" in taken.said
+    assert "stand-in: created, device=usb:1" in taken.stderr
     assert len(taken.runtime["edgetpu_devices"]) == 2
 
 

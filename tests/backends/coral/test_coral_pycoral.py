@@ -24,13 +24,13 @@ def with_pycoral(folder, library=None):
 def test_a_compiled_model_by_googles_names(device, libraries, compiled, int8, plan, tmp_path):
     env = with_pycoral(pycorals.googles(tmp_path), libraries.library(*PLAIN))
     taken = take(device, compiled, plan, env, threads=0)
-    told = taken.runtime
-    assert told["name"] == "pycoral"
-    assert told["version"].startswith("2.0.0 (ai-edge-litert ")
-    assert told["runs_on"] == "edgetpu"
-    assert told["threads"] is None  # make_interpreter takes no number of them
-    assert told["delegate_version"].endswith("RuntimeVersion(14)")
-    assert not [one for one in taken.facts.warnings if "processor" in one]
+    runtime = taken.runtime
+    assert runtime["name"] == "pycoral"
+    assert runtime["version"].startswith("2.0.0 (ai-edge-litert ")
+    assert runtime["runs_on"] == "edgetpu"
+    assert runtime["threads"] is None  # make_interpreter takes no number of them
+    assert runtime["delegate_version"].endswith("RuntimeVersion(14)")
+    assert not [warning for warning in taken.facts.warnings if "processor" in warning]
     plain = take(device, int8, plan, allow_cpu=True)
     np.testing.assert_array_equal(taken.golden, plain.golden)
 
@@ -38,7 +38,7 @@ def test_a_compiled_model_by_googles_names(device, libraries, compiled, int8, pl
 def test_the_edge_tpu_that_is_asked_for_reaches_it(device, libraries, compiled, plan, tmp_path):
     env = with_pycoral(pycorals.googles(tmp_path), libraries.library(*TWO_DEVICES))
     taken = take(device, compiled, plan, env, threads=0, edgetpu="usb:1")
-    assert "stand-in: created, device=usb:1" in taken.said
+    assert "stand-in: created, device=usb:1" in taken.stderr
     with pytest.raises(SessionError) as caught:
         take(device, compiled, plan, env, threads=0, edgetpu="usb:2")
     assert "usb:2" in caught.value.why
@@ -46,9 +46,9 @@ def test_the_edge_tpu_that_is_asked_for_reaches_it(device, libraries, compiled, 
 
 def test_threads_that_are_asked_for_go_by_the_runtime_itself(device, libraries, int8, plan, tmp_path):
     env = with_pycoral(pycorals.googles(tmp_path), libraries.library(*PLAIN))
-    told = take(device, int8, plan, env, threads=2, allow_cpu=True).runtime
-    assert told["threads"] == 2
-    assert told["name"] == "ai-edge-litert"
+    runtime = take(device, int8, plan, env, threads=2, allow_cpu=True).runtime
+    assert runtime["threads"] == 2
+    assert runtime["name"] == "ai-edge-litert"
 
 
 def test_no_edge_tpu_with_pycoral(device, libraries, compiled, plan, tmp_path):
@@ -61,13 +61,13 @@ def test_no_edge_tpu_with_pycoral(device, libraries, compiled, plan, tmp_path):
 
 def test_another_package_named_pycoral_is_not_taken(device, int8, plan, tmp_path):
     folder = pycorals.anothers(tmp_path)
-    told = take(device, int8, plan, with_pycoral(folder), threads=0, allow_cpu=True).runtime
-    assert told["name"] == "ai-edge-litert"
+    runtime = take(device, int8, plan, with_pycoral(folder), threads=0, allow_cpu=True).runtime
+    assert runtime["name"] == "ai-edge-litert"
 
 
 def test_googles_pycoral_without_its_library_is_passed_by_with_the_reason(device, int8, plan, tmp_path):
     """Its extension module is linked against libedgetpu: without it, the import itself fails."""
     env = with_pycoral(pycorals.googles(tmp_path))
-    told = take(device, int8, plan, env, threads=0, allow_cpu=True).runtime
-    assert told["name"] == "ai-edge-litert"
-    assert "libedgetpu.so.1" in told["absent"]["pycoral"]
+    runtime = take(device, int8, plan, env, threads=0, allow_cpu=True).runtime
+    assert runtime["name"] == "ai-edge-litert"
+    assert "libedgetpu.so.1" in runtime["absent"]["pycoral"]

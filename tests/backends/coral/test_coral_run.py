@@ -112,9 +112,9 @@ def test_usb_2_is_on_the_first_screen(equipped):
 def test_figures_of_the_processor_are_marked_everywhere(bench):
     done = bench.run(*SMALL, "--set", "allow-cpu=true", "--name", "cpu")
     assert done.returncode == 0, done.stderr
-    said = " ".join(done.stdout.split())
-    assert "on the CPU" in said
-    assert "not compiled for the Edge TPU" in said
+    printed = " ".join(done.stdout.split())
+    assert "on the CPU" in printed
+    assert "not compiled for the Edge TPU" in printed
     first = " ".join(bench.first_screen("cpu").split())
     assert "not compiled for the Edge TPU" in first
     assert "on the CPU" in (bench.folder / "results" / "cpu" / "report.html").read_text()
@@ -128,11 +128,11 @@ def test_figures_of_the_processor_are_marked_everywhere(bench):
 def test_without_compiler_and_artifact_it_says_what_to_do(bench):
     done = bench.run(*SMALL, "--name", "none")
     assert done.returncode == 1
-    said = " ".join(done.stderr.split())
-    assert "edgetpu_compiler" in said and "--artifact" in said and "allow-cpu=true" in said
+    printed = " ".join(done.stderr.split())
+    assert "edgetpu_compiler" in printed and "--artifact" in printed and "allow-cpu=true" in printed
     assert "Traceback" not in done.stderr
-    written = re.search(r"(\S+/mobilenet_v1-0\.25-int8\.tflite)", said)
-    assert written, said
+    written = re.search(r"(\S+/mobilenet_v1-0\.25-int8\.tflite)", printed)
+    assert written, printed
     assert Path(written[1].lstrip("`")).is_file()
 
 
@@ -168,7 +168,7 @@ def test_a_delegate_that_dies_fails_its_trial_with_the_cause(equipped, libraries
     bench.more["LD_LIBRARY_PATH"] = str(libraries.library(*ABORTS).parent)
     done = bench.run(*SMALL, "--name", "dies")
     assert done.returncode == 5, done.stderr
-    said = " ".join((done.stdout + done.stderr).split())
-    assert "SIGABRT" in said and "built against another TFLite" in said
+    printed = " ".join((done.stdout + done.stderr).split())
+    assert "SIGABRT" in printed and "built against another TFLite" in printed
     first = " ".join(bench.first_screen("dies").split())
     assert "built against another TFLite" in first

@@ -126,7 +126,7 @@ def test_usb_2_is_a_warning_of_the_session(played, tree):
     [stick] = taken.runtime["usb"]
     assert (stick["speed_mbps"], stick["id"]) == (480.0, "1a6e:089a")
     assert taken.runtime["firmware_before"] is False
-    [warning] = [one for one in taken.facts.warnings if "USB 2" in one]
+    [warning] = [text for text in taken.facts.warnings if "USB 2" in text]
     assert "480" in warning
 
 
@@ -135,21 +135,21 @@ def test_usb_3_is_none(played, tree):
     taken = played()
     assert taken.runtime["usb"][0]["speed_mbps"] == 5000.0
     assert taken.runtime["firmware_before"] is True
-    assert not [one for one in taken.facts.warnings if "USB" in one]
+    assert not [text for text in taken.facts.warnings if "USB" in text]
 
 
 def test_a_card_is_in_the_record(played, tree):
     tree.apex(51300)
-    told = played().runtime
-    assert told["pcie"] == [{"name": "apex_0", "temperature_c": 51.3}]
-    assert told["firmware_before"] is None
+    runtime = played().runtime
+    assert runtime["pcie"] == [{"name": "apex_0", "temperature_c": 51.3}]
+    assert runtime["firmware_before"] is None
 
 
 def test_the_sticks_temperature_is_absent_with_the_reason(played, tree):
     tree.stick(AFTER_FIRMWARE, USB_3)
-    told = played().runtime
-    assert told["pcie"] == []
-    assert told["absent"]["pcie"]
+    runtime = played().runtime
+    assert runtime["pcie"] == []
+    assert runtime["absent"]["pcie"]
 
 
 @pytest.mark.parametrize(
@@ -164,6 +164,6 @@ def test_which_clock_libedgetpu_is_built_for(played, tree, packages, clock):
         (lists / f"libedgetpu1-{build}:amd64.list").write_text(
             "\n".join([*files, "/usr/lib/x86_64-linux-gnu/libedgetpu.so.1"]) + "\n"
         )
-    told = played().runtime
-    assert told["delegate_clock"] == clock
-    assert clock is not None or told["absent"]["delegate_clock"]
+    runtime = played().runtime
+    assert runtime["delegate_clock"] == clock
+    assert clock is not None or runtime["absent"]["delegate_clock"]

@@ -75,8 +75,14 @@ class Tree:
         node_mode: int = 0o666,
     ) -> Path:  # fmt: skip
         folder = self._real(name)
-        told = {"idVendor": ids[0], "idProduct": ids[1], "speed": speed, "busnum": bus, "devnum": number}
-        for file, text in told.items() | ({"product": product}.items() if product else set()):
+        attributes = {
+            "idVendor": ids[0],
+            "idProduct": ids[1],
+            "speed": speed,
+            "busnum": bus,
+            "devnum": number,
+        }
+        for file, text in attributes.items() | ({"product": product}.items() if product else set()):
             (folder / file).write_text(f"{text}\n")
         self._link(folder)
         node = self.dev / "bus" / "usb" / f"{int(bus):03d}" / f"{int(number):03d}"
