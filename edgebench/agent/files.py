@@ -251,7 +251,10 @@ def remove_tree(path: str) -> None:
     for parent, folders, _files in os.walk(path):
         for name in folders:
             if not os.path.islink(os.path.join(parent, name)):
-                os.chmod(os.path.join(parent, name), 0o700)
+                try:
+                    os.chmod(os.path.join(parent, name), 0o700)
+                except OSError:
+                    pass  # it has gone meanwhile, or is another user's
     shutil.rmtree(path, ignore_errors=True)
 
 

@@ -36,7 +36,7 @@ class ProbeProcesses:
     def start(self, message: Message, worker_pid: Optional[int]) -> None:
         """Start the probe `name` from its `code`, for the `address`.
 
-        RuntimeError where one of that name runs already.
+        One of that name that still runs is ended: whoever asks again has given it up.
 
         Args:
             message: the request.
@@ -44,7 +44,7 @@ class ProbeProcesses:
         """
         name = str(message["name"])
         if name in self._probes:
-            raise RuntimeError("the probe {} is running already".format(name))
+            self._watch.close_child(self._probes.pop(name))
         command = [sys.executable, sys.argv[0], "probe", json.dumps(message["code"]), str(message["address"])]
         env = {} if worker_pid is None else {"EDGEBENCH_WORKER_PID": str(worker_pid)}
         probe = Child(command, env)

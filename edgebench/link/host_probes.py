@@ -46,7 +46,8 @@ class HostSamples:
 class HostProbes:
     """The probes on this machine; nothing that they do or fail to do ends a session.
 
-    One that cannot be opened, or has died, is tried again at the next session.
+    One that cannot be opened, or has died, is tried again at the next session; one that takes long to open
+    is left to it, and samples for the sessions that begin afterwards.
     """
 
     def __init__(self, timeouts: Timeouts | None = None) -> None:
@@ -142,8 +143,7 @@ class HostProbes:
         """Start a probe that does not sample; its reason, or what it is, is known afterwards."""
         connection = self._alive()
         probe = self._probes.get(name)
-        if probe is not None and name not in self._faults and not probe.facts()[1]:
-            probe.forget_rejected()
+        if probe is not None and name not in self._faults and probe.resume():
             return
         self._faults.pop(name, None)
         self._later.pop(name, None)

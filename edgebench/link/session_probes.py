@@ -45,6 +45,7 @@ class SessionProbes:
         self._unread_bytes = 0
         self._flooded: ProtocolError | None = None
         self._started: set[str] = set()
+        self._late: set[str] = set()  # their processes run, and sent nothing in time
         self._running = False
         self.latest_ns = 0  # the latest stamp that has arrived
 
@@ -79,6 +80,7 @@ class SessionProbes:
             self._started.add(meter)
         if not connection.listen_until(self._all_reported, timeout_s):
             for meter in self._silent():
+                self._late.add(meter)
                 self._reasons[meter] = f"{meter}: it sent nothing within {timeout_s:g} s"
 
     def stop(self, connection: Connection, timeout_s: float) -> None:
@@ -93,6 +95,8 @@ class SessionProbes:
         meter = report.probe
         if meter not in self._all:
             return
+        if report.kind in {"missing", "failed", "ended"}:
+            self._late.discard(meter)
         if report.kind == "info":
             self._infos[meter] = report.probe_info()
         elif report.kind == "chunk":
@@ -111,10 +115,18 @@ class SessionProbes:
             when = " amid the session" if meter in self._infos else ""
             self._reasons[meter] = f"{meter}: its process ended{when}: {how}"
 
-    def forget_rejected(self) -> None:
-        """Count rejected readings from here on."""
+    def resume(self) -> bool:
+        """Go on in a further session with what was started; False where a probe of it has come to its end.
+
+        Rejected readings are counted from here on. One that took too long to open is not late any more once
+        it has said what it is; until then its reason stands.
+        """
         for meter, info in self._infos.items():
             self._infos[meter] = replace(info, rejected=0, rejected_first=())
+            if meter in self._late:
+                self._late.remove(meter)
+                del self._reasons[meter]
+        return self._late.issuperset(self._reasons)
 
     def require_all(self) -> None:
         """ProtocolError where there were once more samples than are kept."""

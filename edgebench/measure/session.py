@@ -98,7 +98,12 @@ def measure_session(
     watch = watch or SessionWatch(Shape(job.plan.scene.patches, job.plan.passes))
     host_probes = host_probes or HostProbes()
     metering = host_probes.begin_session((*job.host_meters, *job.host_monitors))
-    settings = replace(job.settings, report=watch.report, patch_took=watch.patch_took, host_metering=metering)
+
+    def report(stage: str, done: int, steps: int) -> None:
+        watch.report(stage, done, steps)
+        host_probes.poll()  # a build takes hours, and a probe's agent that nobody hears ends
+
+    settings = replace(job.settings, report=report, patch_took=watch.patch_took, host_metering=metering)
     started = datetime.now(UTC)
     clock_s = time.perf_counter()
     gathered = _Gathered()
@@ -120,9 +125,13 @@ def measure_session(
                 # Which of its processes outlive it is known when it has ended.
                 ended = session.facts()
                 gathered.facts = replace(gathered.facts or ended, warnings=ended.warnings)
-                _add_host_samples(gathered, job, host_probes)
-            # Also for a session that ended early; it may itself find that the device sent nonsense.
-            measured_tables = _tables(gathered, job)
+            try:
+                if session is not None:
+                    _add_host_samples(gathered, job, host_probes)
+            finally:
+                # Also for a session that ended early, or is interrupted while it waits for the host's probes;
+                # it may itself find that the device sent nonsense.
+                measured_tables = _tables(gathered, job)
     except SessionError as error:
         status, failure = _failure(error, explain)
     except KeyboardInterrupt:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from edgebench.agent.files import FileStore
+from edgebench.agent.files import FileStore, remove_tree
 
 DATA = b"an artifact" * 1000
 NAME = hashlib.sha256(DATA).hexdigest() + ".tflite"
@@ -158,3 +158,15 @@ def test_how_much_room_there_is_and_what_is_kept(store, folder, tmp_path):
     path = store.put(NAME, 0, DATA, last=True)
     (folder / "notes.txt").write_text("somebody else's")
     assert store.kept_bytes() == len(DATA) + os.path.getsize(path + ".ok")
+
+
+def test_a_folder_that_changes_while_it_is_removed_ends_nothing(tmp_path, monkeypatch):
+    scratch = tmp_path / "scratch"
+    (scratch / "layers").mkdir(parents=True)
+
+    def vanished(path, mode):
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(os, "chmod", vanished)
+    remove_tree(str(scratch))
+    assert not scratch.exists()

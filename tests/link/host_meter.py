@@ -30,6 +30,8 @@ class Meter:
     def __init__(self, address):
         if address == "none":
             raise Missing()
+        while address.startswith("after:") and not os.path.exists(address[len("after:"):]):
+            time.sleep(0.01)
         self.address = address
         self.running = True
         self.rejected = []
@@ -39,6 +41,8 @@ class Meter:
                 {"name": "in", "quantity": "power", "unit": "W", "total": True, "range": [0, 1e12]},
             ],
         }
+        if address == "garbled":
+            self.info["scope"] = "x" * 1000
 
     def start(self):
         pass

@@ -11,7 +11,10 @@ from edgebench import registry
 from edgebench.agent import clock
 from edgebench.link.host_probes import HostProbes, _within
 from edgebench.link.inspection import check_target
+from edgebench.link.timeouts import Timeouts
 from edgebench.measure.session import Job, measure_session
+from edgebench.measure.session_watch import SessionWatch
+from edgebench.plan.estimate import Shape
 from edgebench.stats.clock import ClockFit
 from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.target import Target
@@ -115,6 +118,69 @@ def test_one_that_dies_leaves_its_reason_and_is_tried_again(device, rig, meter, 
         assert record.probe_reasons == {
             f"{meter}:dies": f"{meter}:dies: its process ended amid the session: SIGABRT"
         }
+
+
+@pytest.mark.attack("a meter on the host opens too late: its reason is kept, and later sessions have it")
+def test_one_that_opens_late_samples_for_later_sessions(meter, tmp_path):
+    plugged_in = tmp_path / "plugged in"
+    name = f"{meter}:after:{plugged_in}"
+    probes = HostProbes(Timeouts(probe=3.0))
+    try:
+        assert not probes.begin_session([name])
+        assert "it sent nothing within" in probes.state().reasons[name]
+        [opening] = agent_of(probes).children()
+        probes.begin_session([name])  # it is not begun anew, and not waited for again
+        assert [child.pid for child in agent_of(probes).children()] == [opening.pid]
+        plugged_in.touch()
+        assert probes._connection is not None
+        assert probes._connection.listen_until(lambda: bool(probes.state().probes), 20)
+        assert probes.begin_session([name])
+        assert probes.state().reasons == {}
+    finally:
+        probes.close()
+
+
+@pytest.mark.attack("a meter on the host sends what is no report: its reason is kept, and it is tried again")
+def test_one_that_cannot_be_understood_is_begun_anew(meter):
+    name = f"{meter}:garbled"
+    probes = HostProbes(Timeouts(probe=2.0))
+    try:
+        pids = []
+        for _ in range(2):
+            assert not probes.begin_session([name])
+            assert "what it sends cannot be understood" in probes.state().reasons[name]
+            [child] = agent_of(probes).children()
+            pids.append(child.pid)
+        assert pids[0] != pids[1]
+    finally:
+        probes.close()
+
+
+def test_an_interrupt_while_the_last_samples_are_waited_for_loses_nothing(
+    device, rig, meter, host_probes, monkeypatch
+):
+    def interrupted(self, fit):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(HostProbes, "end_session", interrupted)
+    measured = measure_session(device, job(rig, meter), {}, host_probes=host_probes)
+    assert (measured.record.status, measured.interrupted) == ("interrupted", True)
+    assert measured.tables.passes is not None
+    assert (measured.tables.passes["phase"] == "steady").sum() == 3
+
+
+def test_probes_are_heard_while_a_session_reports_how_far_it_is(device, rig, meter, host_probes, monkeypatch):
+    heard = []
+    poll = HostProbes.poll
+
+    def counted(self):
+        heard.append(watch.text)
+        poll(self)
+
+    watch = SessionWatch(Shape(4, 3))
+    monkeypatch.setattr(HostProbes, "poll", counted)
+    measure_session(device, job(rig, meter), {}, watch, host_probes=host_probes)
+    assert "idle window" in heard
 
 
 @pytest.mark.attack(
