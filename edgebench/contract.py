@@ -30,9 +30,15 @@ from edgebench.vocabulary.variant import Variant
 
 
 class BackendOptions(BaseModel):
-    """Base of every backend's options model: `--set key=value` pairs, unknown keys refused."""
+    """Base of every backend's options model: `--set key=value` pairs, unknown keys refused.
+
+    Attributes:
+        added_later: options that came when results were stored already: a trial's key leaves such a one out
+            at its default, so that the key stays what it was.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    added_later: ClassVar[frozenset[str]] = frozenset()
 
     @model_validator(mode="before")
     @classmethod

@@ -16,6 +16,7 @@ from edgebench.vocabulary.model_source import SHIPPED, ModelSource
 from edgebench.vocabulary.pictures import ImageSet, Scene
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json
 from edgebench.vocabulary.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 
 MEASURING_PROTOCOL = 1
@@ -194,7 +195,7 @@ def _inputs(
         "settings": {
             "batch": request.batch,
             "concurrency": backend.concurrency(target.options),
-            "options": dict(target.options),
+            "options": _options_of_key(backend, target.options),
             "launch": {
                 "python": launch.python,
                 "env": dict(launch.env),
@@ -212,6 +213,16 @@ def _artifact_inputs(backend: Backend, request: PrepareRequest) -> dict[str, Any
         return backend.prepare_inputs(request)
     except UnsupportedError as error:
         return {"unsupported": str(error), "source": request.source.identity(), "batch": request.batch}
+
+
+def _options_of_key(backend: Backend, options: Mapping[str, Json]) -> dict[str, Json]:
+    """All options, without those that were added later and have their default."""
+    model = backend.options_model
+    return {
+        name: value
+        for name, value in options.items()
+        if name not in model.added_later or value != model.model_fields[name].default
+    }
 
 
 def _scene_inputs(scene: Scene) -> dict[str, Any]:

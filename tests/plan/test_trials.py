@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from edgebench.contract import BackendOptions
 from edgebench.errors import UsageError
 from edgebench.plan.targets import make_targets
 from edgebench.plan.trials import choose_variants, make_trials
@@ -107,3 +108,21 @@ def test_period_and_sustained_time_are_in_the_key_and_their_absence_changes_noth
     paced, settings = key(period_s=2.0)
     assert settings["period_s"] == 2.0
     assert len({plain, paced, key(period_s=3.0)[0], key(sustained_s=60.0)[0]}) == 4
+
+
+def test_an_option_that_was_added_later_leaves_stored_keys_as_they_are():
+    class Before(BackendOptions):
+        threads: int = 1
+
+    class After(Before):
+        added_later = frozenset({"build"})
+        build: bool = False
+
+    def key(options, *settings):
+        backend = FakeBackend()
+        backend.options_model = options  # type: ignore[misc]
+        return trials(backend, settings=settings)[0].key
+
+    assert key(After) == key(Before)
+    assert key(After, "threads=2") == key(Before, "threads=2") != key(Before)
+    assert key(After, "build=true") != key(Before)
