@@ -26,4 +26,7 @@ def by_minute(at_s: Sequence[float], values: Sequence[float]) -> dict[int, list[
 
 def minute_medians(at_s: Sequence[float], values: Sequence[float]) -> dict[int, tuple[float, int]]:
     """By minute: the median of its values, and how many there are."""
-    return {minute: (float(np.median(held)), len(held)) for minute, held in by_minute(at_s, values).items()}
+    return {
+        minute: (float(np.median(minute_values)), len(minute_values))
+        for minute, minute_values in by_minute(at_s, values).items()
+    }

@@ -78,7 +78,7 @@ class ExperimentStore:
     def open(cls, path: Path) -> ExperimentStore:
         """An experiment to go on with; what a killed writer left half done is removed.
 
-        StoredResultError when it is no experiment, another writer has it, or it cannot be written.
+        StoredResultError when it is not an experiment, another writer holds it, or it cannot be written.
         """
         record = read_experiment(path)
         with as_stored_result_error(path):
@@ -99,13 +99,13 @@ class ExperimentStore:
 
         A damaged one is left out and named in `warnings`.
         """
-        records, warnings = read_sessions(self.path, self._known(key))
+        records, warnings = read_sessions(self.path, self._require_key(key))
         self.warnings += [line for line in warnings if line not in self.warnings]
         return records
 
     def next_n(self, key: str) -> int:
         """The number that the trial's next session gets; that of a damaged session is not used again."""
-        return max(layout.session_numbers(self.path, self._known(key)), default=-1) + 1
+        return max(layout.session_numbers(self.path, self._require_key(key)), default=-1) + 1
 
     def has(self, keys: Iterable[str]) -> bool:
         """Whether all of these are keys of the experiment's trials."""
@@ -119,7 +119,7 @@ class ExperimentStore:
         for name in ("targets", "trials"):
             before, after = getattr(self.record, name), getattr(record, name)
             if after[: len(before)] != before:
-                raise ValueError(f"{name} of an experiment are only added to")
+                raise ValueError(f"{name} of an experiment may only be appended to")
         with as_stored_result_error(self.path):
             _write_record(self.path, record)
         self.record = record
@@ -130,12 +130,12 @@ class ExperimentStore:
 
         StoredResultError when there is a session of that number, or when the disk refuses.
         """
-        folder = layout.session_folder(self.path, self._known(record.trial), record.n)
+        folder = layout.session_folder(self.path, self._require_key(record.trial), record.n)
         frames = {name: getattr(tables, name) for name in layout.TABLES} | tables.extra
         for name in frames:
             if not layout.is_table_name(name):
                 raise ValueError(f"not the name of a table: {name[:100]!r}")
-        # Whatever is written can be read: a number that is none would come back as a missing one.
+        # Whatever is written must be readable: NaN would come back as a missing figure.
         SessionRecord.model_validate_json(record.model_dump_json())
         if folder.exists():
             raise StoredResultError(
@@ -156,7 +156,7 @@ class ExperimentStore:
 
     def write_trial(self, key: str, summary: Mapping[str, Any]) -> Path:
         """Write trial.json, which is derived and may be replaced; ValueError for what JSON cannot hold."""
-        path = layout.trial_folder(self.path, self._known(key)) / layout.TRIAL_FILE
+        path = layout.trial_folder(self.path, self._require_key(key)) / layout.TRIAL_FILE
         document = {"schema_version": SCHEMA_VERSION, **summary}
         data = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode()
         with as_stored_result_error(path):
@@ -183,7 +183,7 @@ class ExperimentStore:
     ) -> None:
         self.close()
 
-    def _known(self, key: str) -> str:
+    def _require_key(self, key: str) -> str:
         if key not in self._keys:
             raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
         return key

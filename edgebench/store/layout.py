@@ -66,7 +66,7 @@ def _checked(key: str) -> str:
 
 
 def session_numbers(experiment: Path, key: str) -> list[int]:
-    """The numbers of a trial's session folders, sorted, whatever is in them; others are passed over."""
+    """The numbers of a trial's session folders, sorted, whatever they contain; other names are skipped."""
     folder = sessions_folder(experiment, key)
     try:
         names = [name for name in os.listdir(folder) if _SESSION.fullmatch(name)]  # noqa: PTH208

@@ -59,7 +59,7 @@ class Results:
 
     @cached_property
     def run(self) -> RunRecord | None:
-        """How the last run of it ended; None where nothing, or nothing sound, says so."""
+        """How the last run ended; None where run.json is missing or damaged."""
         try:
             return read_run(self.path)
         except StoredResultError as error:

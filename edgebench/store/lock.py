@@ -26,7 +26,7 @@ class WriterLock:
     The system gives it back when its process dies, however it dies, so there is nothing to clean up.
 
     Raises:
-        StoredResultError: another writer has it, or what lies in its place is no file of this folder.
+        StoredResultError: another writer holds it, or its path is not a plain file in this folder.
         OSError: the folder cannot be written.
     """
 

@@ -81,7 +81,7 @@ class MemoryBudget:
     def take(self, size_bytes: int) -> str:
         """Why a table of that size does not fit with those before it; "" where it fits, and is counted.
 
-        It counts twice: while the tables are joined, its rows are in memory as read and as joined.
+        It counts twice: while the tables are joined, its rows are held both as read and as joined.
         """
         with self._lock:
             needed = self._taken + 2 * size_bytes

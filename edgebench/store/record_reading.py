@@ -104,7 +104,7 @@ def read_sessions(folder: Path, key: str) -> tuple[list[SessionRecord], list[str
 
 
 def read_bounded(path: Path, root: Path) -> bytes | None:
-    """A file's bytes, None when there is none; StoredResultError for what is too large or no file."""
+    """A file's bytes, None when there is none; StoredResultError when it is too large or not a plain file."""
     size = regular_file(path, root)
     if size is None:
         return None

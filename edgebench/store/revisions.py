@@ -35,7 +35,7 @@ def revisions_of(record: ExperimentRecord, name: str) -> tuple[TargetRecord, ...
 
 
 def continuation(record: ExperimentRecord, name: str) -> str:
-    """As what a target goes on to be measured, and why; empty where no revision came after it.
+    """The target as which the measurement continues, and why; empty where no revision follows.
 
     The sentence has no reason in results of earlier versions, which kept it in the warnings alone.
     """
@@ -47,7 +47,7 @@ def continuation(record: ExperimentRecord, name: str) -> str:
         return ""
     differing = "; then ".join(", ".join(target.differences) for target in later if target.differences)
     why = f" ({differing})" if differing else ""
-    return f"the device became another one{why}, and is measured as {later[-1].name}"
+    return f"the device changed{why}: it is measured as {later[-1].name}"
 
 
 def revised_inputs(inputs: Mapping[str, Any], target: TargetRecord) -> dict[str, Any]:

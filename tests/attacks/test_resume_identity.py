@@ -172,7 +172,7 @@ def test_what_differs_is_measured_anew_as_a_new_trial(runs, said, runtime, why):
     summaries = summarise(results)
     assert [summary.status for summary in summaries][2:] == ["done", "done"]
     # Whatever shows a trial's reason, the terminal's table above all, says what differs.
-    ends = f"the device became another one ({why}), and is measured as fake (2)"
+    ends = f"the device changed ({why}): it is measured as fake (2)"
     assert all(summary.reason.endswith(f"; {ends}") for summary in summaries[:2])
     # What was measured to its end as a revision is finished, and is what --resume looks for.
     assert find_unfinished(runs.path.parent, "one", runs.keys) == runs.path

@@ -151,8 +151,8 @@ def test_further_tables_are_kept(tmp_path, record, experiment_path):
     more = load(experiment_path).table("passes", ["worker", "patches"])[["worker", "patches"]]
     with ExperimentStore.create(tmp_path, "mine", record) as store:
         store.write_session(session(0), SessionTables(extra={"counters": more}))
-        read = load(store.path).table("counters")
-    assert read["patches"].tolist() == more["patches"].tolist()
+        counters = load(store.path).table("counters")
+    assert counters["patches"].tolist() == more["patches"].tolist()
 
 
 def test_a_trial_is_derived_and_may_be_replaced(tmp_path, record):

@@ -109,9 +109,9 @@ def test_failures_that_an_earlier_version_stored_name_nobody_when_they_are_read(
         failure=Failure(what="at pi.example", why="s3cret-token", stage="load", stderr_tail="pi.example"),
     )  # fmt: skip
     target = TargetRecord(name="t", device="toy", launch={"env": {"TOKEN": "s3cret-token"}}, **DECLARED)
-    [shown] = exported_sessions([record], [target])
-    assert shown.failure == Failure(what="at (host)", why="(TOKEN)", stage="load", stderr_tail="(host)")
-    assert shown.model_copy(update={"failure": record.failure}) == record
+    [exported] = exported_sessions([record], [target])
+    assert exported.failure == Failure(what="at (host)", why="(TOKEN)", stage="load", stderr_tail="(host)")
+    assert exported.model_copy(update={"failure": record.failure}) == record
 
 
 def test_swept_settings_name_no_user():
