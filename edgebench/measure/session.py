@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,25 +23,29 @@ from edgebench.errors import (
 from edgebench.link.host_probes import HostProbes
 from edgebench.link.session_faults import Explain, explained, unexplained
 from edgebench.measure import golden
+from edgebench.measure.session_gathering import (
+    Gathered,
+    memory_warnings,
+    prediction_counts,
+    session_tables_of,
+    take_in,
+    timed_on_device,
+    worker_records,
+)
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.plan.estimate import Shape
 from edgebench.session_stages import BUILD
 from edgebench.stats.clock import ClockFit
-from edgebench.store import tables
-from edgebench.store.records import Failure, GoldenCheck, SessionRecord, SessionStatus, SessionTables
+from edgebench.store.records import Failure, SessionRecord, SessionStatus, SessionTables
 from edgebench.store.redaction import PrivateNames, written
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.passes import Pass, Window
-from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 from edgebench.vocabulary.session_facts import SessionFacts
 from edgebench.vocabulary.values import Scores
 
 NO_METER = ""
 """Among the reasons of meters: why there is none at all."""
-MEMORY_CHANNEL = "memory_available"
-SCARCE_MEMORY_BYTES = 64 << 20
-"""Available memory below which a session's figures come with a warning."""
 MOST_REASON, MOST_TRACEBACK = 2000, 16_000
 """Characters that are kept of an error that has no words of its own."""
 
@@ -58,20 +62,6 @@ class Job:
     plan: MeasurePlan
     host_meters: tuple[str, ...] = ()  # probes that sample on this machine, each `kind:address`
     host_monitors: tuple[str, ...] = ()
-
-
-@dataclass
-class _Gathered:
-    """What has arrived so far; whatever ends the session, this much is kept."""
-
-    passes: list[Pass] = field(default_factory=list)
-    windows: list[Window] = field(default_factory=list)
-    chunks: list[ProbeChunk] = field(default_factory=list)
-    facts: SessionFacts | None = None
-    checks: list[GoldenCheck] = field(default_factory=list)  # one a worker
-    image_scores: list[Scores] = field(default_factory=list)  # likewise
-    stage: str = "start"  # which the session has reached, in the words of SessionError
-    device_s: float = 0.0  # time that belongs to the device and not to the harness
 
 
 @dataclass(frozen=True)
@@ -106,7 +96,7 @@ def measure_session(
     settings = replace(job.settings, report=report, patch_took=watch.patch_took, host_metering=metering)
     started = datetime.now(UTC)
     clock_s = time.perf_counter()
-    gathered = _Gathered()
+    gathered = Gathered()
     measured_tables = SessionTables()
     status: SessionStatus = "ok"
     failure: Failure | None = None
@@ -131,7 +121,7 @@ def measure_session(
             finally:
                 # Also for a session that ended early, or is interrupted while it waits for the host's probes;
                 # it may itself find that the device sent nonsense.
-                measured_tables = _tables(gathered, job)
+                measured_tables = session_tables_of(gathered, job.plan)
     except SessionError as error:
         status, failure = _failure(error, explain)
     except KeyboardInterrupt:
@@ -152,7 +142,7 @@ def measure_session(
 
 def _record(
     job: Job,
-    gathered: _Gathered,
+    gathered: Gathered,
     describe: dict[str, Any],
     status: SessionStatus,
     failure: Failure | None,
@@ -176,10 +166,10 @@ def _record(
         failure=failure,
         # Of several workers the one that is farthest off; each is among the workers.
         golden=max(gathered.checks, key=lambda check: check.max_abs_diff, default=None),
-        workers=_workers(gathered),
+        workers=worker_records(gathered),
         device={name: fact for name, fact in describe.items() if name != "private"},
-        predicted=_predicted(gathered),
-        warnings=(*facts.warnings, *_little_memory(describe, gathered.chunks)),
+        predicted=prediction_counts(gathered),
+        warnings=(*facts.warnings, *memory_warnings(describe, gathered.chunks)),
         **({} if gathered.facts is None else _recorded(gathered.facts)),
     )
     # Private names come with the description, and serve to take them out of the record.
@@ -251,7 +241,7 @@ def unwritable_session(measured: Measured, error: Exception) -> Measured:
     return Measured(record, SessionTables(), measured.interrupted)
 
 
-def _add_host_samples(gathered: _Gathered, job: Job, host_probes: HostProbes) -> None:
+def _add_host_samples(gathered: Gathered, job: Job, host_probes: HostProbes) -> None:
     """Put what the host's probes sampled to what the session's own did."""
     asked = (*job.host_meters, *job.host_monitors)
     if not asked:
@@ -272,7 +262,7 @@ def _add_host_samples(gathered: _Gathered, job: Job, host_probes: HostProbes) ->
 
 
 def _drive(
-    session: Session, job: Job, gathered: _Gathered, watch: SessionWatch, host_probes: HostProbes
+    session: Session, job: Job, gathered: Gathered, watch: SessionWatch, host_probes: HostProbes
 ) -> None:
     """Golden check, passes, accuracy: in this order, each kept as soon as it is there."""
     gathered.stage = "golden"
@@ -286,7 +276,7 @@ def _drive(
     # for before the clock's last edge is taken and the probes have given their last samples.
     with closing(_closable(session.measure(job.plan))) as measurements:
         for measurement in measurements:
-            _take_in(measurement, gathered, job.plan.scene.patches)
+            take_in(measurement, gathered, job.plan.scene.patches)
             gathered.chunks += session.probe_chunks()
             host_probes.poll()
             if isinstance(measurement, Window) or measurement.worker == 0:
@@ -296,7 +286,7 @@ def _drive(
         raise SessionError("the device gave no steady pass", status="protocol_error", stage="measure")
     if job.plan.images is not None:
         gathered.stage = "predict"
-        with _timed(gathered):
+        with timed_on_device(gathered):
             gathered.image_scores = _by_worker(session.predict(job.plan.images), job)
 
 
@@ -312,47 +302,9 @@ def _by_worker(scores: Scores, job: Job) -> list[Scores]:
     return np.split(scores, workers)
 
 
-def _take_in(measurement: Pass | Window, gathered: _Gathered, scene_patches: int) -> None:
-    """Keep a pass or a window; SessionError for one beside the other kind, or of more than the scene."""
-    if (gathered.windows and isinstance(measurement, Pass)) or (
-        gathered.passes and isinstance(measurement, Window)
-    ):
-        raise SessionError(
-            "the device gave both passes and windows",
-            status="protocol_error",
-            stage="measure",
-            why="a session is timed by one of them",
-        )
-    if isinstance(measurement, Window):
-        gathered.windows.append(measurement)
-        gathered.device_s += measurement.duration_ns / 1e9
-        return
-    if measurement.scores is not None and len(measurement.scores) > scene_patches:
-        raise SessionError(
-            f"pass {measurement.index} from the device is invalid",
-            status="protocol_error",
-            stage="measure",
-            why=f"scores of {len(measurement.scores)} patches of a scene of {scene_patches}",
-        )
-    if measurement.due_ns is not None and gathered.passes:
-        # The pause before a paced pass is the schedule's, not the harness's.
-        gathered.device_s += max(0, measurement.due_ns - gathered.passes[-1].end_ns) / 1e9
-    gathered.passes.append(measurement)
-    gathered.device_s += measurement.image_ns / 1e9
-
-
 def _closable(measurements: Iterator[Pass | Window]) -> Generator[Pass | Window, None, None]:
     """Closes what it takes from, where that can be closed: a session may give its passes by any iterator."""
     yield from measurements
-
-
-@contextmanager
-def _timed(gathered: _Gathered) -> Iterator[None]:
-    start_s = time.perf_counter()
-    try:
-        yield
-    finally:
-        gathered.device_s += time.perf_counter() - start_s
 
 
 def _fault(error: Exception, stage: str) -> Failure:
@@ -391,90 +343,3 @@ def _failure(error: SessionError, explain: Explain) -> tuple[SessionStatus, Fail
         stderr_tail=error.stderr_tail,
     )
     return error.status, failure  # type: ignore[return-value]  # validated by the record
-
-
-@dataclass(frozen=True)
-class _SceneScores:
-    """Scores float32 [n, classes] that a worker gave n patches of the scene, and which these are."""
-
-    worker: int
-    patches: Sequence[int]
-    scores: Scores
-
-
-def _scene_scores(gathered: _Gathered) -> list[_SceneScores]:
-    """Of each worker its last pass's: every pass classifies the same scene; of windows, each patch's last."""
-    last = {
-        scene_pass.worker: scene_pass.scores
-        for scene_pass in gathered.passes
-        if scene_pass.scores is not None
-    }
-    if last:
-        return [_SceneScores(worker, range(len(scores)), scores) for worker, scores in sorted(last.items())]
-    by_patch = {window.patch: window.scores for window in gathered.windows if window.scores is not None}
-    if not by_patch:
-        return []
-    patches = sorted(by_patch)
-    return [_SceneScores(0, patches, np.stack([by_patch[patch] for patch in patches]))]
-
-
-def _predicted(gathered: _Gathered) -> dict[str, int]:
-    """How many predictions of each set there are, of all workers."""
-    sets = {"scene": [part.scores for part in _scene_scores(gathered)], "images": gathered.image_scores}
-    return {name: sum(len(scores) for scores in parts) for name, parts in sets.items() if parts}
-
-
-def _workers(gathered: _Gathered) -> tuple[dict[str, Any], ...]:
-    """What the record has of the workers: of several, what each alone can say."""
-    facts = gathered.facts.workers if gathered.facts else ()
-    if not facts:
-        return ({"worker": 0},)
-    checks = dict(enumerate(gathered.checks))
-    return tuple(
-        {**asdict(worker), "golden": check.model_dump() if (check := checks.get(worker.worker)) else None}
-        for worker in facts
-    )
-
-
-def _tables(gathered: _Gathered, job: Job) -> SessionTables:
-    session_tables = SessionTables()
-    if gathered.passes:
-        session_tables.passes, session_tables.batches = tables.pass_rows(gathered.passes)
-    if gathered.windows:
-        session_tables.windows = tables.window_rows(gathered.windows, job.plan.scene.patches)
-    infos = gathered.facts.probes if gathered.facts else ()
-    if gathered.chunks:
-        # Probe by probe: in which order two processes were heard says nothing.
-        session_tables.probes = tables.probe_rows(
-            sorted(gathered.chunks, key=lambda chunk: chunk.probe), infos
-        )
-    labels = job.plan.scene.labels
-    predictions = [
-        tables.prediction_rows("scene", part.scores, labels, part.worker, patches=part.patches)
-        for part in _scene_scores(gathered)
-    ]
-    if job.plan.images is not None:
-        predictions += [
-            tables.prediction_rows("images", scores, job.plan.images.labels, worker)
-            for worker, scores in enumerate(gathered.image_scores)
-        ]
-    if predictions:
-        session_tables.predictions = tables.concat(predictions)
-    return session_tables
-
-
-def _little_memory(describe: Mapping[str, Any], chunks: Sequence[ProbeChunk]) -> list[str]:
-    """That the device had little memory left, before the session or at any sample of it."""
-    before = describe.get("memory_available_bytes")
-    lowest = [float(before)] if isinstance(before, int) else []
-    lowest += [
-        float(np.nanmin(samples))
-        for chunk in chunks
-        if (samples := chunk.values.get(MEMORY_CHANNEL)) is not None and not np.isnan(samples).all()
-    ]
-    if not lowest or min(lowest) >= SCARCE_MEMORY_BYTES:
-        return []
-    return [
-        f"less than {SCARCE_MEMORY_BYTES >> 20} MiB of the device's memory were available: it may have "
-        "swapped, or read the model and the runtime from its disk again"
-    ]

@@ -1,0 +1,165 @@
+"""What one session has given so far, and the tables and figures of its record that follow from it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from edgebench.errors import SessionError
+from edgebench.store import tables
+from edgebench.store.records import GoldenCheck, SessionTables
+from edgebench.vocabulary.passes import Pass, Window
+from edgebench.vocabulary.probe import ProbeChunk
+from edgebench.vocabulary.session import MeasurePlan
+from edgebench.vocabulary.session_facts import SessionFacts
+from edgebench.vocabulary.values import Scores
+
+MEMORY_CHANNEL = "memory_available"
+SCARCE_MEMORY_BYTES = 64 << 20
+"""Available memory below which a session's figures come with a warning."""
+
+
+@dataclass
+class Gathered:
+    """What has arrived so far; whatever ends the session, this much is kept."""
+
+    passes: list[Pass] = field(default_factory=list)
+    windows: list[Window] = field(default_factory=list)
+    chunks: list[ProbeChunk] = field(default_factory=list)
+    facts: SessionFacts | None = None
+    checks: list[GoldenCheck] = field(default_factory=list)  # one a worker
+    image_scores: list[Scores] = field(default_factory=list)  # likewise
+    stage: str = "start"  # which the session has reached, in the words of SessionError
+    device_s: float = 0.0  # time that belongs to the device and not to the harness
+
+
+def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int) -> None:
+    """Keep a pass or a window; SessionError for one beside the other kind, or of more than the scene."""
+    if (gathered.windows and isinstance(measurement, Pass)) or (
+        gathered.passes and isinstance(measurement, Window)
+    ):
+        raise SessionError(
+            "the device gave both passes and windows",
+            status="protocol_error",
+            stage="measure",
+            why="a session is timed by one of them",
+        )
+    if isinstance(measurement, Window):
+        gathered.windows.append(measurement)
+        gathered.device_s += measurement.duration_ns / 1e9
+        return
+    if measurement.scores is not None and len(measurement.scores) > scene_patches:
+        raise SessionError(
+            f"pass {measurement.index} from the device is invalid",
+            status="protocol_error",
+            stage="measure",
+            why=f"scores of {len(measurement.scores)} patches of a scene of {scene_patches}",
+        )
+    if measurement.due_ns is not None and gathered.passes:
+        # The pause before a paced pass is the schedule's, not the harness's.
+        gathered.device_s += max(0, measurement.due_ns - gathered.passes[-1].end_ns) / 1e9
+    gathered.passes.append(measurement)
+    gathered.device_s += measurement.image_ns / 1e9
+
+
+@contextmanager
+def timed_on_device(gathered: Gathered) -> Iterator[None]:
+    """Count the time of what is within as the device's, not the harness's."""
+    start_s = time.perf_counter()
+    try:
+        yield
+    finally:
+        gathered.device_s += time.perf_counter() - start_s
+
+
+@dataclass(frozen=True)
+class _SceneScores:
+    """Scores float32 [n, classes] that a worker gave n patches of the scene, and which these are."""
+
+    worker: int
+    patches: Sequence[int]
+    scores: Scores
+
+
+def _scene_scores(gathered: Gathered) -> list[_SceneScores]:
+    """Of each worker its last pass's: every pass classifies the same scene; of windows, each patch's last."""
+    last = {
+        scene_pass.worker: scene_pass.scores
+        for scene_pass in gathered.passes
+        if scene_pass.scores is not None
+    }
+    if last:
+        return [_SceneScores(worker, range(len(scores)), scores) for worker, scores in sorted(last.items())]
+    by_patch = {window.patch: window.scores for window in gathered.windows if window.scores is not None}
+    if not by_patch:
+        return []
+    patches = sorted(by_patch)
+    return [_SceneScores(0, patches, np.stack([by_patch[patch] for patch in patches]))]
+
+
+def prediction_counts(gathered: Gathered) -> dict[str, int]:
+    """How many predictions of each set there are, of all workers."""
+    sets = {"scene": [part.scores for part in _scene_scores(gathered)], "images": gathered.image_scores}
+    return {name: sum(len(scores) for scores in parts) for name, parts in sets.items() if parts}
+
+
+def worker_records(gathered: Gathered) -> tuple[dict[str, Any], ...]:
+    """What the record has of the workers: of several, what each alone can say."""
+    facts = gathered.facts.workers if gathered.facts else ()
+    if not facts:
+        return ({"worker": 0},)
+    checks = dict(enumerate(gathered.checks))
+    return tuple(
+        {**asdict(worker), "golden": check.model_dump() if (check := checks.get(worker.worker)) else None}
+        for worker in facts
+    )
+
+
+def session_tables_of(gathered: Gathered, plan: MeasurePlan) -> SessionTables:
+    """The tables of a session; SessionError where the device sent nonsense."""
+    session_tables = SessionTables()
+    if gathered.passes:
+        session_tables.passes, session_tables.batches = tables.pass_rows(gathered.passes)
+    if gathered.windows:
+        session_tables.windows = tables.window_rows(gathered.windows, plan.scene.patches)
+    infos = gathered.facts.probes if gathered.facts else ()
+    if gathered.chunks:
+        # Probe by probe: in which order two processes were heard says nothing.
+        session_tables.probes = tables.probe_rows(
+            sorted(gathered.chunks, key=lambda chunk: chunk.probe), infos
+        )
+    labels = plan.scene.labels
+    predictions = [
+        tables.prediction_rows("scene", part.scores, labels, part.worker, patches=part.patches)
+        for part in _scene_scores(gathered)
+    ]
+    if plan.images is not None:
+        predictions += [
+            tables.prediction_rows("images", scores, plan.images.labels, worker)
+            for worker, scores in enumerate(gathered.image_scores)
+        ]
+    if predictions:
+        session_tables.predictions = tables.concat(predictions)
+    return session_tables
+
+
+def memory_warnings(describe: Mapping[str, Any], chunks: Sequence[ProbeChunk]) -> list[str]:
+    """That the device had little memory left, before the session or at any sample of it."""
+    before = describe.get("memory_available_bytes")
+    lowest = [float(before)] if isinstance(before, int) else []
+    lowest += [
+        float(np.nanmin(samples))
+        for chunk in chunks
+        if (samples := chunk.values.get(MEMORY_CHANNEL)) is not None and not np.isnan(samples).all()
+    ]
+    if not lowest or min(lowest) >= SCARCE_MEMORY_BYTES:
+        return []
+    return [
+        f"less than {SCARCE_MEMORY_BYTES >> 20} MiB of the device's memory were available: it may have "
+        "swapped, or read the model and the runtime from its disk again"
+    ]
