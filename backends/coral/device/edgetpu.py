@@ -93,13 +93,13 @@ def _pcie(root: str) -> List[Dict[str, Any]]:
 
 def tell_of(seen: Dict[str, Any]) -> str:
     """What stands in the way, as far as sysfs shows it."""
-    if any(one["writable"] is False for one in seen["usb"]):
+    if any(device["writable"] is False for device in seen["usb"]):
         return (
             "a stick is on USB and this user may not write to it: install libedgetpu's udev rule, add the "
             "user to the group plugdev, and plug the stick in again"
         )
     if seen["usb"] or seen["pcie"]:
-        names = [one["id"] for one in seen["usb"]] + [one["name"] for one in seen["pcie"]]
+        names = [device["id"] for device in seen["usb"]] + [device["name"] for device in seen["pcie"]]
         return "sysfs shows {}: another process may hold it, or libedgetpu does not fit this runtime".format(
             ", ".join(names)
         )
