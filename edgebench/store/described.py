@@ -29,8 +29,8 @@ class Described:
 
     def schema(self, of_type: Mapping[str, Any]) -> dict[str, Any]:
         """The field's schema, from that of its type."""
-        said = {"description": self.text, "x-unit": self.unit, "x-source": self.source}
-        return {**of_type, **{name: value for name, value in said.items() if value}, **self.shape}
+        keywords = {"description": self.text, "x-unit": self.unit, "x-source": self.source}
+        return {**of_type, **{name: value for name, value in keywords.items() if value}, **self.shape}
 
 
 Descriptions = Mapping[str, Mapping[str, Described | None]]
@@ -91,9 +91,9 @@ class _Resolved:
         return {
             "type": "object",
             "properties": {
-                name: said.schema(self.of(field_schema))
+                name: description.schema(self.of(field_schema))
                 for name, field_schema in schema["properties"].items()
-                if (said := described[name]) is not None
+                if (description := described[name]) is not None
             },
             "required": _required(schema, described),
             "additionalProperties": False,

@@ -82,11 +82,11 @@ def test_a_field_that_nothing_is_said_of_is_refused():
     described = {"Longer": DESCRIPTIONS["RunRecord"]}
     with pytest.raises(KeyError, match="more"):
         fields_of(Longer, described)
-    said = {"Longer": {**described["Longer"], "more": Described("More.", "the harness", always=True)}}
-    assert fields_of(Longer, said)["more"] == {
+    extended = {"Longer": {**described["Longer"], "more": Described("More.", "the harness", always=True)}}
+    assert fields_of(Longer, extended)["more"] == {
         "type": "string", "description": "More.", "x-source": "the harness",
     }  # fmt: skip
-    assert "more" in required_of(Longer, said)
+    assert "more" in required_of(Longer, extended)
 
 
 @pytest.mark.parametrize(("name", "model"), [("experiment", ExperimentRecord), ("session", SessionRecord)])
