@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from typing import Dict, List, NamedTuple, Optional
+from typing import Callable, Dict, List, NamedTuple, Optional
 
 from .descriptors import end_with_parent, read_available
 from .frames import Buffer, Decoder, Frame, Outgoing, ProtocolError
@@ -86,6 +86,21 @@ class Child:
                 self.problem = str(error)
                 self.kill()
         return None
+
+    def pass_on(self, frames: List[Frame], hear: Callable[[Frame], None]) -> bool:
+        """Call `hear` with each frame; whether all could be sent on.
+
+        One that cannot, being no JSON or too long once it is written anew, ends the child as bytes do that
+        are no frame.
+        """
+        try:
+            for frame in frames:
+                hear(frame)
+        except (ProtocolError, ValueError, RecursionError) as error:
+            self.problem = "no frame that can be passed on: {}".format(error)
+            self.kill()
+            return False
+        return True
 
     def read_tail(self) -> bool:
         """Keep what has come on stderr; False when the child has closed it."""

@@ -72,8 +72,5 @@ class DescriptorWatch:
 
     def _read_frames(self, child: Child, hear: Hear) -> None:
         arrived = child.read_frames()
-        if arrived is None:
+        if arrived is None or not child.pass_on(arrived, hear):
             self.ignore(child.stdout)
-            return
-        for frame in arrived:
-            hear(frame)

@@ -97,8 +97,7 @@ class ProbeProcesses:
     def _report_end(self, name: str, probe: Child) -> None:
         end = probe.ended()
         assert end is not None
-        for frame in probe.drain():
-            self._hear(name, frame)
+        probe.pass_on(probe.drain(), lambda frame: self._hear(name, frame))
         self._watch.close_child(probe)
         del self._probes[name]
         ended = {

@@ -144,8 +144,7 @@ class WorkerSlot:
         worker = self._worker
         end = None if worker is None else worker.ended()
         assert worker is not None and end is not None
-        for frame in worker.drain():
-            self.hear(frame)
+        worker.pass_on(worker.drain(), self.hear)
         self._watch.close_child(worker)
         left_running = end_left_running()
         self._forget_scratch()

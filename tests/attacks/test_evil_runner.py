@@ -16,6 +16,13 @@ def nested(depth):
     return [nested(depth - 1)] if depth else 0
 
 
+def send(text):
+    # A frame of its own making, behind the back of the worker.
+    import gc, struct
+    [stream] = [held for held in gc.get_objects() if type(held).__name__ == "FrameStream"]
+    os.write(stream._write_to, struct.pack(">4sHHIQ", b"EdBn", 1, 0, len(text), 0) + text)
+
+
 def load(path, options):
     model = _load(path, options)
     {change}
@@ -70,6 +77,15 @@ ATTACKS = [
         says("{'speed': np.float32(1)}"),
         CRASH,
         "not JSON serializable",
+    ),
+    attack(
+        "sends a number that is none", "send(b'{\"x\": NaN}')", PROTOCOL, "no frame that can be passed on"
+    ),
+    attack(
+        "sends text that escapes make too long",
+        "send(('{\"x\": \"' + chr(233) * 300_000 + '\"}').encode())",
+        PROTOCOL,
+        "no frame that can be passed on",
     ),
     attack("describes itself by a list", says("['toy']"), PROTOCOL, "runtime"),
     attack("raises when asked to describe itself", says("1 / 0"), "load_failed", "ZeroDivisionError"),
