@@ -14,9 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.made_records import PASSES, SESSIONS, TRIALS, make_experiment
 from benchmarks.pairs import Paired, abba
 from benchmarks.row import Row, ratio_row
+from benchmarks.synthetic_records import PASSES, SESSIONS, TRIALS, make_experiment
 from edgebench.cache.objects import Cache
 
 READ_BAR, RESUME_BAR_S = 1.5, 1.0

@@ -189,7 +189,7 @@ def _run(command: list[str], limit_s: float) -> tuple[str, int]:
     except subprocess.TimeoutExpired as error:
         raise CompilerError(
             f"{Path(command[0]).name} was ended after {limit_s:.0f} s",
-            why="it had come to no end",
+            why="it had not finished",
             fix="compile the model by hand and give it with --artifact",
         ) from error
     finally:
@@ -208,7 +208,7 @@ def _last(output: str) -> str:
 def _why(output: str, code: int) -> str:
     """How it ended and its last words; a compiler that dies amid its work says nothing of that itself."""
     ended = f"it died by {signal_name(-code)}" if code < 0 else f"exit code {code}"
-    return f"{ended}: {_last(output) or 'nothing was said'}"
+    return f"{ended}: {_last(output) or 'it printed nothing'}"
 
 
 def command_for(models: Mapping[str, Path], folder: Path) -> str:

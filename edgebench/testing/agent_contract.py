@@ -61,7 +61,7 @@ class AgentContract(BuildContract):
                 record_property(NOTE, f"{kit.backend.name}: {file.name} was held to Python 3.6 by {judges}")
                 for problem in verdict.problems:
                     faults.add(
-                        f"{file.name} is no Python 3.6: {problem}",
+                        f"{file.name} is not valid Python 3.6: {problem}",
                         "no walrus, no dataclasses, no `from __future__ import annotations`, no f'{x=}'",
                     )
 
@@ -144,7 +144,9 @@ def _check_end(kit: BackendKit, device: Device, number: signal.Signals, status: 
                 "start no process of your own in the runner that outlives the worker",
             )
             faults.unless(
-                error.stage == "measure", f"{number.name} was told at {error.stage}", "it came amid measuring"
+                error.stage == "measure",
+                f"{number.name} was reported at {error.stage}",
+                "it was sent while measuring",
             )
         faults.unless(
             not runs(worker),

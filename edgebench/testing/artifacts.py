@@ -118,5 +118,7 @@ def _check_golden(faults: Problems, artifact: Artifact, subject: str) -> None:
         "state the largest difference that the runtime's arithmetic explains",
     )
     faults.unless(
-        bool(golden.reference.strip()), f"{subject}: golden scores of nobody", "name what computed them"
+        bool(golden.reference.strip()),
+        f"{subject}: the golden scores have no reference",
+        "name what computed them",
     )

@@ -78,7 +78,7 @@ class PreparationContract(Asked):
             ):
                 faults.unless(
                     bool(str(refused).strip()),
-                    "an UnsupportedError without a word",
+                    "an UnsupportedError without a message",
                     "say why the device cannot take the variant, with the figure where there is one",
                 )
             for index in (0, 2):

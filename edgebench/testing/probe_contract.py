@@ -89,7 +89,8 @@ class ProbeContract:
                 )
                 for problem in verdict.problems:
                     faults.add(
-                        f"{file.name} is no Python 3.6: {problem}", "write it as Python 3.6 would have it"
+                        f"{file.name} is not valid Python 3.6: {problem}",
+                        "write it in the syntax of Python 3.6",
                     )
 
     def test_it_imports_the_standard_library_alone(self, edgebench_probe: ProbeKit) -> None:
@@ -127,9 +128,7 @@ class ProbeContract:
         run = edgebench_probe.live
         info = run.info
         if info is None:
-            fail(
-                f"it said nothing of itself: {run.problem or run.stderr[-2000:]}", "set `info` in open_probe"
-            )
+            fail(f"it reported no info: {run.problem or run.stderr[-2000:]}", "set `info` in open_probe")
         monitor = bool(getattr(edgebench_probe.module, "MONITOR", False))
         with problems() as faults:
             _check_info(faults, info, monitor)
@@ -138,9 +137,7 @@ class ProbeContract:
         """Stamps rise and are of the monotonic clock; one value a channel and stamp."""
         run = edgebench_probe.live
         if run.info is None:
-            fail(
-                f"it said nothing of itself: {run.problem or run.stderr[-2000:]}", "set `info` in open_probe"
-            )
+            fail(f"it reported no info: {run.problem or run.stderr[-2000:]}", "set `info` in open_probe")
         stamps = np.concatenate([chunk.stamps_ns for chunk in run.chunks] or [np.zeros(0, np.int64)])
         rate_hz = _rate_hz(stamps)
         seen = "no two samples" if rate_hz is None else f"{rate_hz:.1f} samples a second"

@@ -155,7 +155,7 @@ def check_refused(faults: Problems, kit: BackendKit, wrong: Artifact, subject: s
         )
     else:
         faults.add(
-            f"{subject}: nobody noticed",
+            f"{subject}: no error was raised",
             "say the model's true input_shape and input_dtype, give the runtime's own arrays as buffers(), "
             "and the scores as the model gives them",
         )

@@ -213,7 +213,7 @@ def golden(**members):
         (golden(patches_sha256="0" * 64), "patches_sha256 is not that"),
         (golden(scores=((0.5, 0.5),)), "golden scores of [2] columns for 5 classes"),
         (golden(tolerance=2.0), "catches nothing"),
-        (golden(reference=""), "golden scores of nobody"),
+        (golden(reference=""), "the golden scores have no reference"),
         (
             lambda artifact, cache: artifact.model_copy(
                 update={"input": artifact.input.model_copy(update={"dtype": "int8", "scale": None})}
@@ -275,7 +275,7 @@ def _silent(self, requests, cache, progress):
         (_leaving_out, "gave 2 outcomes for 3 requests"),
         (_raising, "prepare raised UnsupportedError"),
         (_obliging, "which is not among the precisions"),
-        (_silent, "without a word"),
+        (_silent, "without a message"),
     ],
 )
 def test_outcomes(caught, prepare, words):
@@ -351,8 +351,9 @@ def test_a_wrong_result_is_one_failure_and_the_rest_is_not_tried(edgebench_cache
         with pytest.raises(pytest.fail.Exception) as failure:
             BackendContract().test_golden_scores(kit)
         assert words in str(failure.value)
-        assert len(gated()) == 8
-        for name in gated():
+        assert len(gated()) == 9
+        # This backend builds nothing on the board: that test is skipped for a reason of its own.
+        for name in set(gated()) - {"test_a_build_on_the_board"}:
             method = getattr(BackendContract(), name)
             with pytest.raises(pytest.skip.Exception, match="because test_golden_scores fails: mobilenet"):
                 method(**{name: fixtures[name] for name in inspect.signature(method).parameters})
@@ -423,7 +424,7 @@ def obliging(cache, facts=None):
         (
             "test_an_artifact_that_contradicts_the_runner_is_refused",
             {},
-            "int8 for a model of float32: nobody noticed",
+            "int8 for a model of float32: no error was raised",
         ),
         ("test_closing_twice", {}, "a second time raised RuntimeError: closed already"),
     ],
@@ -440,7 +441,12 @@ def test_devices(caught, edgebench_cache, test, facts, words):
     [
         ("test_runner_files", "def load(path", "def loads(path", "has no function load(path, options)"),
         ("test_runner_files", "def load(path: str, options", "def load(options", "has no function load"),
-        ("test_runner_is_python_3_6", "def load(", "assert (n := 1)\n\n\ndef load(", "is no Python 3.6"),
+        (
+            "test_runner_is_python_3_6",
+            "def load(",
+            "assert (n := 1)\n\n\ndef load(",
+            "is not valid Python 3.6",
+        ),
         (
             "test_runner_is_python_3_6",
             "import json",

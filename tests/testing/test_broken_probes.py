@@ -39,7 +39,7 @@ TWICE = "yield [one for one in stamps for _ in range(2)], {'made_up': 2 * watts}
             "def open_probe()",
             "no open_probe(address)",
         ),
-        ("test_it_is_python_3_6", "import time", "import time\n\nassert (n := 1)", "is no Python 3.6"),
+        ("test_it_is_python_3_6", "import time", "import time\n\nassert (n := 1)", "is not valid Python 3.6"),
         (
             "test_it_imports_the_standard_library_alone",
             "import time",

@@ -59,7 +59,7 @@ def _usb(root: str, absent: Dict[str, str]) -> List[Dict[str, Any]]:
             continue
         speed = _number(device, "speed")
         if speed is None:
-            absent["usb_speed"] = "sysfs does not tell the speed of the bus"
+            absent["usb_speed"] = "sysfs does not give the speed of the bus"
         sticks.append(
             {
                 "id": number,
@@ -140,7 +140,7 @@ def _version(library: Any) -> Tuple[Optional[str], str]:
     ask.restype = ctypes.c_char_p
     version = ask()
     if not version:
-        return None, "edgetpu_version says nothing"
+        return None, "edgetpu_version returned nothing"
     return version.decode("utf-8", "replace")[:MAX_TEXT], ""
 
 

@@ -118,7 +118,7 @@ def test_a_model_of_which_nothing_is_mapped_is_not_measured_quietly(install, pre
         ("large", "large activation tensors"),
         ("internal", "Internal compiler error"),
         ("aborts", "SIGABRT"),
-        ("silent", "nothing was said"),
+        ("silent", "it printed nothing"),
     ],
 )
 def test_a_compiler_that_fails_is_told_in_its_own_words(install, prepare, behaviour, words):
