@@ -66,7 +66,7 @@ class HostProbes:
         try:
             for name in self._names:
                 self._require(name)
-        except (LinkLost, ProtocolError, EdgeBenchError) as error:
+        except (LinkLost, ProtocolError, EdgeBenchError, OSError) as error:
             self._fail(error)
         return any(self._probes[name].metering for name in self._names if name in self._probes)
 

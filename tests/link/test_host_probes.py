@@ -11,6 +11,7 @@ from edgebench import registry
 from edgebench.agent import clock
 from edgebench.link.host_probes import HostProbes, _within
 from edgebench.link.inspection import check_target
+from edgebench.link.local import LocalLink
 from edgebench.link.timeouts import Timeouts
 from edgebench.measure.session import Job, measure_session
 from edgebench.measure.session_watch import SessionWatch
@@ -195,6 +196,16 @@ def test_an_agent_that_is_killed_leaves_its_reason(device, rig, meter, host_prob
     assert "the agent on this machine ended" in lost.reasons[meter]
     record = measure_session(device, job(rig, meter, n=1), {}, host_probes=host_probes).record
     assert (record.probe_reasons, len(record.probes)) == ({}, 1)
+
+
+@pytest.mark.attack("the disk that an agent on the host starts from is full: its meters' reason is kept")
+def test_an_agent_that_cannot_be_started_leaves_its_reason(meter, host_probes, monkeypatch):
+    def full(self):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(LocalLink, "start", full)
+    assert not host_probes.begin_session([meter])
+    assert "No space left on device" in host_probes.state().reasons[meter]
 
 
 def test_without_a_match_of_the_clocks_no_sample_has_a_place(meter, host_probes):
