@@ -11,8 +11,8 @@ YEAR_S = 31_536_000
 
 
 def text_list(value: Any) -> Any:
-    """A single text as a list of one."""
-    return [value] if isinstance(value, str) else value
+    """A single value as a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def target_ci(value: Any) -> Any:
@@ -21,7 +21,7 @@ def target_ci(value: Any) -> Any:
     from edgebench.refusals import problem
 
     number = share(value)
-    if isinstance(number, int | float) and not isinstance(number, bool) and not 0 < number < 1:
+    if isinstance(number, int | float) and not 0 < number < 1:
         fix = "write a share above 0% and below 100%, such as 1% or 0.01"
         raise problem(f"{100 * number:g}% is out of range", fix)
     return number
@@ -33,7 +33,7 @@ def max_time_s(value: Any) -> Any:
     from edgebench.refusals import problem
 
     number = duration_s(value)
-    if isinstance(number, int | float) and not isinstance(number, bool) and not 0 < number <= YEAR_S:
+    if isinstance(number, int | float) and not 0 < number <= YEAR_S:
         raise problem(
             f"{number:g} s is out of range", "write more than 0, at most 365d, such as 30m or 1h30m"
         )

@@ -92,6 +92,9 @@ def test_one_source_says_either_passes_or_sustained(sources, origin):
         ({"max_time": "0"}, "^--max-time: 0 s is out of range"),
         ({"max_time": "soon"}, "^--max-time: 'soon' is no duration"),
         ({"target_ci": "200%"}, "^--target-ci: 200% is out of range"),
+        ({"target_ci": True}, "^--target-ci: 100% is out of range"),
+        ({"max_time": False}, "^--max-time: 0 s is out of range"),
+        ({"power_mode": 2}, "^--power-mode: 2 is not text"),
     ],
 )
 def test_a_bad_value_is_a_usage_error_that_names_flag_value_and_what_would_do(flags, word):
