@@ -139,6 +139,8 @@ class _Part:
         trial, ok = self.trial, self.ok
         scene = self.experiment.scene_of(trial)
         steady = self._steady(scene.patches)
+        measured_patches = self._measured_patches(steady, scene.patches)
+        extrapolated = measured_patches is not None and measured_patches < scene.patches
         emulated = any(record.emulated for record in ok)
         observed = observe(ok, self.probes)
         status, reason = _status(trial, self.records, self.experiment.sessions)
@@ -191,31 +193,30 @@ class _Part:
             interval_confidence=self.confidence,
             cautions=cautions(self.records, steady, observed, accuracy, doubts, len(self.workers)),
             timed=timed_with(scene),
-            mark=_mark(trial, ok, steady, scene.patches),
+            mark=_mark(trial, ok, extrapolated=extrapolated),
             assumed=trial.assumed,
             built=built,
             scene_covered=scene.covered,
             settings=exported_settings(target) if target else {},
             concurrency=trial.concurrency,
-            measured_patches=steady.measured_patches,
-            extrapolated=_extrapolated(steady, scene.patches),
+            measured_patches=measured_patches,
+            extrapolated=extrapolated,
             emulated=emulated,
             failures=tuple(
                 _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
             ),
         )
 
-    def _steady(self, patches: int) -> SteadyPasses:
+    def _steady(self, patches: int, worker: int | None = None) -> SteadyPasses:
         """Of its passes, else of its windows; without seconds where it was emulated.
 
-        Those of several workers are none's: each is summed up on its own.
+        Those of several workers are none's: each, named by `worker`, is summed up on its own.
         """
         ok = self.ok
         sessions = [record.n for record in ok]
-        end = 0 if self.several else None
-        steady = steady_passes(self.passes.iloc[:end], sessions, patches)
+        steady = steady_passes(self._of_worker(self.passes, worker), sessions, patches)
         if not steady.image_s:
-            windows = steady_windows(self.windows.iloc[:end], sessions, patches)
+            windows = steady_windows(self._of_worker(self.windows, worker), sessions, patches)
             steady = windows if windows.infer_s else steady
         patch_counts = [record.measured_patches for record in ok if record.measured_patches is not None]
         if patch_counts and steady.measured_patches is not None:
@@ -224,6 +225,18 @@ class _Part:
             count = max(steady.extrapolated, steady.count if min(patch_counts) < patches else 0)
             steady = replace(steady, measured_patches=fewest, extrapolated=count)
         return without_seconds(steady) if any(record.emulated for record in ok) else steady
+
+    def _of_worker(self, rows: pd.DataFrame, worker: int | None) -> pd.DataFrame:
+        """The rows of a worker; without a name those of a lone one."""
+        if worker is None:
+            return rows.iloc[:0] if self.several else rows
+        return rows[rows["worker"] == worker]
+
+    def _measured_patches(self, steady: SteadyPasses, patches: int) -> int | None:
+        """The fewest that a steady pass or window of any worker covered."""
+        each = [self._steady(patches, worker) for worker in self.workers] if self.several else [steady]
+        counts = [one.measured_patches for one in each if one.measured_patches is not None]
+        return min(counts, default=None)
 
     @cached_property
     def workers(self) -> tuple[int, ...]:
@@ -262,8 +275,7 @@ class _Part:
             worker_figures(
                 worker,
                 self.ok,
-                self.passes,
-                patches,
+                self._steady(patches, worker),
                 self.confidence,
                 self._accuracy(self.predictions("images", worker)),
             )
@@ -310,16 +322,12 @@ def timed_with(scene: SceneRecord) -> str:
     )
 
 
-def _extrapolated(steady: SteadyPasses, patches: int) -> bool:
-    return steady.measured_patches is not None and steady.measured_patches < patches
-
-
-def _mark(trial: TrialRecord, ok: Sequence[SessionRecord], steady: SteadyPasses, patches: int) -> str:
+def _mark(trial: TrialRecord, ok: Sequence[SessionRecord], *, extrapolated: bool) -> str:
     """What stands beside every figure of a trial; that its clock was moved for a test among it."""
     marks = {
         trial.mark: bool(trial.mark),
         "on a test clock": any("test_clock" in record.clock for record in ok),
-        "extrapolated": _extrapolated(steady, patches),
+        "extrapolated": extrapolated,
         "emulated": any(record.emulated for record in ok),
     }
     return " ".join(mark for mark, holds in marks.items() if holds)

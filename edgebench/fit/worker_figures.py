@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from edgebench.fit.cautions import cautions
-from edgebench.fit.latency import steady_passes, without_seconds
+from edgebench.fit.latency import SteadyPasses
 from edgebench.fit.trial_summary import Accuracy
 from edgebench.stats.intervals import session_interval, trial_median
 from edgebench.store.records import SessionRecord
@@ -40,8 +40,7 @@ def worker_numbers(records: Sequence[SessionRecord], *tables: pd.DataFrame) -> t
 def worker_figures(
     worker: int,
     records: Sequence[SessionRecord],
-    passes: pd.DataFrame,
-    scene_patches: int,
+    steady: SteadyPasses,
     confidence: float,
     accuracy: Accuracy | None,
 ) -> dict[str, Any]:
@@ -50,24 +49,21 @@ def worker_figures(
     Args:
         worker: its number.
         records: the trial's finished sessions.
-        passes: the trial's rows of `passes` (see store.records.PASS_COLUMNS), of all workers.
-        scene_patches: patches in a pass.
+        steady: its steady passes or windows.
         confidence: of the intervals.
         accuracy: of its own predictions.
     """
-    steady = steady_passes(passes[passes["worker"] == worker], [each.n for each in records], scene_patches)
-    if any(each.emulated for each in records):
-        steady = without_seconds(steady)
     intervals = {
         name: asdict(session_interval(values, confidence)) if values else None
         for name, values in (("image_s", steady.image_s), ("infer_s", steady.infer_s))
     }
+    is_emulated = any(each.emulated for each in records)
     entries = [entry for each in records for entry in each.workers if _number(entry) == worker]
     return {
         "worker": worker,
         **intervals,
         "stages_ms": steady.stages_ms,
-        "load_s": _mean(_figures(entries, "cold", "load_s")),
+        "load_s": None if is_emulated else _mean(_figures(entries, "cold", "load_s")),
         "memory_bytes": _mean(_figures(entries, "memory", "peak_bytes")),
         "accuracy": None if accuracy is None else asdict(accuracy),
         "warnings": [caution.sentence() for caution in cautions((), steady)],

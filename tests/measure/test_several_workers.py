@@ -13,7 +13,7 @@ from edgebench.measure.session import Job, measure_session
 from edgebench.measure.session_latency import session_latency
 from edgebench.stats.warnings import Flag
 from edgebench.store.experiment import ExperimentStore
-from edgebench.store.load import load
+from edgebench.store.load import Results, load
 from tests.link.rig import COLUMNS, ROWS, make_rig
 from tests.made import key_of, made_experiment
 
@@ -92,3 +92,18 @@ def test_the_trial_says_why_it_has_no_figure(results):
         )
         figure = figure_of(summary, requirement)
         assert (figure.value, figure.reason) == (None, reason)
+
+
+def test_windows_are_each_workers_own_too(results):
+    steady = results.passes[results.passes["phase"] == "steady"]
+    as_windows = steady.assign(
+        patch=0, inferences=1, window=steady["pass"], end_ns=steady["start_ns"] + 2_000_000
+    )
+    in_windows = Results(results.path, results.experiment)
+    in_windows.__dict__ |= {"passes": results.passes.iloc[:0], "windows": as_windows}
+    [summary] = summarise(in_windows)
+    assert (summary.infer_s, summary.measured_patches, summary.extrapolated) == (None, 1, True)
+    assert "extrapolated" in summary.mark
+    for worker in summary.workers:
+        assert worker["image_s"] is None
+        assert worker["infer_s"]["median"] == pytest.approx(0.002 * ROWS * COLUMNS)
