@@ -180,12 +180,12 @@ def test_whether_a_stick_may_be_opened(tmp_path):
             stick + "devnum": "4\n",
         },
     )
-    [found] = board_facts(str(tmp_path))["usb_accelerators"]
-    assert "writable" not in found
+    [accelerator] = board_facts(str(tmp_path))["usb_accelerators"]
+    assert "writable" not in accelerator
     planted(tmp_path, {"dev/bus/usb/002/004": ""})
     assert node.exists()
-    [found] = board_facts(str(tmp_path))["usb_accelerators"]
-    assert found["writable"] is True
+    [accelerator] = board_facts(str(tmp_path))["usb_accelerators"]
+    assert accelerator["writable"] is True
 
 
 def test_an_empty_tree_gives_reasons_and_no_figure(tmp_path):
@@ -235,8 +235,8 @@ def test_packages_are_found_without_importing_them(tmp_path):
     ):
         folder.mkdir(parents=True)
     (second / "tensorrt" / "__init__.py").write_text("raise SystemExit\n")
-    found = packages([str(tmp_path / "nowhere"), str(first), str(second)])
-    assert found == {"numpy": "1.19.5", "tflite-runtime": "2.11.0", "tensorrt": UNTOLD}
+    versions = packages([str(tmp_path / "nowhere"), str(first), str(second)])
+    assert versions == {"numpy": "1.19.5", "tflite-runtime": "2.11.0", "tensorrt": UNTOLD}
     assert board_facts(str(tmp_path), path=[str(first)])["packages"] == {"numpy": "1.19.5"}
 
 

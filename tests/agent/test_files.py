@@ -19,9 +19,9 @@ def folder(tmp_path):
 
 @pytest.fixture
 def store(folder):
-    made = FileStore(str(folder))
-    yield made
-    made.forget()
+    file_store = FileStore(str(folder))
+    yield file_store
+    file_store.forget()
 
 
 def test_a_file_in_pieces_is_there_once_the_last_has_come(store):

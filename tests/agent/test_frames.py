@@ -62,7 +62,7 @@ def head(version=frames.VERSION, zero=0, text=2, payload=0):
 
 @pytest.mark.attack("a frame's header or message is wrong: it is refused")
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "complaint"),
     [
         (head(version=9), "version 9"),
         (head(zero=1), "version 1"),
@@ -74,8 +74,8 @@ def head(version=frames.VERSION, zero=0, text=2, payload=0):
         (head(text=60000) + b"[" * 60000, "not JSON"),
     ],
 )
-def test_a_wrong_header_or_message_is_refused(data, said):
-    with pytest.raises(ProtocolError, match=said):
+def test_a_wrong_header_or_message_is_refused(data, complaint):
+    with pytest.raises(ProtocolError, match=complaint):
         Decoder().feed(data)
 
 

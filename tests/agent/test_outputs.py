@@ -22,9 +22,9 @@ def test_one_row_is_kept_whole_and_maps_are_thinned():
 
 def test_rows_join_outputs_and_make_stored_numbers_real():
     rows = Rows(2, [(0.5, 3), None])
-    made = rows.of([np.array([[3, 5], [1, 3]], np.int8), np.array([[[7.0]], [[8.0]]])])
-    np.testing.assert_array_equal(made, [[0, 1, 7], [-1, 0, 8]])
-    assert made.dtype == np.float32
+    output_rows = rows.of([np.array([[3, 5], [1, 3]], np.int8), np.array([[[7.0]], [[8.0]]])])
+    np.testing.assert_array_equal(output_rows, [[0, 1, 7], [-1, 0, 8]])
+    assert output_rows.dtype == np.float32
 
 
 def test_a_network_of_one_item_may_leave_the_batch_out():

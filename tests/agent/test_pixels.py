@@ -19,16 +19,16 @@ def spec(dtype, scale=None, zero_point=None, layout="NHWC", divisor=127.5, offse
 
 @pytest.fixture
 def patches():
-    made = np.random.default_rng(3).integers(0, 256, (2, 16, 16, 3), np.uint8)
-    made[0].reshape(-1)[:256] = np.arange(256)
-    return made
+    pixels = np.random.default_rng(3).integers(0, 256, (2, 16, 16, 3), np.uint8)
+    pixels[0].reshape(-1)[:256] = np.arange(256)
+    return pixels
 
 
 def test_windows_go_row_by_row_and_leave_the_rest():
     scene = np.arange(7 * 9 * 3, dtype=np.uint8).reshape(7, 9, 3)
     cut = windows(scene, 3)
     assert len(cut) == 6
-    assert all(np.shares_memory(one, scene) for one in cut)
+    assert all(np.shares_memory(window, scene) for window in cut)
     np.testing.assert_array_equal(cut[4], scene[3:6, 3:6])
 
 
@@ -55,9 +55,9 @@ def test_any_other_affine_rounds_and_saturates(patches, dtype, scale, zero_point
     target = np.empty(patches.shape, dtype)
     preprocessing(spec(dtype, scale, zero_point), patches, target)()
     limits = np.iinfo(dtype)
-    for pixel, found in zip(patches.reshape(-1)[:256], target.reshape(-1)[:256], strict=True):
+    for pixel, value in zip(patches.reshape(-1)[:256], target.reshape(-1)[:256], strict=True):
         due = round((float(pixel) / 127.5 - 1.0) / scale) + zero_point
-        assert found == min(max(due, limits.min), limits.max)
+        assert value == min(max(due, limits.min), limits.max)
 
 
 def test_uint8_that_needs_no_change_is_copied(patches):
@@ -126,6 +126,6 @@ def test_channels_with_numbers_of_their_own(patches, layout, dtype, scale, zero_
     preprocessing({**spec(dtype, scale, zero_point, layout), **own}, patches, target)()
     real = patches / np.array(own["divisors"]) + np.array(own["offsets"])
     expected = real if scale is None else np.clip(np.rint(real / scale) + zero_point, -128, 127)
-    found = target if layout == "NHWC" else target.transpose(0, 2, 3, 1)
-    np.testing.assert_allclose(found, expected, atol=1e-6 if scale is None else 1)
-    assert (np.abs(found - expected) > 1e-6).mean() < 0.01
+    pixels = target if layout == "NHWC" else target.transpose(0, 2, 3, 1)
+    np.testing.assert_allclose(pixels, expected, atol=1e-6 if scale is None else 1)
+    assert (np.abs(pixels - expected) > 1e-6).mean() < 0.01

@@ -56,11 +56,11 @@ def test_quantiles_interpolate():
 def test_steady_after_finds_the_first_count_that_is():
     falling = [1e6 * (2 - 0.03 * number) for number in range(30)]
     values = falling + noisy(1e6, count=200)
-    found = steady_after(values, floor=10, cap=300)
-    assert found is not None
-    assert 30 < found <= 100
-    assert is_steady(values[:found])
-    assert steady_after(values[:found], floor=10, cap=300) == found
+    steady = steady_after(values, floor=10, cap=300)
+    assert steady is not None
+    assert 30 < steady <= 100
+    assert is_steady(values[:steady])
+    assert steady_after(values[:steady], floor=10, cap=300) == steady
 
 
 def test_steady_after_keeps_to_its_floor_and_its_cap():

@@ -197,7 +197,7 @@ class Wrong(Model):
 
 
 @pytest.mark.parametrize(
-    ("way", "said"),
+    ("way", "complaint"),
     [
         ("stops early", "before every batch was done"),
         ("forgets", "before one was done"),
@@ -206,9 +206,9 @@ class Wrong(Model):
         ("list", "scores are list"),
     ],
 )
-def test_a_runner_that_breaks_its_promise_is_named(way, said):
+def test_a_runner_that_breaks_its_promise_is_named(way, complaint):
     loop = TimedLoop(Wrong(way), SPEC, 1, CLASSES, Ticks())
-    with pytest.raises(OutputError, match=said):
+    with pytest.raises(OutputError, match=complaint):
         loop.run(patches(3))
     assert gc.isenabled()
 

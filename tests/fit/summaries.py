@@ -12,7 +12,7 @@ STEADY = ((1.0, 1.01, 0.99), (1.02, 1.0, 1.01), (0.98, 0.99, 1.0))
 
 def summary(image_s=STEADY, *, power=None, accuracy=None, **changes):
     """A done trial of those steady passes; `accuracy` is (k, n)."""
-    made = TrialSummary(
+    trial_summary = TrialSummary(
         key="0123456789abcdef",
         target="cpu",
         variant="mobilenet_v1-0.25-int8",
@@ -38,7 +38,7 @@ def summary(image_s=STEADY, *, power=None, accuracy=None, **changes):
         image_s_values=image_s,
         infer_s_values=image_s,
     )
-    return replace(made, **changes)
+    return replace(trial_summary, **changes)
 
 
 def _accuracy(k, n):
@@ -48,7 +48,7 @@ def _accuracy(k, n):
 
 def meter(**changes):
     """A board meter of 1 kHz that saw 3 W on average and 4 W at its highest over 10 s, three times."""
-    made = PowerFigure(
+    figure = PowerFigure(
         meter="ina:0",
         channel="in",
         scope="board",
@@ -64,7 +64,7 @@ def meter(**changes):
         mean_w_sessions=(2.99, 3.0, 3.01),
         energy_j_sessions=(5.9, 6.0, 6.1),
     )
-    return replace(made, **changes)
+    return replace(figure, **changes)
 
 
 def sentences(*measured, **more):

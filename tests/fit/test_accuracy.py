@@ -21,40 +21,40 @@ def _rows(label, predicted, session=0, set_name="images"):
 
 
 def _predictions(label, predicted, labelled_as=ABC, classes=ABC):
-    found = predictions_of(_rows(label, predicted), "images", [0], labelled_as, classes)
-    assert found is not None
-    return found
+    predictions = predictions_of(_rows(label, predicted), "images", [0], labelled_as, classes)
+    assert predictions is not None
+    return predictions
 
 
 def _accuracy(predictions, *, overlapping=False):
-    found = accuracy_of(predictions, ABC, overlapping=overlapping)
-    assert found is not None
-    return found
+    accuracy = accuracy_of(predictions, ABC, overlapping=overlapping)
+    assert accuracy is not None
+    return accuracy
 
 
 def _agreement(this, fp32):
-    found = agreement_of(this, fp32)
-    assert found is not None
-    return found
+    agreement = agreement_of(this, fp32)
+    assert agreement is not None
+    return agreement
 
 
 def test_k_of_n_and_the_confusion():
-    found = _accuracy(_predictions([0, 1, 2, 2], [0, 1, 1, 2]), overlapping=True)
-    assert (found.k, found.n) == (3, 4)
-    assert found.confusion == ((1, 0, 0), (0, 1, 0), (0, 1, 1))
-    assert found.low < 0.75 < found.high
-    assert found.overlapping
+    accuracy = _accuracy(_predictions([0, 1, 2, 2], [0, 1, 1, 2]), overlapping=True)
+    assert (accuracy.k, accuracy.n) == (3, 4)
+    assert accuracy.confusion == ((1, 0, 0), (0, 1, 0), (0, 1, 1))
+    assert accuracy.low < 0.75 < accuracy.high
+    assert accuracy.overlapping
 
 
 def test_labels_are_matched_by_name():
-    found = _accuracy(_predictions([0, 1], [2, 0], labelled_as=("c", "a")))
-    assert (found.k, found.n) == (2, 2)
+    accuracy = _accuracy(_predictions([0, 1], [2, 0], labelled_as=("c", "a")))
+    assert (accuracy.k, accuracy.n) == (2, 2)
 
 
 def test_an_image_without_a_label_does_not_count_and_one_without_a_prediction_is_wrong():
-    found = _accuracy(_predictions([0, -1, 1], [0, 1, -1]))
-    assert (found.k, found.n) == (1, 2)
-    assert sum(sum(row) for row in found.confusion) == 1
+    accuracy = _accuracy(_predictions([0, -1, 1], [0, 1, -1]))
+    assert (accuracy.k, accuracy.n) == (1, 2)
+    assert sum(sum(row) for row in accuracy.confusion) == 1
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_an_image_without_a_label_does_not_count_and_one_without_a_prediction_is
     ],
 )
 def test_why_there_is_none(label, predicted, labelled_as, classes, reason):
-    found = _predictions(label, predicted, labelled_as, classes)
-    assert reason in found.reason
-    assert accuracy_of(found, classes, overlapping=False) is None
+    predictions = _predictions(label, predicted, labelled_as, classes)
+    assert reason in predictions.reason
+    assert accuracy_of(predictions, classes, overlapping=False) is None
 
 
 def test_many_class_names_are_cut_short():
-    found = _predictions([0], [0], labelled_as=tuple(map(str, range(30))))
-    assert "... 30 in all" in found.reason
+    predictions = _predictions([0], [0], labelled_as=tuple(map(str, range(30))))
+    assert "... 30 in all" in predictions.reason
 
 
 def test_the_last_finished_session_speaks_and_each_image_once():
@@ -89,26 +89,26 @@ def test_the_last_finished_session_speaks_and_each_image_once():
             _rows([0, 0], [2, 2], 1),
         ]
     )
-    found = predictions_of(rows, "images", [0, 1], ABC, ABC)
-    assert found is not None and found.predicted.tolist() == [0, 1]
+    predictions = predictions_of(rows, "images", [0, 1], ABC, ABC)
+    assert predictions is not None and predictions.predicted.tolist() == [0, 1]
     assert predictions_of(rows, "scene", [0, 1], ABC, ABC) is None
     assert predictions_of(rows, "images", [], ABC, ABC) is None
 
 
 def test_agreement_and_the_paired_test():
     this, fp32 = _predictions([0, 1, 2, 0], [0, 1, 0, 0]), _predictions([0, 1, 2, 0], [0, 2, 2, 1])
-    found = _agreement(this, fp32)
-    assert (found.k, found.n, found.only_this_right, found.only_fp32_right) == (1, 4, 2, 1)
-    assert found.mcnemar_p == mcnemar(2, 1)
+    agreement = _agreement(this, fp32)
+    assert (agreement.k, agreement.n, agreement.only_this_right, agreement.only_fp32_right) == (1, 4, 2, 1)
+    assert agreement.mcnemar_p == mcnemar(2, 1)
 
 
 def test_agreement_without_labels_has_no_test():
-    found = _agreement(_predictions([-1, -1], [0, 1]), _predictions([-1, -1], [0, 0]))
-    assert (found.k, found.n, found.mcnemar_p) == (1, 2, None)
+    agreement = _agreement(_predictions([-1, -1], [0, 1]), _predictions([-1, -1], [0, 0]))
+    assert (agreement.k, agreement.n, agreement.mcnemar_p) == (1, 2, None)
 
 
 def test_agreement_is_over_the_images_that_both_saw():
-    found = _agreement(_predictions([0, 1, 2], [0, 1, 2]), _predictions([0], [0]))
-    assert (found.k, found.n) == (1, 1)
+    agreement = _agreement(_predictions([0, 1, 2], [0, 1, 2]), _predictions([0], [0]))
+    assert (agreement.k, agreement.n) == (1, 1)
     elsewhere = predictions_of(_rows([0], [0]).assign(index=5), "images", [0], ABC, ABC)
     assert elsewhere is not None and agreement_of(elsewhere, _predictions([0], [0])) is None

@@ -10,7 +10,7 @@ GOLDEN = GoldenCheck(max_abs_diff=0.0, tolerance=0.001, top1_equal=5, n=5, refer
 
 
 def _record(n=0, status="ok", **changes):
-    made = {
+    fields = {
         "trial": "0" * 16,
         "n": n,
         "round": n,
@@ -20,11 +20,11 @@ def _record(n=0, status="ok", **changes):
         "golden": GOLDEN,
         "warmup": {"batches": 20, "steady": True},
     }
-    return SessionRecord(**(made | changes))
+    return SessionRecord(**(fields | changes))
 
 
 def _steady(*sessions, extrapolated=0):
-    at_s = tuple(tuple(map(float, range(len(one)))) for one in sessions)
+    at_s = tuple(tuple(map(float, range(len(values)))) for values in sessions)
     return SteadyPasses(tuple(map(tuple, sessions)), (), at_s, {}, {}, extrapolated)
 
 
@@ -37,7 +37,7 @@ def test_a_calm_trial_has_none():
 
 
 @pytest.mark.parametrize(
-    ("records", "steady", "said"),
+    ("records", "steady", "expected"),
     [
         (
             [*THREE[:2], _record(2, warmup={"batches": 300, "steady": False})],
@@ -64,8 +64,8 @@ def test_a_calm_trial_has_none():
         (THREE, _steady(*CALM.image_s, extrapolated=4), "extrapolated: 4 of 9 passes"),
     ],
 )
-def test_each_doubt_is_said(records, steady, said):
-    assert [said in sentence for sentence in sentences(records, steady)] == [True]
+def test_each_doubt_is_said(records, steady, expected):
+    assert [expected in sentence for sentence in sentences(records, steady)] == [True]
 
 
 @pytest.mark.parametrize(
@@ -84,24 +84,26 @@ def test_each_doubt_is_said(records, steady, said):
 def test_accuracy_that_guessing_reaches_is_a_warning(k, classes, sentence):
     low, high = wilson(k, 120)
     accuracy = Accuracy(k, 120, low, high, class_names=tuple("abcde"[:classes]))
-    told = sentences(THREE, CALM, accuracy=accuracy)
-    assert len(told) == (sentence is not None)
+    texts = sentences(THREE, CALM, accuracy=accuracy)
+    assert len(texts) == (sentence is not None)
     if sentence is not None:
         guessing = f"guessing 1 of {classes} classes gives {1 / classes:.1%}"
-        assert told[0].startswith(f"accuracy {sentence}: {k} of 120 right, {guessing}; ")
-        assert "--input-scale" in told[0]
+        assert texts[0].startswith(f"accuracy {sentence}: {k} of 120 right, {guessing}; ")
+        assert "--input-scale" in texts[0]
 
 
 def test_a_tail_and_groups_of_sessions_are_told_with_their_figures():
     tail = _steady(*([[1.0 + 0.001 * n] for n in range(9)] + [[1.5]]))
-    told = sentences([_record(n) for n in range(10)], tail)
+    texts = sentences([_record(n) for n in range(10)], tail)
     assert any(
-        one.startswith("the medians of the 10 sessions are skewed, with a tail above: from 1 s in the middle")
-        and "to 1.5 s" in one
-        for one in told
+        text.startswith(
+            "the medians of the 10 sessions are skewed, with a tail above: from 1 s in the middle"
+        )
+        and "to 1.5 s" in text
+        for text in texts
     )
     groups = _steady(*[[value] for value in (1.0, 1.001, 1.002, 1.2, 1.201)])
-    [sentence] = [one for one in sentences(THREE, groups) if "groups" in one]
+    [sentence] = [text for text in sentences(THREE, groups) if "groups" in text]
     assert "fall into groups, 3 around 1 s and 2 around 1.2 s: the interval" in sentence
 
 

@@ -29,20 +29,20 @@ def trial(sessions, half=0.016, **changes):
     figure = Interval(1.0, 1.0 - half, 1.0 + half, sessions, sessions)
     if sessions < 3:
         figure = replace(figure, low=None, high=None)
-    made = summary(values or None, **{"status": "partial", "reason": "some are there", **changes})
-    return replace(made, image_s=figure)
+    trial_summary = summary(values or None, **{"status": "partial", "reason": "some are there", **changes})
+    return replace(trial_summary, image_s=figure)
 
 
 def records(ok, *statuses):
     failure = Failure(what="SIGSEGV", stage="load")
-    made = [_record(n) for n in range(ok)]
-    return made + [_record(ok + at, status, failure=failure) for at, status in enumerate(statuses)]
+    finished = [_record(n) for n in range(ok)]
+    return finished + [_record(ok + at, status, failure=failure) for at, status in enumerate(statuses)]
 
 
-def ended(made, recorded, rule, last=None):
-    found = with_end(made, recorded, rule, last)
-    assert found.ended is not None
-    return found, found.ended
+def ended(trial_summary, recorded, rule, last=None):
+    with_reason = with_end(trial_summary, recorded, rule, last)
+    assert with_reason.ended is not None
+    return with_reason, with_reason.ended
 
 
 PLAIN = Rule(None, None, 3, 5)
@@ -50,15 +50,15 @@ NARROW = Rule(0.01, None, 3, 30)
 
 
 def test_as_many_as_planned():
-    found, end = ended(trial(5, status="done", reason=""), records(5), PLAIN, run("complete"))
+    with_reason, end = ended(trial(5, status="done", reason=""), records(5), PLAIN, run("complete"))
     assert (end.by, end.sessions, end.text) == ("sessions", 5, "5 sessions, as planned")
-    assert (found.status, found.reason, end.half_width) == ("done", "", pytest.approx(0.016))
+    assert (with_reason.status, with_reason.reason, end.half_width) == ("done", "", pytest.approx(0.016))
 
 
 def test_a_width_that_was_reached():
-    found, end = ended(trial(7, half=0.0079), records(7), NARROW)
+    with_reason, end = ended(trial(7, half=0.0079), records(7), NARROW)
     assert (end.by, end.text) == ("rule", "half-width 0.79 % of 1 % asked, after 7 sessions")
-    assert (found.status, found.reason) == ("done", "")
+    assert (with_reason.status, with_reason.reason) == ("done", "")
 
 
 def test_verdicts_that_were_settled_and_by_which_rule():
@@ -72,8 +72,8 @@ def test_verdicts_that_were_settled_and_by_which_rule():
 
 
 def test_the_most_sessions_without_reaching_it():
-    found, end = ended(trial(30, status="done", reason=""), records(30), NARROW, run("complete"))
-    assert (end.by, found.status) == ("most", "done")
+    with_reason, end = ended(trial(30, status="done", reason=""), records(30), NARROW, run("complete"))
+    assert (end.by, with_reason.status) == ("most", "done")
     assert end.text == "30 sessions, the most allowed, without reaching 1 %: now 1.6 %"
     _, end = ended(trial(30), records(30), Rule(None, (EASY, CLOSE), 3, 30))
     assert end.text == "30 sessions, the most allowed, not settled: close: it"
@@ -82,39 +82,42 @@ def test_the_most_sessions_without_reaching_it():
 
 def test_the_time_that_was_given():
     last = run("time", max_time_s=1800, elapsed_s=1801.5)
-    found, end = ended(trial(4), records(4), NARROW, last)
-    assert (end.by, found.status, found.reason) == ("time", "done", "")
+    with_reason, end = ended(trial(4), records(4), NARROW, last)
+    assert (end.by, with_reason.status, with_reason.reason) == ("time", "done", "")
     assert end.text == ("time of 30 min over after 4 of at most 30 sessions, without reaching 1 %: now 1.6 %")
-    found, end = ended(trial(2), records(2), NARROW, last)
-    assert found.status == "partial"
-    assert found.reason == end.text
+    with_reason, end = ended(trial(2), records(2), NARROW, last)
+    assert with_reason.status == "partial"
+    assert with_reason.reason == end.text
     assert end.text.endswith("without reaching 1 %: no interval yet")
-    found, end = ended(trial(4), records(4, "crash"), PLAIN, last)
-    assert (found.status, found.reason) == ("partial", "time of 30 min over after 4 of 5 sessions, 1 failed")
+    with_reason, end = ended(trial(4), records(4, "crash"), PLAIN, last)
+    assert (with_reason.status, with_reason.reason) == (
+        "partial",
+        "time of 30 min over after 4 of 5 sessions, 1 failed",
+    )
 
 
 def test_time_that_ended_before_the_first_session():
-    made = summary(None, status="not_run", reason="no session has run")
-    found, end = ended(made, [], PLAIN, run("time", max_time_s=90))
-    assert (found.status, found.reason) == ("not_run", "time of 90 s over after 0 of 5 sessions")
+    trial_summary = summary(None, status="not_run", reason="no session has run")
+    with_reason, end = ended(trial_summary, [], PLAIN, run("time", max_time_s=90))
+    assert (with_reason.status, with_reason.reason) == ("not_run", "time of 90 s over after 0 of 5 sessions")
     assert end.sessions == 0
 
 
 @pytest.mark.parametrize("last", [None, run(), run("interrupted")])
 def test_a_run_that_was_stopped_or_killed(last):
-    found, end = ended(trial(4), records(4, "interrupted"), PLAIN, last)
+    with_reason, end = ended(trial(4), records(4, "interrupted"), PLAIN, last)
     assert (end.by, end.text) == ("interrupted", "stopped after 4 of 5 sessions")
-    assert (found.status, found.reason) == ("partial", "some are there")
-    found, end = ended(trial(4), records(4), NARROW, last)
-    assert (found.status, found.reason) == ("partial", "stopped after 4 of at most 30 sessions")
+    assert (with_reason.status, with_reason.reason) == ("partial", "some are there")
+    with_reason, end = ended(trial(4), records(4), NARROW, last)
+    assert (with_reason.status, with_reason.reason) == ("partial", "stopped after 4 of at most 30 sessions")
 
 
 @pytest.mark.parametrize("statuses", [("crash", "timeout"), ("golden_mismatch",)])
 def test_sessions_that_failed_again_and_again(statuses):
-    found, end = ended(trial(3), records(3, *statuses), NARROW, run("time", max_time_s=5))
-    assert (end.by, found.status) == ("failures", "partial")
+    with_reason, end = ended(trial(3), records(3, *statuses), NARROW, run("time", max_time_s=5))
+    assert (end.by, with_reason.status) == ("failures", "partial")
     assert end.text == "given up after sessions that failed, with 3 of at most 30 sessions"
-    assert found.reason.endswith(f", {len(statuses)} failed")
+    assert with_reason.reason.endswith(f", {len(statuses)} failed")
 
 
 def test_a_failure_that_was_not_repeated():
@@ -135,16 +138,16 @@ def test_a_failure_that_was_not_repeated():
     ],
 )
 def test_fit_and_the_stored_trials_agree_on_what_is_done(last, statuses, done):
-    made = trial(statuses.count("ok"))
-    assert is_done(made.key, statuses, last, least=NARROW.least, most=NARROW.most) is done
+    trial_summary = trial(statuses.count("ok"))
+    assert is_done(trial_summary.key, statuses, last, least=NARROW.least, most=NARROW.most) is done
     failure = Failure(what="SIGSEGV", stage="load")
     recorded = [
         _record(at, status, failure=None if status == "ok" else failure) for at, status in enumerate(statuses)
     ]
-    found, _ = ended(made, recorded, NARROW, last)
-    assert (found.status == "done") is done
+    with_reason, _ = ended(trial_summary, recorded, NARROW, last)
+    assert (with_reason.status == "done") is done
 
 
 def test_what_was_not_to_be_measured_did_not_end():
-    made = summary(None, status="unsupported", reason="too large")
-    assert with_end(made, [], PLAIN, run("complete")) == made
+    trial_summary = summary(None, status="unsupported", reason="too large")
+    assert with_end(trial_summary, [], PLAIN, run("complete")) == trial_summary

@@ -50,19 +50,19 @@ def test_due_times_and_lateness_are_columns_of_the_steady_passes_alone():
 def test_misses_are_counted_over_all_sessions_and_said():
     frame = rows([paced_pass(1, -SECOND), paced_pass(2, SECOND // 2)], [paced_pass(1, 0), paced_pass(2, 100)])
     steady = steady_passes(frame, [0, 1], 4)
-    found = paced_of(steady, 2.0)
-    assert found is not None
-    assert (found.period_s, found.passes, found.misses, found.worst_lateness_s) == (2.0, 4, 2, 0.5)
-    assert found.by_session == ((1, 2), (1, 2))
+    paced = paced_of(steady, 2.0)
+    assert paced is not None
+    assert (paced.period_s, paced.passes, paced.misses, paced.worst_lateness_s) == (2.0, 4, 2, 0.5)
+    assert paced.by_session == ((1, 2), (1, 2))
     # They are no stages.
     assert set(steady.stages_ms) == {"patchify", "preprocess", "infer"}
-    said = [text for text in sentences([], steady) if "due" in text]
-    assert said == ["2 of 4 paced passes were not done when the next was due; the worst was 0.500 s late"]
+    texts = [text for text in sentences([], steady) if "due" in text]
+    assert texts == ["2 of 4 paced passes were not done when the next was due; the worst was 0.500 s late"]
     assert paced_of(steady, None) is None
 
 
 @pytest.mark.parametrize(
-    ("by_session", "word", "said"),
+    ("by_session", "word", "sentence"),
     [
         (((3, 3), (2, 3), (3, 3)), "fail", "whole 95 % interval of 8 misses in 9 passes misses the limit"),
         (((0, 127), (0, 127), (0, 127)), "pass", "0 misses in 381 passes meets the limit; a scene every 2 s"),
@@ -73,12 +73,12 @@ def test_misses_are_counted_over_all_sessions_and_said():
         (((4, 100), (4, 100), (4, 100)), "fail", "12 misses in 300 passes"),
     ],
 )
-def test_missed_deadlines_can_be_required(by_session, word, said):
+def test_missed_deadlines_can_be_required(by_session, word, sentence):
     misses, passes = (sum(column) for column in zip(*by_session, strict=True))
     paced = Paced(2.0, passes, misses, 0.1, by_session)
     [verdict] = judge(summary(paced=paced), at_most_missed(1.0))
     assert (verdict.verdict, verdict.unit) == (word, "%")
-    assert said in verdict.reason
+    assert sentence in verdict.reason
     assert verdict.value == pytest.approx(100 * misses / passes)
 
 
@@ -103,18 +103,18 @@ unit = "%"
 
 def test_in_time_is_no_warning():
     steady = steady_passes(rows([paced_pass(1, -SECOND), paced_pass(2, -SECOND // 2)]), [0], 4)
-    found = paced_of(steady, 2.0)
-    assert found is not None
-    assert (found.misses, found.worst_lateness_s) == (0, -0.5)
+    paced = paced_of(steady, 2.0)
+    assert paced is not None
+    assert (paced.misses, paced.worst_lateness_s) == (0, -0.5)
     assert not any("due" in text for text in sentences([], steady))
 
 
 def sessions(*levels) -> SteadyPasses:
     """Passes once a second; each session's latency from its list."""
     return SteadyPasses(
-        image_s=tuple(tuple(one) for one in levels),
+        image_s=tuple(tuple(level) for level in levels),
         infer_s=(),
-        at_s=tuple(tuple(float(at) for at in range(len(one))) for one in levels),
+        at_s=tuple(tuple(float(at) for at in range(len(level))) for level in levels),
         images={},
         stages_ms={},
         extrapolated=0,
@@ -122,12 +122,12 @@ def sessions(*levels) -> SteadyPasses:
 
 
 def test_a_median_a_minute_is_the_mean_over_the_sessions():
-    found = sustained_of(sessions([1.0] * 60 + [1.1] * 60, [2.0] * 60 + [2.1] * 60), 120.0)
-    assert found is not None
-    assert [(one.minute, one.n) for one in found.minutes] == [(0, 120), (1, 120)]
-    assert [one.median_s for one in found.minutes] == pytest.approx([1.5, 1.6])
-    assert (found.first_quarter_s, found.last_quarter_s) == pytest.approx((1.5, 1.6))
-    assert found.ratio == pytest.approx(1.6 / 1.5)
+    sustained = sustained_of(sessions([1.0] * 60 + [1.1] * 60, [2.0] * 60 + [2.1] * 60), 120.0)
+    assert sustained is not None
+    assert [(minute.minute, minute.n) for minute in sustained.minutes] == [(0, 120), (1, 120)]
+    assert [minute.median_s for minute in sustained.minutes] == pytest.approx([1.5, 1.6])
+    assert (sustained.first_quarter_s, sustained.last_quarter_s) == pytest.approx((1.5, 1.6))
+    assert sustained.ratio == pytest.approx(1.6 / 1.5)
 
 
 def test_heat_is_suspected_where_one_session_slows_down():
@@ -147,20 +147,20 @@ def test_heat_is_suspected_where_one_session_slows_down():
 def test_telemetry_alone_makes_heat_suspected():
     level = [1.0] * 20
     observed = [Observed(clock_drop=0.2), Observed(throttled=("under-voltage",)), Observed()]
-    found = sustained_of(sessions(level, level, level), 20.0, observed)
-    assert found is not None
-    assert found.suspected
-    assert found.because == (
+    sustained = sustained_of(sessions(level, level, level), 20.0, observed)
+    assert sustained is not None
+    assert sustained.suspected
+    assert sustained.because == (
         "the clock dropped by up to 20%, more than 5%, in 1 of 3 sessions",
         "the board reported throttling (under-voltage) in 1 of 3 sessions",
     )
 
 
 def test_few_passes_have_minutes_and_nothing_more():
-    found = sustained_of(sessions([1.0, 1.1]), 2.0)
-    assert found is not None
-    assert len(found.minutes) == 1
-    assert found.ratio is found.first_quarter_s is found.slope_per_hour is None
-    assert not found.suspected
+    sustained = sustained_of(sessions([1.0, 1.1]), 2.0)
+    assert sustained is not None
+    assert len(sustained.minutes) == 1
+    assert sustained.ratio is sustained.first_quarter_s is sustained.slope_per_hour is None
+    assert not sustained.suspected
     assert sustained_of(sessions([1.0]), None) is None
     assert sustained_of(sessions(), 2.0) is None

@@ -9,7 +9,7 @@ S = 1_000_000_000
 
 
 def _record(n=0, probes=(), **changes):
-    made = {
+    fields = {
         "trial": "0" * 16,
         "n": n,
         "round": n,
@@ -19,11 +19,11 @@ def _record(n=0, probes=(), **changes):
         "probes": tuple(probes),
         "windows_ns": {"idle": (0, 2 * S), "steady": (2 * S, 12 * S)},
     }
-    return SessionRecord(**(made | changes))
+    return SessionRecord(**(fields | changes))
 
 
 def _probe(kind="ina", scope="board", channels=(("in", "power", "W"),), rate_hz=100.0):
-    listed = [dict(zip(("name", "quantity", "unit"), one, strict=True)) for one in channels]
+    listed = [dict(zip(("name", "quantity", "unit"), channel, strict=True)) for channel in channels]
     return {
         "kind": kind,
         "address": "0",
@@ -49,9 +49,9 @@ def _samples(values, n=0, probe="ina:0", channel="in", rate_hz=100.0):
 
 
 def _figures(records, probes, images):
-    found = power_figures(records, probes, images)
-    assert found is not None
-    return found
+    figures = power_figures(records, probes, images)
+    assert figures is not None
+    return figures
 
 
 def _steps(at_s):
@@ -119,7 +119,7 @@ def test_the_widest_scope_is_primary_and_of_its_rails_the_one_that_carries_most(
         ]
     )
     figures = _figures([_record(0, [chip, board])], probes, {0: 10.0})
-    assert [(one.meter, one.channel, one.primary) for one in figures] == [
+    assert [(figure.meter, figure.channel, figure.primary) for figure in figures] == [
         ("rapl:0", "package", False),
         ("ina:0", "gpu", False),
         ("ina:0", "in", True),

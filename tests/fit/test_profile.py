@@ -36,10 +36,14 @@ def _refused(text, tmp_path):
 
 
 def test_the_three_shipped_profiles():
-    assert [one.name for one in shipped_profiles()] == ["disco-arctic", "disco-greenland", "disco-realtime"]
+    assert [profile.name for profile in shipped_profiles()] == [
+        "disco-arctic",
+        "disco-greenland",
+        "disco-realtime",
+    ]
     for profile in shipped_profiles():
         assert profile.title and profile.description and profile.source
-        by_quantity = {one.quantity: one for one in profile.requirements}
+        by_quantity = {requirement.quantity: requirement for requirement in profile.requirements}
         assert list(by_quantity) == ["image_s", "power_peak_w", "mass_g", "size_mm"]
         assert by_quantity["image_s"].statistic == "median"
         assert (by_quantity["power_peak_w"].limit, by_quantity["power_peak_w"].statistic) == (5.0, "max")
@@ -57,7 +61,7 @@ def test_the_budget_of_an_image_is_computed(name, limit_s):
     assert latency.limit == pytest.approx(limit_s)
 
 
-@pytest.mark.parametrize("profile", shipped_profiles(), ids=lambda one: one.name)
+@pytest.mark.parametrize("profile", shipped_profiles(), ids=lambda profile: profile.name)
 def test_a_record_gives_the_profile_back(profile):
     record = json.loads(json.dumps(profile.as_record(), allow_nan=False))
     assert Profile.from_record(record) == profile
@@ -67,10 +71,10 @@ def test_defaults_follow_the_quantity():
     for name, about in required_metrics().items():
         limit = "[1, 2, 3]" if about.is_size else "0.5"
         text = f'name = "x"\n[[requirements]]\nname = "r"\nquantity = "{name}"\nlimit = {limit}\n'
-        one = parse_profile(text.encode(), "x.toml").requirements[0]
-        assert (one.statistic, one.unit) == (about.statistics[0], next(iter(about.units)))
-        assert one.at_least == (name == "accuracy")
-        assert one.scale == 1.0
+        requirement = parse_profile(text.encode(), "x.toml").requirements[0]
+        assert (requirement.statistic, requirement.unit) == (about.statistics[0], next(iter(about.units)))
+        assert requirement.at_least == (name == "accuracy")
+        assert requirement.scale == 1.0
 
 
 def test_a_budget_in_another_unit():
@@ -129,7 +133,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "expected"),
     [
         ("", "limit is missing"),
         ("limit = -1\n", "-1 is not above 0"),
@@ -170,10 +174,10 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         ("limit = 4\ncomparison = 3\n", "unknown comparison 3"),
     ],
 )
-def test_what_is_wrong_with_a_requirement_is_said_with_its_name(body, said, tmp_path):
+def test_what_is_wrong_with_a_requirement_is_said_with_its_name(body, expected, tmp_path):
     message = _refused(HEAD + body, tmp_path)
     assert "requirement 'latency'" in message
-    assert said in message
+    assert expected in message
 
 
 def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
@@ -181,7 +185,7 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("not toml at all", "not TOML"),
         (b"\xff\xfe", "not TOML"),
@@ -215,8 +219,8 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
         ("#" * (MAX_BYTES + 1), "more than 256 KiB"),
     ],
 )
-def test_what_is_wrong_with_a_file(text, said, tmp_path):
-    assert said in _refused(text, tmp_path)
+def test_what_is_wrong_with_a_file(text, message, tmp_path):
+    assert message in _refused(text, tmp_path)
 
 
 def test_a_stored_percentage_below_one_is_judged_as_it_was():

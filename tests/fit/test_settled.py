@@ -137,7 +137,7 @@ def test_few_trials_are_decided_wrongly_however_often_they_are_looked_at():
     blank = summary(STEPS)
     for medians in rng.normal(1.001, 0.02, (200, 30)):  # hardly above the limit
         for sessions in range(3, 31):
-            values = tuple((float(one),) for one in medians[:sessions])
+            values = tuple((float(median),) for median in medians[:sessions])
             trial = replace(blank, image_s=session_interval(values), image_s_values=values)
             if judged(trial, asked).decided:
                 wrong += medians[:sessions].mean() < 1

@@ -17,29 +17,36 @@ FP32, FP16, INT8 = QUARTER
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory):
+def experiment_folder(tmp_path_factory):
     return made_experiment(
-        tmp_path_factory.mktemp("made"), power=True, rate_hz=500.0, mass_g=140.0, size_mm=(10.0, 60.0, 80.0)
+        tmp_path_factory.mktemp("experiment"),
+        power=True,
+        rate_hz=500.0,
+        mass_g=140.0,
+        size_mm=(10.0, 60.0, 80.0),
     )
 
 
 @pytest.fixture(scope="session")
-def summaries(made):
-    return {one.variant: one for one in summarise(edgebench.load(made))}
+def summaries(experiment_folder):
+    return {summary.variant: summary for summary in summarise(edgebench.load(experiment_folder))}
 
 
 def _summarise(folder, **arguments):
-    return {one.variant: one for one in summarise(edgebench.load(made_experiment(folder, **arguments)))}
+    return {
+        summary.variant: summary
+        for summary in summarise(edgebench.load(made_experiment(folder, **arguments)))
+    }
 
 
 def test_one_summary_a_trial_in_the_plans_order(tmp_path):
-    found = _summarise(tmp_path, variants=NINE, sessions=1, passes=1, images=5)
-    assert list(found) == list(NINE)
-    assert {one.status for one in found.values()} == {"done"}
+    by_variant = _summarise(tmp_path, variants=NINE, sessions=1, passes=1, images=5)
+    assert list(by_variant) == list(NINE)
+    assert {summary.status for summary in by_variant.values()} == {"done"}
 
 
-def test_latency_is_that_of_the_steady_passes_by_session(made, summaries):
-    passes = edgebench.load(made).passes
+def test_latency_is_that_of_the_steady_passes_by_session(experiment_folder, summaries):
+    passes = edgebench.load(experiment_folder).passes
     for summary in summaries.values():
         mine = passes[(passes["trial"] == summary.key) & (passes["phase"] == "steady")]
         medians = mine.groupby("session")["image_ns"].median() / 1e9
@@ -68,8 +75,8 @@ def test_cold_figures_and_memory_are_medians(summaries):
     assert summary.workers == ({"worker": 0},)
 
 
-def test_accuracy_keeps_k_n_and_the_confusion(made, summaries):
-    predictions = edgebench.load(made).predictions
+def test_accuracy_keeps_k_n_and_the_confusion(experiment_folder, summaries):
+    predictions = edgebench.load(experiment_folder).predictions
     for summary in summaries.values():
         mine = predictions[(predictions["trial"] == summary.key) & (predictions["set"] == "images")]
         right = int((mine["label"] == mine["predicted"]).sum())
@@ -82,19 +89,19 @@ def test_accuracy_keeps_k_n_and_the_confusion(made, summaries):
         assert summary.scene_accuracy.n == 20 and not summary.scene_accuracy.overlapping
 
 
-def test_agreement_is_with_the_fp32_variant(made, summaries):
-    predictions = edgebench.load(made).predictions
+def test_agreement_is_with_the_fp32_variant(experiment_folder, summaries):
+    predictions = edgebench.load(experiment_folder).predictions
     images = predictions[predictions["set"] == "images"]
     by_variant = {
-        name: images[images["trial"] == one.key].set_index("index") for name, one in summaries.items()
+        name: images[images["trial"] == summary.key].set_index("index") for name, summary in summaries.items()
     }
     assert summaries[FP32].agreement is None
-    found = summaries[INT8].agreement
+    agreement = summaries[INT8].agreement
     same = by_variant[INT8]["predicted"] == by_variant[FP32]["predicted"]
-    assert (found.k, found.n) == (int(same.sum()), 40)
+    assert (agreement.k, agreement.n) == (int(same.sum()), 40)
     difference = summaries[INT8].accuracy.k - summaries[FP32].accuracy.k
-    assert found.only_this_right - found.only_fp32_right == difference
-    assert 0 < found.mcnemar_p <= 1
+    assert agreement.only_this_right - agreement.only_fp32_right == difference
+    assert 0 < agreement.mcnemar_p <= 1
 
 
 def test_without_an_fp32_variant_there_is_no_agreement(tmp_path):
@@ -132,7 +139,7 @@ def test_no_meter_is_a_reason_and_no_figure(tmp_path):
 
 
 def test_what_did_not_run_well(tmp_path):
-    found = _summarise(
+    by_variant = _summarise(
         tmp_path,
         variants=NINE[:5],
         crashed_once=[FP32],
@@ -141,8 +148,14 @@ def test_what_did_not_run_well(tmp_path):
         unsupported=[NINE[3]],
         power=True,
     )
-    assert [one.status for one in found.values()] == ["partial", "failed", "not_run", "unsupported", "done"]
-    partial, failed, not_run, unsupported, done = found.values()
+    assert [summary.status for summary in by_variant.values()] == [
+        "partial",
+        "failed",
+        "not_run",
+        "unsupported",
+        "done",
+    ]
+    partial, failed, not_run, unsupported, done = by_variant.values()
     assert partial.reason == "2 of 3 planned sessions are there, 1 failed"
     assert partial.image_s.sessions == 2 and partial.image_s.low is None
     assert partial.failures == ("session 001: crash in load: the worker ended by SIGSEGV",)
@@ -160,9 +173,9 @@ def test_what_did_not_run_well(tmp_path):
 
 
 def test_nothing_at_all_was_run(tmp_path):
-    found = _summarise(tmp_path, not_run=QUARTER)
-    assert {one.status for one in found.values()} == {"not_run"}
-    assert all(one.image_s is None and one.stages_ms == {} for one in found.values())
+    by_variant = _summarise(tmp_path, not_run=QUARTER)
+    assert {summary.status for summary in by_variant.values()} == {"not_run"}
+    assert all(summary.image_s is None and summary.stages_ms == {} for summary in by_variant.values())
 
 
 @pytest.mark.parametrize(
@@ -216,7 +229,7 @@ def test_a_folder_is_judged_by_its_own_profiles_or_others(tmp_path):
     )
     own = judge_folder(folder)
     assert own.profiles == (arctic,)
-    assert [one.verdict for one in own.verdicts] == ["pass", "unknown", "fail", "pass"] * 2
+    assert [figures.verdict for figures in own.verdicts] == ["pass", "unknown", "fail", "pass"] * 2
     assert judge_folder(folder, [load_profile("disco-realtime")]).verdicts[0].profile == "disco-realtime"
 
 
@@ -233,11 +246,11 @@ def test_a_trial_may_have_a_scene_of_its_own(tmp_path):
     path = made_experiment(tmp_path)
     scene = json.loads((path / "experiment.json").read_text())["scene"]
     own = {**scene, "name": "5 samples, drawn", "kind": "samples", "labels": None, "class_names": []}
-    found = with_trial(path, scene=own)
-    assert found.timed == "5 samples, drawn (image_s is the time of 20 inferences)"
-    assert found.scene_accuracy is None
-    found = with_trial(path, scene={**scene, "patch": 40, "patch_width": 60, "stride": 50, "labels": None})
-    assert found.timed.endswith("20 patches of 60 x 40, 50 apart, 4.1 % of the scene")
+    trial = with_trial(path, scene=own)
+    assert trial.timed == "5 samples, drawn (image_s is the time of 20 inferences)"
+    assert trial.scene_accuracy is None
+    trial = with_trial(path, scene={**scene, "patch": 40, "patch_width": 60, "stride": 50, "labels": None})
+    assert trial.timed.endswith("20 patches of 60 x 40, 50 apart, 4.1 % of the scene")
 
 
 @pytest.mark.parametrize(
@@ -256,17 +269,17 @@ def test_how_much_of_the_scene_a_pass_covers(cut, covered):
 
 
 def test_a_model_whose_accuracy_means_nothing_says_why(tmp_path):
-    found = with_trial(made_experiment(tmp_path), accuracy_reason="the weights are random")
-    assert (found.accuracy, found.accuracy_reason) == (None, "the weights are random")
+    trial = with_trial(made_experiment(tmp_path), accuracy_reason="the weights are random")
+    assert (trial.accuracy, trial.accuracy_reason) == (None, "the weights are random")
 
 
 def test_a_trial_may_have_images_of_its_own_or_none(tmp_path):
     path = made_experiment(tmp_path)
-    found = with_trial(path, images_reason="no images were given (--images)")
-    assert (found.accuracy, found.accuracy_reason) == (None, "no images were given (--images)")
+    trial = with_trial(path, images_reason="no images were given (--images)")
+    assert (trial.accuracy, trial.accuracy_reason) == (None, "no images were given (--images)")
     images = json.loads((path / "experiment.json").read_text())["images"]
-    found = with_trial(path, images={**images, "class_names": ["cat", "dog"]}, images_reason="")
-    assert found.accuracy is None and "cat, dog" in found.accuracy_reason
+    trial = with_trial(path, images={**images, "class_names": ["cat", "dog"]}, images_reason="")
+    assert trial.accuracy is None and "cat, dog" in trial.accuracy_reason
 
 
 def test_a_clock_that_was_moved_for_a_test_marks_every_figure(tmp_path):
@@ -276,14 +289,16 @@ def test_a_clock_that_was_moved_for_a_test_marks_every_figure(tmp_path):
     record["clock"]["test_clock"] = {"offset_ns": 5, "drift_ppm": 0.5}
     path.write_text(json.dumps(record))
     summaries = summarise(edgebench.load(folder))
-    assert [one.mark for one in summaries] == ["", "on a test clock"]
+    assert [summary.mark for summary in summaries] == ["", "on a test clock"]
     assert [name.endswith("on a test clock") for name in labels(summaries).values()] == [False, True]
 
 
 def test_what_an_interrupted_first_session_measured_is_said_to_be_kept(tmp_path):
     results = edgebench.load(made_experiment(tmp_path, sessions=1))
     trial = results.experiment.trials[0]
-    records = [one.model_copy(update={"status": "interrupted"}) for one in results.session_records(trial.key)]
+    records = [
+        record.model_copy(update={"status": "interrupted"}) for record in results.session_records(trial.key)
+    ]
     status, reason = _status(trial, records, 1)
     assert (status, reason) == (
         "not_run",

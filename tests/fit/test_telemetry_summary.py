@@ -26,11 +26,11 @@ KINDS = {
 
 def rows(channel, values, session=0, start_s=100, probe="telemetry:1"):
     quantity, unit = KINDS.get(channel, ("time", "ns"))
-    made = [
+    samples = [
         (probe, channel, quantity, unit, (start_s + second) * SECOND, float(value))
         for second, value in enumerate(values)
     ]
-    return pd.DataFrame(made, columns=list(PROBE_COLUMNS)).assign(session=session)
+    return pd.DataFrame(samples, columns=list(PROBE_COLUMNS)).assign(session=session)
 
 
 def told(*frames):
@@ -46,7 +46,7 @@ def test_a_cool_board_has_no_warning():
 
 
 @pytest.mark.parametrize(
-    ("frame", "said"),
+    ("frame", "expected"),
     [
         (
             rows("throttle_flags", [0, 0x4, 0x40000]),
@@ -65,9 +65,9 @@ def test_a_cool_board_has_no_warning():
         ),
     ],
 )
-def test_each_doubt_is_said_where_the_steady_window_shows_it(frame, said):
+def test_each_doubt_is_said_where_the_steady_window_shows_it(frame, expected):
     [sentence] = told(frame)
-    assert said in sentence
+    assert expected in sentence
     assert told(frame.assign(t_ns=frame["t_ns"] - 50 * SECOND)) == ()
     assert told(frame.assign(probe="other:1")) == (sentence,)
     assert told(frame.assign(quantity="power", unit="W")) == ()

@@ -16,29 +16,29 @@ def profile(**requirement):
 
 
 def verdict(trial, **requirement):
-    (found,) = judge(trial, profile(**requirement))
-    assert found.reason
-    return found
+    (judged,) = judge(trial, profile(**requirement))
+    assert judged.reason
+    return judged
 
 
 def test_the_whole_interval_under_the_limit_passes():
-    found = verdict(summary(), limit=1.5)
+    judged = verdict(summary(), limit=1.5)
     interval = summary().image_s
-    assert found.verdict == "pass"
-    assert (found.value, found.low, found.high) == (interval.median, interval.low, interval.high)
-    assert found.margin == pytest.approx(0.5)
-    assert (found.trial, found.profile, found.requirement) == ("0123456789abcdef", "mine", "it")
-    assert (found.quantity, found.statistic, found.unit, found.limit) == ("image_s", "median", "s", 1.5)
+    assert judged.verdict == "pass"
+    assert (judged.value, judged.low, judged.high) == (interval.median, interval.low, interval.high)
+    assert judged.margin == pytest.approx(0.5)
+    assert (judged.trial, judged.profile, judged.requirement) == ("0123456789abcdef", "mine", "it")
+    assert (judged.quantity, judged.statistic, judged.unit, judged.limit) == ("image_s", "median", "s", 1.5)
 
 
 def test_the_whole_interval_over_the_limit_fails_with_a_negative_margin():
-    found = verdict(summary(), limit=0.5)
-    assert (found.verdict, found.margin) == ("fail", pytest.approx(-0.5))
+    judged = verdict(summary(), limit=0.5)
+    assert (judged.verdict, judged.margin) == ("fail", pytest.approx(-0.5))
 
 
 def test_a_limit_inside_the_interval_is_inconclusive():
-    found = verdict(summary(), limit=1.001)
-    assert (found.verdict, found.reason) == ("inconclusive", "the limit lies inside the 95 % interval")
+    judged = verdict(summary(), limit=1.001)
+    assert (judged.verdict, judged.reason) == ("inconclusive", "the limit lies inside the 95 % interval")
 
 
 def test_a_limit_on_the_very_bound():
@@ -49,22 +49,22 @@ def test_a_limit_on_the_very_bound():
 
 @pytest.mark.parametrize("limit", [0.1, 100.0])
 def test_too_few_sessions_decide_nothing(limit):
-    found = verdict(summary(STEADY[:2]), limit=limit)
-    assert found.verdict == "inconclusive"
-    assert found.reason.startswith("2 sessions are too few")
-    assert found.value is not None and found.low is None
+    judged = verdict(summary(STEADY[:2]), limit=limit)
+    assert judged.verdict == "inconclusive"
+    assert judged.reason.startswith("2 sessions are too few")
+    assert judged.value is not None and judged.low is None
 
 
 def test_infer_s_and_image_s_are_not_mixed():
-    trial = summary(infer_s_values=tuple(tuple(value / 2 for value in one) for one in STEADY))
+    trial = summary(infer_s_values=tuple(tuple(value / 2 for value in values) for values in STEADY))
     assert verdict(trial, quantity="infer_s", limit=0.7).verdict == "pass"
     assert verdict(trial, quantity="image_s", limit=0.7).verdict == "fail"
 
 
 def test_a_missing_figure_is_unknown_with_the_reason():
-    found = verdict(summary(()), limit=1.0)
-    assert (found.verdict, found.value, found.margin) == ("unknown", None, None)
-    assert "steady pass" in found.reason
+    judged = verdict(summary(()), limit=1.0)
+    assert (judged.verdict, judged.value, judged.margin) == ("unknown", None, None)
+    assert "steady pass" in judged.reason
     assert "called infer" in verdict(summary(infer_s_values=()), quantity="infer_s", limit=1.0).reason
 
 
@@ -73,15 +73,15 @@ def test_a_missing_figure_is_unknown_with_the_reason():
 def test_what_nothing_takes_passes_no_limit(quantity, wrong):
     values = (1.0, wrong, 1.0)
     trial = summary((values,) * 3, load_s_values=values, memory_bytes_values=values)
-    found = verdict(trial, quantity=quantity, limit=5, unit={"memory_bytes": "MB"}.get(quantity, "s"))
-    assert (found.verdict, found.value) == ("unknown", None)
-    assert found.reason == f"a session says {quantity} {wrong:g}: it is above 0"
+    judged = verdict(trial, quantity=quantity, limit=5, unit={"memory_bytes": "MB"}.get(quantity, "s"))
+    assert (judged.verdict, judged.value) == ("unknown", None)
+    assert judged.reason == f"a session says {quantity} {wrong:g}: it is above 0"
 
 
 def test_units_are_converted():
-    found = verdict(summary(), unit="ms", limit=1500)
-    assert (found.verdict, found.unit) == ("pass", "ms")
-    assert found.value == pytest.approx(1000) and found.margin == pytest.approx(500)
+    judged = verdict(summary(), unit="ms", limit=1500)
+    assert (judged.verdict, judged.unit) == ("pass", "ms")
+    assert judged.value == pytest.approx(1000) and judged.margin == pytest.approx(500)
 
 
 def test_a_partial_trial_says_so():
@@ -98,9 +98,9 @@ def _many(n, sessions=3, top=1.0):
 
 
 def test_p90_below_its_n_is_inconclusive():
-    found = verdict(summary(_many(28)), statistic="p90", limit=5.0)
-    assert (found.verdict, found.value) == ("inconclusive", None)
-    assert found.reason == "n too small: p90 takes 29 values at 95 % confidence and there are 28"
+    judged = verdict(summary(_many(28)), statistic="p90", limit=5.0)
+    assert (judged.verdict, judged.value) == ("inconclusive", None)
+    assert judged.reason == "n too small: p90 takes 29 values at 95 % confidence and there are 28"
 
 
 @pytest.mark.parametrize(("limit", "word"), [(5.0, "pass"), (0.5, "fail"), (1.0026, "inconclusive")])
@@ -114,15 +114,15 @@ def test_p99_takes_299_passes():
 
 
 def test_a_tail_from_too_few_sessions_is_inconclusive():
-    found = verdict(summary(_many(60, sessions=2)), statistic="p90", limit=5.0)
-    assert (found.verdict, found.low) == ("inconclusive", None)
-    assert "2 sessions" in found.reason
+    judged = verdict(summary(_many(60, sessions=2)), statistic="p90", limit=5.0)
+    assert (judged.verdict, judged.low) == ("inconclusive", None)
+    assert "2 sessions" in judged.reason
 
 
 def test_one_pass_above_it_fails_a_maximum():
-    found = verdict(summary(_many(9, top=2.0)), statistic="max", limit=1.5)
-    assert (found.verdict, found.value, found.margin) == ("fail", 2.0, -0.5)
-    assert found.reason == "the highest of 9 passes misses the limit"
+    judged = verdict(summary(_many(9, top=2.0)), statistic="max", limit=1.5)
+    assert (judged.verdict, judged.value, judged.margin) == ("fail", 2.0, -0.5)
+    assert judged.reason == "the highest of 9 passes misses the limit"
 
 
 def test_a_maximum_passes_only_where_n_speaks_for_all():
@@ -159,8 +159,8 @@ def test_a_maximum_of_one_value_a_session_takes_as_many_sessions():
 def test_without_a_meter_power_is_unknown_with_the_reason():
     trial = summary(power_reason="no meter, because /sys/class/powercap is not there")
     for quantity in ("power_peak_w", "power_mean_w", "energy_j"):
-        found = verdict(trial, quantity=quantity, limit=5)
-        assert (found.verdict, found.reason) == (
+        judged = verdict(trial, quantity=quantity, limit=5)
+        assert (judged.verdict, judged.reason) == (
             "unknown",
             "no meter, because /sys/class/powercap is not there",
         )
@@ -176,7 +176,7 @@ def test_a_board_meter_passes_and_fails_a_peak():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reason"),
     [
         ({"scope": "chip"}, "covers the chip only: it can fail this limit, never pass it"),
         ({"scope": "module"}, "covers the module only"),
@@ -186,19 +186,19 @@ def test_a_board_meter_passes_and_fails_a_peak():
         ({"samples": 298}, "298 samples cannot speak for all"),
     ],
 )
-def test_a_narrow_or_slow_meter_fails_a_peak_and_never_passes_it(change, said):
+def test_a_narrow_or_slow_meter_fails_a_peak_and_never_passes_it(change, reason):
     trial = summary(power=(meter(**change),))
-    found = verdict(trial, quantity="power_peak_w", limit=5)
-    assert found.verdict == "inconclusive"
-    assert said in found.reason
+    judged = verdict(trial, quantity="power_peak_w", limit=5)
+    assert judged.verdict == "inconclusive"
+    assert reason in judged.reason
     assert verdict(trial, quantity="power_peak_w", limit=3).verdict == "fail"
 
 
 def test_any_meter_that_misses_the_limit_fails_it():
     chip = meter(meter="rapl:", channel="package", scope="chip", primary=False, peak_w=6.0)
-    found = verdict(summary(power=(meter(), chip)), quantity="power_peak_w", limit=5)
-    assert (found.verdict, found.value) == ("fail", 6.0)
-    assert "rapl: (package)" in found.reason
+    judged = verdict(summary(power=(meter(), chip)), quantity="power_peak_w", limit=5)
+    assert (judged.verdict, judged.value) == ("fail", 6.0)
+    assert "rapl: (package)" in judged.reason
 
 
 def test_a_meter_that_gave_nothing_leaves_it_unknown():
@@ -210,8 +210,8 @@ def test_a_meter_that_gave_nothing_leaves_it_unknown():
         reason="0 samples lie in the window",
     )
     for quantity in ("power_peak_w", "power_mean_w", "energy_j"):
-        found = verdict(summary(power=(silent,)), quantity=quantity, limit=5)
-        assert (found.verdict, found.reason) == ("unknown", "ina:0 (in): 0 samples lie in the window")
+        judged = verdict(summary(power=(silent,)), quantity=quantity, limit=5)
+        assert (judged.verdict, judged.reason) == ("unknown", "ina:0 (in): 0 samples lie in the window")
     averaged = verdict(summary(power=(silent,)), quantity="power_peak_w", limit=5, averaging_s=1)
     assert averaged.verdict == "unknown"
 
@@ -225,9 +225,9 @@ def test_an_averaging_time_lets_a_slow_meter_pass():
 def test_an_averaged_peak_is_bounded_by_the_mean_and_the_highest_sample():
     trial = summary(power=(meter(),))
     # 10 s are ten times the averaging time: some second has at least 10/11 of 3.01 W.
-    found = verdict(trial, quantity="power_peak_w", limit=3.5, averaging_s=1)
-    assert found.verdict == "inconclusive"
-    assert (found.low, found.high) == (pytest.approx(3.01 * 10 / 11), 4.0)
+    judged = verdict(trial, quantity="power_peak_w", limit=3.5, averaging_s=1)
+    assert judged.verdict == "inconclusive"
+    assert (judged.low, judged.high) == (pytest.approx(3.01 * 10 / 11), 4.0)
     assert verdict(trial, quantity="power_peak_w", limit=2.7, averaging_s=1).verdict == "fail"
     assert verdict(trial, quantity="power_peak_w", limit=2.75, averaging_s=1).verdict == "inconclusive"
 
@@ -256,9 +256,9 @@ def test_mean_power_and_energy_come_from_sessions():
 
 def test_mean_power_over_too_short_a_window_passes_nothing():
     trial = summary(power=(meter(rate_hz=5.0),))
-    found = verdict(trial, quantity="power_mean_w", limit=5)
-    assert found.verdict == "inconclusive"
-    assert "window too short: 50 sample periods" in found.reason
+    judged = verdict(trial, quantity="power_mean_w", limit=5)
+    assert judged.verdict == "inconclusive"
+    assert "window too short: 50 sample periods" in judged.reason
     long = verdict(summary(power=(meter(),)), quantity="power_mean_w", limit=5, averaging_s=60)
     assert "longer than the steady window" in long.reason
     chip = summary(power=(meter(scope="chip"),))
@@ -271,14 +271,14 @@ def test_mean_power_over_too_short_a_window_passes_nothing():
 
 @pytest.mark.parametrize(("limit", "word"), [(0.9, "pass"), (0.95, "inconclusive"), (0.99, "fail")])
 def test_accuracy_is_at_least(limit, word):
-    found = verdict(summary(accuracy=(950, 1000)), quantity="accuracy", limit=limit)
-    assert found.verdict == word
-    assert found.margin == pytest.approx(0.95 - limit)
+    judged = verdict(summary(accuracy=(950, 1000)), quantity="accuracy", limit=limit)
+    assert judged.verdict == word
+    assert judged.margin == pytest.approx(0.95 - limit)
 
 
 def test_accuracy_in_per_cent_and_missing():
-    found = verdict(summary(accuracy=(95, 100)), quantity="accuracy", unit="%", limit=80)
-    assert (found.verdict, found.value) == ("pass", pytest.approx(95.0))
+    judged = verdict(summary(accuracy=(95, 100)), quantity="accuracy", unit="%", limit=80)
+    assert (judged.verdict, judged.value) == ("pass", pytest.approx(95.0))
     missing = verdict(summary(), quantity="accuracy", limit=0.5)
     assert (missing.verdict, missing.reason) == ("unknown", "no images were given")
 
@@ -321,8 +321,8 @@ def test_mass_is_what_was_declared():
     ],
 )
 def test_a_body_may_be_turned(size, word, margin):
-    found = verdict(summary(size_mm=tuple(map(float, size))), quantity="size_mm", limit=[10, 70, 80])
-    assert (found.verdict, found.margin) == (word, pytest.approx(margin))
+    judged = verdict(summary(size_mm=tuple(map(float, size))), quantity="size_mm", limit=[10, 70, 80])
+    assert (judged.verdict, judged.margin) == (word, pytest.approx(margin))
 
 
 def test_a_size_nobody_gave_is_unknown():
@@ -335,17 +335,19 @@ def test_a_size_nobody_gave_is_unknown():
 @pytest.mark.parametrize("status", ["failed", "unsupported", "not_run"])
 def test_of_a_trial_without_a_session_nothing_is_known(status):
     trial = summary(status=status, reason="because of <this>", mass_g=10.0)
-    found = judge(trial, load_profile("disco-realtime"))
-    assert [one.verdict for one in found] == ["unknown"] * 4
-    assert all("because of <this>" in one.reason for one in found)
-    assert all(one.value is None and one.margin is None for one in found)
+    judgements = judge(trial, load_profile("disco-realtime"))
+    assert [judgement.verdict for judgement in judgements] == ["unknown"] * 4
+    assert all("because of <this>" in judgement.reason for judgement in judgements)
+    assert all(judgement.value is None and judgement.margin is None for judgement in judgements)
 
 
 def test_every_trial_meets_every_profile():
     trials = [summary(), summary(key="f" * 16)]
-    found = judge_all(trials, [load_profile("disco-realtime"), load_profile("disco-arctic")])
-    assert len(found) == 2 * 2 * 4
-    assert [one.profile for one in found[:8]] == ["disco-realtime"] * 4 + ["disco-arctic"] * 4
+    judgements = judge_all(trials, [load_profile("disco-realtime"), load_profile("disco-arctic")])
+    assert len(judgements) == 2 * 2 * 4
+    assert [judgement.profile for judgement in judgements[:8]] == ["disco-realtime"] * 4 + [
+        "disco-arctic"
+    ] * 4
     assert judge_all([], []) == []
 
 
@@ -359,10 +361,10 @@ def test_every_trial_meets_every_profile():
     ],
 )
 def test_the_weakest_word_is_the_profiles(words, word):
-    one = verdict(summary(), limit=1.5)
-    (found,) = overall([replace(one, verdict=each) for each in words])
-    assert (found.trial, found.profile, found.verdict) == (one.trial, "mine", word)
-    assert len(found.verdicts) == len(words)
+    judgement = verdict(summary(), limit=1.5)
+    (whole,) = overall([replace(judgement, verdict=each) for each in words])
+    assert (whole.trial, whole.profile, whole.verdict) == (judgement.trial, "mine", word)
+    assert len(whole.verdicts) == len(words)
 
 
 @pytest.mark.parametrize(
@@ -384,8 +386,8 @@ def test_the_weakest_word_is_the_profiles(words, word):
     ],
 )
 def test_exit_codes(words, trial, strict, code):
-    one = verdict(summary(), limit=1.5)
-    verdicts = [replace(one, verdict=word) for word in words]
+    judgement = verdict(summary(), limit=1.5)
+    verdicts = [replace(judgement, verdict=word) for word in words]
     assert exit_code(verdicts, [summary(), summary(**trial)], strict=strict) == code
 
 
@@ -399,11 +401,11 @@ _STATISTICS = st.sampled_from(["median", "p90", "p99", "max"])
 @settings(deadline=None)
 @given(_SESSIONS, _LIMITS, _STATISTICS)
 def test_the_margins_sign_agrees_with_the_verdict(sessions, limit, statistic):
-    found = verdict(summary(sessions), statistic=statistic, limit=limit)
-    if found.verdict == "pass":
-        assert found.margin is not None and found.margin >= 0
-    if found.verdict == "fail":
-        assert found.margin is not None and found.margin < 0
+    judged = verdict(summary(sessions), statistic=statistic, limit=limit)
+    if judged.verdict == "pass":
+        assert judged.margin is not None and judged.margin >= 0
+    if judged.verdict == "fail":
+        assert judged.margin is not None and judged.margin < 0
 
 
 @settings(deadline=None)
@@ -411,7 +413,8 @@ def test_the_margins_sign_agrees_with_the_verdict(sessions, limit, statistic):
 def test_widening_a_limit_never_makes_it_harder(sessions, limit, factor, statistic):
     order = ["fail", "inconclusive", "pass"]
     tight, wide = (
-        verdict(summary(sessions), statistic=statistic, limit=one).verdict for one in (limit, limit * factor)
+        verdict(summary(sessions), statistic=statistic, limit=bound).verdict
+        for bound in (limit, limit * factor)
     )
     assert order.index(wide) >= order.index(tight)
 

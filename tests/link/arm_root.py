@@ -62,7 +62,7 @@ def arm_root() -> tuple[Path | None, str]:
     folder = Path(platformdirs.user_cache_dir("edgebench")) / "test-boards" / f"arm64-{SUITE}"
     complete = folder.with_suffix(".complete")
     contents = " ".join(
-        [*DEBIAN_PACKAGES, *(one for runtime in RUNTIMES.values() for one in runtime.packages)]
+        [*DEBIAN_PACKAGES, *(package for runtime in RUNTIMES.values() for package in runtime.packages)]
     )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -121,6 +121,6 @@ def _dashed(tag: str) -> str:
 
 
 def _last_words(error: Exception) -> str:
-    said = getattr(error, "stderr", None) or b""
-    lines = said.decode("utf-8", "replace").strip().splitlines()
+    output = getattr(error, "stderr", None) or b""
+    lines = output.decode("utf-8", "replace").strip().splitlines()
     return lines[-1] if lines else str(error)

@@ -44,9 +44,9 @@ class Rig:
 
     def artifact(self, precision="fp32", batch=1, depth=1.0, **chosen) -> Artifact:
         request = PrepareRequest(Variant(depth, precision), batch, self.options(**chosen))
-        [made] = registry.backend("toy").prepare([request], self.cache, silent)
-        assert isinstance(made, Artifact)
-        return made
+        [artifact] = registry.backend("toy").prepare([request], self.cache, silent)
+        assert isinstance(artifact, Artifact)
+        return artifact
 
     def device(self, runner: Path | None = None, python=None, folder=None, **timeouts) -> AgentDevice:
         files = (runner,) if runner else agent_backend("toy").runner_files()

@@ -100,10 +100,10 @@ class Board:
         """Cut every connection: the server's side of each is killed."""
         assert self._server
         for session in psutil.Process(self._server.pid).children():
-            for one in (session, *session.children(recursive=True)):
+            for process in (session, *session.children(recursive=True)):
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    if one.name().startswith("sshd"):
-                        one.kill()
+                    if process.name().startswith("sshd"):
+                        process.kill()
 
     def power_off(self) -> None:
         """Connections, agents, workers and the listener, all at once and without a word."""
@@ -112,9 +112,9 @@ class Board:
             self._server.kill()
             self._server.wait()
             self._server = None
-        for one in everything:
+        for process in everything:
             with contextlib.suppress(psutil.NoSuchProcess):
-                one.kill()
+                process.kill()
         psutil.wait_procs(everything, timeout=20)
 
 

@@ -45,47 +45,53 @@ def test_golden_scores_are_the_artifacts(rig, device, precision, depth, batch):
 
 def test_passes_come_in_order(measured):
     passes = measured[1]
-    assert [one.phase for one in passes] == ["first", "warmup", "steady", "steady", "steady"]
-    assert [one.index for one in passes] == [0, 1, 2, 3, 4]
+    assert [measured_pass.phase for measured_pass in passes] == [
+        "first",
+        "warmup",
+        "steady",
+        "steady",
+        "steady",
+    ]
+    assert [measured_pass.index for measured_pass in passes] == [0, 1, 2, 3, 4]
     for earlier, later in itertools.pairwise(passes):
         assert earlier.end_ns < later.start_ns
 
 
 def test_every_batch_is_stamped(measured):
-    for one in measured[1]:
-        assert one.stages == STAGES
-        assert one.stamps_ns.dtype == np.int64
-        assert one.stamps_ns.shape[1:] == (3, 2)
-        assert (np.diff(one.stamps_ns.reshape(-1)) >= 0).all()
-        assert one.start_ns <= one.stamps_ns.min()
-        assert one.stamps_ns.max() <= one.end_ns
-        if one.phase != "warmup":
-            assert len(one.stamps_ns) == PATCHES
+    for measured_pass in measured[1]:
+        assert measured_pass.stages == STAGES
+        assert measured_pass.stamps_ns.dtype == np.int64
+        assert measured_pass.stamps_ns.shape[1:] == (3, 2)
+        assert (np.diff(measured_pass.stamps_ns.reshape(-1)) >= 0).all()
+        assert measured_pass.start_ns <= measured_pass.stamps_ns.min()
+        assert measured_pass.stamps_ns.max() <= measured_pass.end_ns
+        if measured_pass.phase != "warmup":
+            assert len(measured_pass.stamps_ns) == PATCHES
 
 
 def test_scores_are_of_the_scenes_patches_row_by_row(measured):
     _, passes, predicted, _, _ = measured
     assert predicted.shape == (PATCHES, 5)
     assert len(np.unique(predicted, axis=0)) > 1
-    for one in passes:
-        if one.phase == "warmup":
-            assert one.scores is None
+    for measured_pass in passes:
+        if measured_pass.phase == "warmup":
+            assert measured_pass.scores is None
         else:
-            np.testing.assert_array_equal(one.scores, predicted)
+            np.testing.assert_array_equal(measured_pass.scores, predicted)
 
 
 def test_facts(measured):
     _, passes, _, facts, after = measured
     assert all(getattr(facts.cold, name) > 0 for name in ("import_s", "load_s", "first_inference_s"))
     assert facts.cold.first_pass_s == passes[0].image_ns / 1e9
-    warm = next(one for one in passes if one.phase == "warmup")
+    warm = next(measured_pass for measured_pass in passes if measured_pass.phase == "warmup")
     assert facts.warmup.batches <= len(passes[0].stamps_ns) + len(warm.stamps_ns)
     assert isinstance(facts.warmup.steady, bool)
     assert facts.memory.peak_bytes >= facts.memory.after_load_bytes > 1 << 20
     assert facts.runtime["name"] == "toy"
     assert facts.probes == ()
     assert facts.probe_reasons == {"": "no meter was asked for"}
-    steady = [one for one in passes if one.phase == "steady"]
+    steady = [measured_pass for measured_pass in passes if measured_pass.phase == "steady"]
     assert facts.windows_ns == SessionWindows(None, (steady[0].start_ns, steady[-1].end_ns))
     assert "toy: loading" in facts.stderr_tail
     assert after == facts
@@ -124,10 +130,10 @@ def test_closing_the_device_ends_the_agent_twice_over(rig):
 @pytest.mark.parametrize("batch", [5, 12, 13])
 def test_a_padded_batch_changes_no_score(rig, device, measured, batch):
     with device.session(rig.artifact("int8", batch), rig.settings(batch)) as session:
-        one = next(session.measure(rig.plan()))
-        np.testing.assert_array_equal(one.scores, measured[2])
-        assert len(one.stamps_ns) == -(-PATCHES // batch)
-        assert one.batch == batch
+        measured_pass = next(session.measure(rig.plan()))
+        np.testing.assert_array_equal(measured_pass.scores, measured[2])
+        assert len(measured_pass.stamps_ns) == -(-PATCHES // batch)
+        assert measured_pass.batch == batch
 
 
 def test_a_queue_gives_the_same_scores_with_overlapping_inferences(rig, device):
@@ -154,7 +160,11 @@ def test_a_measurement_closed_early_leaves_the_session_whole(rig, device):
 def test_no_cap_means_no_warmup_pass(rig, device):
     with device.session(rig.artifact(), rig.settings()) as session:
         passes = list(session.measure(rig.plan(warmup_cap=0)))
-    assert [(one.index, one.phase) for one in passes] == [(0, "first"), (1, "steady"), (2, "steady")]
+    assert [(measured_pass.index, measured_pass.phase) for measured_pass in passes] == [
+        (0, "first"),
+        (1, "steady"),
+        (2, "steady"),
+    ]
     assert session.facts().warmup == WarmUp(0, steady=False)
 
 
@@ -197,26 +207,26 @@ def test_a_worker_is_launched_as_specified(rig, tmp_path):
     opened = rig.device(telling(tmp_path))
     try:
         with opened.session(rig.artifact(), rig.settings(launch=launch)) as session:
-            told = session.facts().runtime
+            runtime = session.facts().runtime
     finally:
         opened.close()
-    assert (told["mark"], told["cores"], told["nice"]) == ("here", [core], os.nice(0) + 3)
-    assert told["stdin"] == ""
+    assert (runtime["mark"], runtime["cores"], runtime["nice"]) == ("here", [core], os.nice(0) + 3)
+    assert runtime["stdin"] == ""
     assert "printed by the runner" in session.facts().stderr_tail
 
 
 @pytest.mark.parametrize(
-    ("launch", "said"),
+    ("launch", "sentence"),
     [
         (Launch(python="/no/such/python"), "/no/such/python"),
         (Launch(prefix=("/no/such/prefix",)), "/no/such/prefix"),
         (Launch(affinity=(4095,)), "CPU 4095"),
     ],
 )
-def test_a_worker_that_cannot_be_launched(rig, device, launch, said):
+def test_a_worker_that_cannot_be_launched(rig, device, launch, sentence):
     with pytest.raises(SessionError) as caught, device.session(rig.artifact(), rig.settings(launch=launch)):
         pass
-    assert said in caught.value.why
+    assert sentence in caught.value.why
     assert caught.value.stage in {"start", "load"}
 
 
@@ -234,15 +244,15 @@ def test_a_runtime_with_another_input_fails_to_load(rig, tmp_path):
 def test_a_session_reports_what_it_begins(rig, tmp_path):
     """Not one report a patch: only what lies between two timed regions can be told."""
     device = rig.device(folder=tmp_path / "board")
-    told: list[tuple[str, int, int]] = []
-    settings = replace(rig.settings(), report=lambda *what: told.append(what))
+    reports: list[tuple[str, int, int]] = []
+    settings = replace(rig.settings(), report=lambda *what: reports.append(what))
     try:
         with device.session(rig.artifact(), settings) as session:
             list(session.measure(rig.plan(passes=2)))
             session.predict(rig.images)
     finally:
         device.close()
-    stages = list(dict.fromkeys(stage for stage, *_ in told))
+    stages = list(dict.fromkeys(stage for stage, *_ in reports))
     assert stages == ["sending scene", "first pass", "warm-up", "passes", "sending images", "images"]
-    assert ("passes", 0, 2) in told
-    assert [one for one in told if one[0] == "images"] == [("images", 0, 12), ("images", 12, 12)]
+    assert ("passes", 0, 2) in reports
+    assert [report for report in reports if report[0] == "images"] == [("images", 0, 12), ("images", 12, 12)]

@@ -37,7 +37,7 @@ def test_a_quiet_machine_is_well():
 
 
 @pytest.mark.parametrize(
-    ("fact", "value", "subject", "said"),
+    ("fact", "value", "subject", "sentence"),
     [
         ("governor", "powersave", "governor", "powersave"),
         ("governor", None, "governor", "cannot be read"),
@@ -51,10 +51,10 @@ def test_a_quiet_machine_is_well():
         ("temperatures_c", None, "temperature", "no sensor"),
     ],
 )
-def test_each_problem_is_found_with_its_fix(fact, value, subject, said):
-    [finding] = [one for one in board_findings({**GOOD, fact: value}) if one.level != "ok"]
+def test_each_problem_is_found_with_its_fix(fact, value, subject, sentence):
+    [finding] = [finding for finding in board_findings({**GOOD, fact: value}) if finding.level != "ok"]
     assert finding.subject == subject
-    assert said in finding.message
+    assert sentence in finding.message
     assert finding.fix
 
 
@@ -63,18 +63,18 @@ def in_mode(mode):
 
 
 def problems(facts, runtimes=("ai-edge-litert", "tflite-runtime"), target=TARGET):
-    return [one for one in missing_findings(facts, runtimes, target) if one.level != "ok"]
+    return [finding for finding in missing_findings(facts, runtimes, target) if finding.level != "ok"]
 
 
 def test_a_board_with_everything_is_well():
     assert problems(NANO) == []
-    assert {one.subject for one in missing_findings(NANO, ("tflite-runtime",), in_mode("5W"))} == {
+    assert {finding.subject for finding in missing_findings(NANO, ("tflite-runtime",), in_mode("5W"))} == {
         "python", "numpy", "tflite-runtime", "disk", "power mode",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("change", "level", "said", "fix"),
+    ("change", "level", "sentence", "fix"),
     [
         ({"python": "3.5.2"}, "error", "too old", "--python"),
         ({"python_bits": 32}, "warning", "32 bits", "64-bit"),
@@ -93,17 +93,17 @@ def test_a_board_with_everything_is_well():
         ({"usb_accelerators": [{"id": "18d1:9302", "name": "Coral"}]}, "warning", "unknown", "lsusb"),
     ],
 )  # fmt: skip
-def test_what_is_missing_is_said_with_its_fix(change, level, said, fix):
+def test_what_is_missing_is_said_with_its_fix(change, level, sentence, fix):
     [finding] = problems({**NANO, **change})
     assert finding.level == level
-    assert said in finding.message
+    assert sentence in finding.message
     assert fix in finding.fix
 
 
 @pytest.mark.parametrize("nonsense", [None, "x" * 10_000, -1, {"a": []}, [[{}]], float("nan"), True])
 def test_facts_from_a_hostile_board_are_believed_only_where_they_fit(nonsense):
     facts = dict.fromkeys([*NANO, *GOOD], nonsense)
-    assert all(len(one.message) < 1000 for one in missing_findings(facts, ("numpy",), TARGET))
+    assert all(len(finding.message) < 1000 for finding in missing_findings(facts, ("numpy",), TARGET))
     assert board_findings(facts)
     with pytest.raises(UsageError, match="no power modes"):
         require_power_mode(facts, in_mode("MAXN"))
@@ -142,7 +142,7 @@ def test_a_board_without_power_modes_says_so():
 
 
 def test_one_core_is_no_cores():
-    [load] = [one for one in board_findings({**GOOD, "cores": 1}) if one.subject == "load"]
+    [load] = [finding for finding in board_findings({**GOOD, "cores": 1}) if finding.subject == "load"]
     assert load.message.endswith("on 1 core")
 
 
@@ -164,7 +164,7 @@ def test_one_core_is_no_cores():
 def test_a_wheel_is_advised_only_where_there_is_one(machine, bits, python, wanted):
     board = {"machine": machine, "python_bits": bits, "python": python, "packages": {"numpy": "1.24.2"}}
     findings = problems({**NANO, **board})
-    [missing] = [one for one in findings if one.subject == "ai-edge-litert"]
+    [missing] = [finding for finding in findings if finding.subject == "ai-edge-litert"]
     assert missing.level == "error"
     assert wanted in missing.fix
 

@@ -48,8 +48,8 @@ def test_the_edges_match_within_their_bound(device):
 
 
 def test_the_quickest_trip_of_an_edge_counts():
-    found = match([RoundTrip(0, 5_000, 4_000), RoundTrip(10_000, 13_000, 10_101)])
-    assert (found.offset_ns, found.bound_ns) == (2_950, 51)
+    fit = match([RoundTrip(0, 5_000, 4_000), RoundTrip(10_000, 13_000, 10_101)])
+    assert (fit.offset_ns, fit.bound_ns) == (2_950, 51)
 
 
 @pytest.mark.parametrize("drift_ppm", [400, -400])
@@ -110,7 +110,7 @@ def test_a_session_that_outlived_a_cut_says_so(rig, device, monkeypatch):
         with device.session(rig.artifact(), rig.settings()) as session:
             list(session.measure(rig.plan(passes=1, warmup_cap=0)))
             warnings = session.facts().warnings
-        assert len([one for one in warnings if "stood still" in one]) == warned
+        assert len([warning for warning in warnings if "stood still" in warning]) == warned
 
 
 def test_a_cut_is_noticed_at_every_reply_of_the_worker(rig, drifting, monkeypatch):
@@ -152,7 +152,7 @@ def test_a_moved_clock_is_found_and_all_stamps_are_on_it(rig, drifting, old):
     after_ns = time.monotonic_ns()
 
     fit = ClockFit(**facts.clock["fit"])
-    scans = [one for one in passes if one.phase != "warmup"]
+    scans = [measured_pass for measured_pass in passes if measured_pass.phase != "warmup"]
     assert fit.n == len(trips) == 2 * ROUND_TRIPS + BETWEEN_TRIPS * len(scans)
     assert asdict(fit) == facts.clock["fit"]
     # The two clocks are one here, so what is true is known to the nanosecond.
@@ -171,18 +171,21 @@ def test_a_moved_clock_is_found_and_all_stamps_are_on_it(rig, drifting, old):
     assert any("no figure was measured here" in warning for warning in facts.warnings)
 
     start_ns, end_ns = moved(before_ns), moved(after_ns)
-    for one in passes:
-        assert start_ns < one.start_ns < one.end_ns < end_ns
-        assert one.start_ns <= one.stamps_ns.min() and one.stamps_ns.max() <= one.end_ns
+    for measured_pass in passes:
+        assert start_ns < measured_pass.start_ns < measured_pass.end_ns < end_ns
+        assert (
+            measured_pass.start_ns <= measured_pass.stamps_ns.min()
+            and measured_pass.stamps_ns.max() <= measured_pass.end_ns
+        )
     stamps = np.concatenate([chunk.stamps_ns for chunk in chunks])
     assert start_ns < stamps.min() <= stamps.max() < end_ns
 
     # The agent answers while its worker is busy, so this says something: nobody asked it to.
     read_ns = [trip.device_ns for trip in trips]
-    for one in passes:
-        assert not any(one.start_ns <= at <= one.end_ns for at in read_ns)
-    for one, following in pairwise(scans):
-        assert sum(one.end_ns < at < following.start_ns for at in read_ns) == BETWEEN_TRIPS
+    for measured_pass in passes:
+        assert not any(measured_pass.start_ns <= at <= measured_pass.end_ns for at in read_ns)
+    for measured_pass, following in pairwise(scans):
+        assert sum(measured_pass.end_ns < at < following.start_ns for at in read_ns) == BETWEEN_TRIPS
 
 
 def test_the_injected_clock_is_exact_and_off_by_default(monkeypatch):

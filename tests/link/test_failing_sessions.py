@@ -203,8 +203,8 @@ def test_ctrl_c_lets_the_pass_in_hand_end_and_keeps_it(rig, device, monkeypatch)
         pytest.raises(KeyboardInterrupt),
         device.session(rig.artifact(), rig.settings()) as session,
     ):
-        for one in session.measure(rig.plan(passes=5)):
-            passes.append(one.phase)
+        for measured_pass in session.measure(rig.plan(passes=5)):
+            passes.append(measured_pass.phase)
             if passes.count("steady") == 1:
                 interrupting(patch, session, times=1)
     assert passes == ["first", "warmup", "steady", "steady"]
@@ -220,8 +220,8 @@ def test_a_second_ctrl_c_ends_at_once(rig, device, monkeypatch):
         pytest.raises(KeyboardInterrupt),
         device.session(rig.artifact(), rig.settings()) as session,
     ):
-        for one in session.measure(rig.plan(passes=5)):
-            passes.append(one.phase)
+        for measured_pass in session.measure(rig.plan(passes=5)):
+            passes.append(measured_pass.phase)
             if passes.count("steady") == 1:
                 interrupting(patch, session, times=2)
     assert passes == ["first", "warmup", "steady"]
@@ -241,7 +241,7 @@ def test_ctrl_c_does_not_wait_for_a_pass_that_never_ends(rig):
                     {"to": "worker", "worker": 0, "op": "scene", "limit_s": 60, "path": str(rig.scene.path)},
                     60,
                 )
-                patch.setattr(session._workers[0], "call_with", lambda *given, **more: None)
+                patch.setattr(session._workers[0], "call_with", lambda *arguments, **more: None)
                 interrupting(patch, session, times=1)
                 next(passes)
         finally:

@@ -35,7 +35,7 @@ def agent_of(device, board):
     """The agent's process, on whichever side of SSH."""
     if board is None:
         return psutil.Process(device._connection._process.pid)
-    [agent] = [one for one in board.processes() if "serve" in one.cmdline()]
+    [agent] = [process for process in board.processes() if "serve" in process.cmdline()]
     return agent
 
 
@@ -90,12 +90,12 @@ def test_a_worker_that_the_kernel_kills_is_a_crash(rig, board, far):
 
 
 @pytest.mark.attack("a runtime prints garbage or floods stderr, here or behind SSH: nothing ends")
-@pytest.mark.parametrize(("fault", "said"), [("garbage", "no frame"), ("stderr_flood", "the last line")])
-def test_what_a_runtime_prints_ends_nothing(rig, far, fault, said):
+@pytest.mark.parametrize(("fault", "output"), [("garbage", "no frame"), ("stderr_flood", "the last line")])
+def test_what_a_runtime_prints_ends_nothing(rig, far, fault, output):
     session, passes = go(far, rig, fault=fault)
     assert len(passes) >= 2
     tail = session.facts().stderr_tail
-    assert said in tail
+    assert output in tail
     assert len(tail) <= 65536
 
 

@@ -59,19 +59,19 @@ def test_a_session_runs_and_agrees_with_this_python(rig, device, old, tmp_path, 
     meter = f"rapl:{tmp_path}"
     board = rig.device(python=old, folder=tmp_path / "placed")
     try:
-        facts = board.describe()
-        assert facts["python"].startswith("3.6.")
+        board_facts = board.describe()
+        assert board_facts["python"].startswith("3.6.")
         with board.session(artifact, rig.settings(batch, (meter,), 0.05, Launch(), queue=queue)) as session:
             golden = session.golden()
             passes = list(session.measure(plan))
             predicted = session.predict(rig.images)
             chunks = list(session.probe_chunks())
-            told = session.facts()
+            facts = session.facts()
     finally:
         board.close()
-    assert told.runtime["numpy"] == "1.19.5"
+    assert facts.runtime["numpy"] == "1.19.5"
     assert np.abs(golden - np.array(artifact.golden.scores)).max() <= artifact.golden.tolerance
     np.testing.assert_allclose(passes[-1].scores, here, atol=1e-6 if precision == "fp32" else 1 / 256)
     np.testing.assert_array_equal(predicted, passes[-1].scores)
     assert chunks and chunks[0].probe == meter
-    assert told.probe_reasons == {}
+    assert facts.probe_reasons == {}

@@ -101,7 +101,7 @@ def test_ctrl_c_reaches_a_thread_that_waits_for_first_words(saying):
 
 
 @pytest.mark.parametrize(
-    ("stderr", "said"),
+    ("stderr", "sentence"),
     [
         ("ssh: connect to host board port 22: Connection timed out", "does not answer"),
         ("ssh: connect to host board port 22: No route to host", "does not answer"),
@@ -113,9 +113,9 @@ def test_ctrl_c_reaches_a_thread_that_waits_for_first_words(saying):
         ("", "cannot be reached"),
     ],
 )
-def test_what_ssh_says_becomes_a_message_with_a_fix(stderr, said):
+def test_what_ssh_says_becomes_a_message_with_a_fix(stderr, sentence):
     error = not_connected(OpeningFailed(255, stderr, ""), "ann@board", "ssh ann@board")
-    assert said in error.what
+    assert sentence in error.what
     assert error.why
     assert "{" not in error.fix and error.fix
 
@@ -136,7 +136,8 @@ def test_an_old_key_of_a_host_without_a_port_is_forgotten_by_name():
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), [(28, "is full"), (30, "cannot be written"), (None, "be placed"), ("[", "be placed")]
+    ("number", "sentence"),
+    [(28, "is full"), (30, "cannot be written"), (None, "be placed"), ("[", "be placed")],
 )
-def test_what_cannot_be_written_there(number, said):
-    assert said in not_placed("[Errno] words", number, "board").what
+def test_what_cannot_be_written_there(number, sentence):
+    assert sentence in not_placed("[Errno] words", number, "board").what

@@ -19,14 +19,19 @@ def test_paced_passes_start_when_they_are_due_and_not_before(rig):
             passes = list(session.measure(rig.plan(passes=4, period_s=0.15)))
     finally:
         device.close()
-    steady = [one for one in passes if one.phase == "steady"]
-    assert [one.due_ns for one in passes if one.phase != "steady"] == [None] * (len(passes) - 4)
-    due = [one.due_ns for one in steady]
+    steady = [measured_pass for measured_pass in passes if measured_pass.phase == "steady"]
+    assert [measured_pass.due_ns for measured_pass in passes if measured_pass.phase != "steady"] == [None] * (
+        len(passes) - 4
+    )
+    due = [measured_pass.due_ns for measured_pass in steady]
     assert [later - earlier for earlier, later in itertools.pairwise(due)] == [150_000_000] * 3
-    assert all(one.start_ns >= one.due_ns for one in steady)
-    assert all(one.deadline_ns == one.due_ns + 150_000_000 for one in steady)
+    assert all(measured_pass.start_ns >= measured_pass.due_ns for measured_pass in steady)
+    assert all(measured_pass.deadline_ns == measured_pass.due_ns + 150_000_000 for measured_pass in steady)
     # The wait lies outside the pass: its first batch follows its start at once.
-    assert all(one.stamps_ns[0, 0, 0] - one.start_ns < one.image_ns for one in steady)
+    assert all(
+        measured_pass.stamps_ns[0, 0, 0] - measured_pass.start_ns < measured_pass.image_ns
+        for measured_pass in steady
+    )
 
 
 def test_a_device_that_is_too_slow_misses_every_deadline_and_keeps_the_schedule(rig):
@@ -36,9 +41,9 @@ def test_a_device_that_is_too_slow_misses_every_deadline_and_keeps_the_schedule(
             passes = list(session.measure(rig.plan(passes=3, period_s=0.001)))
     finally:
         device.close()
-    steady = [one for one in passes if one.phase == "steady"]
-    late = [one.lateness_ns for one in steady]
-    assert all(one > 0 for one in late)
+    steady = [measured_pass for measured_pass in passes if measured_pass.phase == "steady"]
+    late = [measured_pass.lateness_ns for measured_pass in steady]
+    assert all(lateness_ns > 0 for lateness_ns in late)
     assert late == sorted(late)
     assert steady[2].due_ns - steady[0].due_ns == 2_000_000
 
@@ -50,11 +55,13 @@ def test_a_sustained_session_goes_on_for_its_time(rig):
             passes = list(session.measure(rig.plan(passes=1, sustained_s=0.3)))
     finally:
         device.close()
-    steady = [one for one in passes if one.phase == "steady"]
+    steady = [measured_pass for measured_pass in passes if measured_pass.phase == "steady"]
     assert len(steady) > 1
     assert steady[-1].end_ns - steady[0].start_ns >= 300_000_000
     assert steady[-2].end_ns - steady[0].start_ns < 300_000_000
-    assert [one.index for one in passes] == sorted({one.index for one in passes})
+    assert [measured_pass.index for measured_pass in passes] == sorted(
+        {measured_pass.index for measured_pass in passes}
+    )
 
 
 def test_a_paced_measurement_that_is_left_early_leaves_the_worker_to_the_next_request(rig):

@@ -15,20 +15,20 @@ def schedule(passes=3, host=lambda: 0.0, **more):
 
 
 def test_back_to_back_counts_passes():
-    one = schedule()
+    passes_schedule = schedule()
     taken = 0
-    while not one.over:
-        assert one.take_in(taken * SECOND, taken * SECOND + 1, None) == (None, None)
+    while not passes_schedule.over:
+        assert passes_schedule.take_in(taken * SECOND, taken * SECOND + 1, None) == (None, None)
         taken += 1
     assert taken == 3
-    assert one.wait_s(0) == 0
+    assert passes_schedule.wait_s(0) == 0
 
 
 def test_sustained_goes_on_for_its_time_on_the_devices_clock_and_once_at_least():
-    one = schedule(sustained_s=10)
+    passes_schedule = schedule(sustained_s=10)
     taken = 0
-    while not one.over:
-        one.take_in(taken * 3 * SECOND, (taken + 1) * 3 * SECOND, None)
+    while not passes_schedule.over:
+        passes_schedule.take_in(taken * 3 * SECOND, (taken + 1) * 3 * SECOND, None)
         taken += 1
     assert taken == 4
     short = schedule(sustained_s=0.001)
@@ -38,20 +38,20 @@ def test_sustained_goes_on_for_its_time_on_the_devices_clock_and_once_at_least()
 
 
 def test_paced_passes_have_their_due_time_and_deadline():
-    one = schedule(period_s=2.0)
-    assert one.take_in(100, 900, 90) == (90, 90 + 2 * SECOND)
-    assert one.wait_s(90 + SECOND) == pytest.approx(1.0)
-    assert one.wait_s(90 + 5 * SECOND) == 0
+    passes_schedule = schedule(period_s=2.0)
+    assert passes_schedule.take_in(100, 900, 90) == (90, 90 + 2 * SECOND)
+    assert passes_schedule.wait_s(90 + SECOND) == pytest.approx(1.0)
+    assert passes_schedule.wait_s(90 + 5 * SECOND) == 0
     late = 90 + 6 * SECOND
-    assert one.take_in(late, late + 1, 90 + 2 * SECOND) == (90 + 2 * SECOND, 90 + 4 * SECOND)
+    assert passes_schedule.take_in(late, late + 1, 90 + 2 * SECOND) == (90 + 2 * SECOND, 90 + 4 * SECOND)
 
 
 def test_a_paced_sustained_session_counts_the_pauses():
-    one = schedule(period_s=2.0, sustained_s=6.0)
+    passes_schedule = schedule(period_s=2.0, sustained_s=6.0)
     taken = 0
-    while not one.over:
+    while not passes_schedule.over:
         due = taken * 2 * SECOND
-        one.take_in(due, due + 1000, due)
+        passes_schedule.take_in(due, due + 1000, due)
         taken += 1
     assert taken == 3
 
@@ -60,23 +60,23 @@ def test_a_paced_sustained_session_counts_the_pauses():
     ("start", "due"), [(2 * SECOND, None), (SECOND, 2 * SECOND), (3 * SECOND, 3 * SECOND - 1)]
 )
 def test_a_device_that_does_not_keep_the_schedule_is_not_believed(start, due):
-    one = schedule(period_s=2.0)
-    one.take_in(0, 1, 0)
+    passes_schedule = schedule(period_s=2.0)
+    passes_schedule.take_in(0, 1, 0)
     with pytest.raises(ProtocolError, match="paced"):
-        one.take_in(start, start + 1, due)
+        passes_schedule.take_in(start, start + 1, due)
 
 
 def test_a_clock_that_stands_still_does_not_go_on_for_ever():
     now = iter([0.0, 1.0, 100.0])
-    one = schedule(sustained_s=10, host=lambda: next(now))
-    one.take_in(5, 6, None)
+    passes_schedule = schedule(sustained_s=10, host=lambda: next(now))
+    passes_schedule.take_in(5, 6, None)
     with pytest.raises(ProtocolError, match="clock"):
-        one.take_in(5, 6, None)
+        passes_schedule.take_in(5, 6, None)
 
 
 def test_a_host_that_stood_still_takes_in_paced_passes_without_a_complaint():
     now = iter([0.0, 1000.0, 1000.0])
-    one = schedule(period_s=2.0, sustained_s=4.0, host=lambda: next(now))
-    one.take_in(0, SECOND, 0)
-    one.take_in(2 * SECOND, 3 * SECOND, 2 * SECOND)
-    assert one.over
+    passes_schedule = schedule(period_s=2.0, sustained_s=4.0, host=lambda: next(now))
+    passes_schedule.take_in(0, SECOND, 0)
+    passes_schedule.take_in(2 * SECOND, 3 * SECOND, 2 * SECOND)
+    assert passes_schedule.over

@@ -31,7 +31,9 @@ def two_workers(rig, **settings):
 
 def of_each(session_passes):
     passes = list(session_passes)
-    return [[one for one in passes if one.worker == number] for number in (0, 1)]
+    return [
+        [measured_pass for measured_pass in passes if measured_pass.worker == number] for number in (0, 1)
+    ]
 
 
 def test_two_workers_run_their_passes_at_the_same_time(rig, device):
@@ -43,8 +45,8 @@ def test_two_workers_run_their_passes_at_the_same_time(rig, device):
         assert len(agent.children()) == 2
     assert not agent.children()
     for mine in passes:
-        steady = [one for one in mine if one.phase == "steady"]
-        assert len(steady) == 3 and [one.index for one in mine] == list(range(len(mine)))
+        steady = [measured_pass for measured_pass in mine if measured_pass.phase == "steady"]
+        assert len(steady) == 3 and [measured_pass.index for measured_pass in mine] == list(range(len(mine)))
     for first, second in zip(*passes, strict=False):
         if first.phase == second.phase == "steady":
             assert max(first.start_ns, second.start_ns) < min(first.end_ns, second.end_ns)
@@ -60,7 +62,7 @@ def test_two_paced_workers_each_keep_the_period(rig, device):
     with device.session(rig.artifact(), two_workers(rig)) as session:
         passes = of_each(session.measure(rig.plan(passes=3, period_s=0.2)))
     for mine in passes:
-        due_ns = [one.due_ns for one in mine if one.phase == "steady"]
+        due_ns = [measured_pass.due_ns for measured_pass in mine if measured_pass.phase == "steady"]
         assert list(np.diff(due_ns)) == [200_000_000] * 2
 
 

@@ -86,10 +86,10 @@ def test_nothing_is_left_when_the_device_is_closed(rig, own_board):
     link = device._link
     folder, master = link._folder, link._master
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert any("serve" in one.cmdline() for one in own_board.processes())
-    ours = {one.pid for one in own_board.processes()} | {master.pid}
-    listening = [one for one in psutil.net_connections("tcp") if one.status == "LISTEN"]
-    assert not [one for one in listening if one.pid in ours]
+    assert any("serve" in process.cmdline() for process in own_board.processes())
+    ours = {process.pid for process in own_board.processes()} | {master.pid}
+    listening = [socket for socket in psutil.net_connections("tcp") if socket.status == "LISTEN"]
+    assert not [socket for socket in listening if socket.pid in ours]
     device.close()
     device.close()
     wait_until(lambda: own_board.processes() == [])

@@ -13,8 +13,8 @@ RATE = "telemetry:10"
 
 
 def measured(rig, device, monitors=(RATE,), **settings):
-    made = replace(rig.settings(delay_us=10_000, **settings), monitors=monitors)
-    with device.session(rig.artifact(), made) as session:
+    with_monitors = replace(rig.settings(delay_us=10_000, **settings), monitors=monitors)
+    with device.session(rig.artifact(), with_monitors) as session:
         list(session.measure(rig.plan(passes=3, warmup_cap=0)))
         return session.facts(), list(session.probe_chunks())
 

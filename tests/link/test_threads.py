@@ -10,18 +10,18 @@ from edgebench.errors import SessionError
 
 def in_thread(interrupts, work):
     """Run `work` in a thread that hears `interrupts`; returns what it returned or raised."""
-    found = []
+    outcomes = []
 
     def run():
         try:
             with interruption.heard_here(interrupts):
-                found.append(work())
+                outcomes.append(work())
         except BaseException as error:
-            found.append(error)
+            outcomes.append(error)
 
     thread = threading.Thread(target=run)
     thread.start()
-    return thread, found
+    return thread, outcomes
 
 
 def test_an_interrupt_that_is_passed_on_lets_the_pass_in_hand_end(rig):
@@ -32,20 +32,20 @@ def test_an_interrupt_that_is_passed_on_lets_the_pass_in_hand_end(rig):
         device = rig.device()
         try:
             with device.session(rig.artifact(), rig.settings(delay_us=5000)) as session:
-                for one in session.measure(rig.plan(passes=100_000)):
-                    passes.append(one)
-                    if one.phase == "steady":
+                for measured_pass in session.measure(rig.plan(passes=100_000)):
+                    passes.append(measured_pass)
+                    if measured_pass.phase == "steady":
                         started.set()
         finally:
             device.close()
 
     with interruption.Interrupts() as interrupts:
-        thread, found = in_thread(interrupts, work)
+        thread, outcomes = in_thread(interrupts, work)
         assert started.wait(60)
         interrupts.pass_on()
         thread.join(60)
         assert not thread.is_alive()
-    assert isinstance(found[0], KeyboardInterrupt)
+    assert isinstance(outcomes[0], KeyboardInterrupt)
     assert passes[-1].phase == "steady"
     assert passes[-1].scores is not None
 
@@ -63,12 +63,12 @@ def test_an_interrupt_ends_a_stage_that_hangs(rig):
             device.close()
 
     with interruption.Interrupts() as interrupts:
-        thread, found = in_thread(interrupts, work)
+        thread, outcomes = in_thread(interrupts, work)
         assert started.wait(60)
         interrupts.pass_on()
         thread.join(60)
         assert not thread.is_alive()
-    assert isinstance(found[0], KeyboardInterrupt)
+    assert isinstance(outcomes[0], KeyboardInterrupt)
 
 
 def test_without_an_interrupt_a_thread_is_like_any_other(rig):
@@ -81,10 +81,10 @@ def test_without_an_interrupt_a_thread_is_like_any_other(rig):
             device.close()
 
     with interruption.Interrupts() as interrupts:
-        thread, found = in_thread(interrupts, work)
+        thread, outcomes = in_thread(interrupts, work)
         thread.join(60)
-    assert not isinstance(found[0], SessionError)
-    assert found[0] >= 3
+    assert not isinstance(outcomes[0], SessionError)
+    assert outcomes[0] >= 3
 
 
 def test_interrupts_are_taken_one_by_one_and_only_in_their_thread():

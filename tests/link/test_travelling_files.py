@@ -51,10 +51,10 @@ def test_they_travel_with_it(rig, files, tmp_path, shared):
     device = opened(rig, files, None if shared else tmp_path / "placed")
     try:
         with device.session(rig.artifact(), rig.settings()) as session:
-            told = session.facts().runtime
+            runtime = session.facts().runtime
     finally:
         device.close()
-    assert (told["above"], told["beside"]) == ("above", "beside, above")
+    assert (runtime["above"], runtime["beside"]) == ("above", "beside, above")
 
 
 def test_one_that_was_not_named_is_not_there(rig, files):

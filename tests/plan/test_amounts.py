@@ -47,10 +47,10 @@ def test_what_is_no_duration(text):
 
 
 def test_the_same_in_words():
-    assert [share_text(one) for one in (0.01, 0.0025, 0.125)] == ["1 %", "0.25 %", "12.5 %"]
+    assert [share_text(share) for share in (0.01, 0.0025, 0.125)] == ["1 %", "0.25 %", "12.5 %"]
     seconds = (1800, 90, 7200, 5400, 45, 0.5, 60)
     words = ["30 min", "90 s", "2 h", "1 h 30 min", "45 s", "0.5 s", "1 min"]
-    assert [duration_text(one) for one in seconds] == words
+    assert [duration_text(duration_s) for duration_s in seconds] == words
 
 
 @pytest.mark.parametrize(

@@ -43,29 +43,29 @@ def note_all(cache, plan):
 def test_what_was_never_measured_takes_nobody_knows_how_long(cache):
     plan = made_plan()
     costs = costs_of(plan, cache, 0.0)
-    assert [one.basis for one in costs] == ["unknown"] * 2
+    assert [cost.basis for cost in costs] == ["unknown"] * 2
     assert not whole_span(plan, costs).known
     note_cost(cache, plan.trials[0].inputs, Cost(0.01, 0.5))
     costs = costs_of(plan, cache, 0.0)
-    assert [one.basis for one in costs] == ["measured", "scaled"]
+    assert [cost.basis for cost in costs] == ["measured", "scaled"]
     assert whole_span(plan, costs).known
 
 
 def test_a_trial_takes_its_sessions_and_accuracy_once(cache):
     plan = made_plan()
     note_all(cache, plan)
-    one = costs_of(plan, cache, 0.0)[0]
+    cost = costs_of(plan, cache, 0.0)[0]
     session = 0.5 + 0.01 * (3 * 6 + 34)
-    assert one.span(0) == Span()
-    assert one.span(5).most_s == pytest.approx(5 * session + 0.01 * 4)
+    assert cost.span(0) == Span()
+    assert cost.span(5).most_s == pytest.approx(5 * session + 0.01 * 4)
 
 
 def test_a_plain_run_costs_its_sessions(cache):
     plan = made_plan()
     note_all(cache, plan)
     costs = costs_of(plan, cache, 0.0)
-    assert [(one.expected, one.most) for one in costs] == [(5, 5)] * 2
-    assert whole_span(plan, costs).most_s == pytest.approx(sum(one.span(5).most_s for one in costs))
+    assert [(cost.expected, cost.most) for cost in costs] == [(5, 5)] * 2
+    assert whole_span(plan, costs).most_s == pytest.approx(sum(cost.span(5).most_s for cost in costs))
     needed = sessions_for(0.02, 0.01)
     assert resolution_notes(plan, costs) == [
         f"5 sessions will not resolve 1 % of image_s: about {needed} will"
@@ -81,11 +81,11 @@ def test_a_target_costs_what_its_spread_takes(cache):
     costs = costs_of(plan, cache, 0.0)
     needed = sessions_for(0.003, 0.01, STOPPING_CONFIDENCE)
     assert needed is not None
-    assert [(one.expected, one.most) for one in costs] == [(needed, 30), (30, 30)]
+    assert [(cost.expected, cost.most) for cost in costs] == [(needed, 30), (30, 30)]
     expected_s = costs[0].span(needed).most_s + costs[1].span(30).most_s
     assert whole_span(plan, costs).most_s == pytest.approx(expected_s)
     most = whole_span(plan, costs, most=True)
-    assert most.most_s == pytest.approx(sum(one.span(30).most_s for one in costs))
+    assert most.most_s == pytest.approx(sum(cost.span(30).most_s for cost in costs))
     far = sessions_for(0.08, 0.01, STOPPING_CONFIDENCE)
     assert resolution_notes(plan, costs) == [
         f"at most 30 sessions will not resolve 1 % of image_s for 1 of 2 trials: about {far} will"
@@ -97,7 +97,7 @@ def test_hosts_are_measured_side_by_side_and_time_is_kept(cache):
     plan = made_plan(hosts=(None, "pi"))
     note_all(cache, plan)
     costs = costs_of(plan, cache, 0.0)
-    assert whole_span(plan, costs).most_s == pytest.approx(sum(one.span(5).most_s for one in costs) / 2)
+    assert whole_span(plan, costs).most_s == pytest.approx(sum(cost.span(5).most_s for cost in costs) / 2)
     assert whole_span(replace(plan, max_time_s=1.0), costs) == Span.exactly(1.0)
 
 

@@ -53,7 +53,7 @@ def test_what_a_board_took_says_nothing_of_this_machine_or_another_board(tmp_pat
         for host in (None, "ann@pi", "ann@nano")
     )
     note_cost(cache, pi.inputs, COST)
-    assert [noted_cost(cache, one.inputs) for one in (here, pi, nano)] == [None, COST, None]
+    assert [noted_cost(cache, trial.inputs) for trial in (here, pi, nano)] == [None, COST, None]
 
 
 def test_a_pass_takes_as_long_however_many_follow_it_and_whatever_is_classified_after_them(tmp_path):
@@ -100,11 +100,11 @@ def test_a_first_session_says_what_the_others_of_its_target_take():
     known = costs((small, half, whole, single))
     known.learn(small.key, COST)
     assert known.of(small.key) == COST
-    scaled = [known.of(one.key) for one in (half, whole, single)]
-    patches = [one.patch_s for one in scaled if one is not None]
+    scaled = [known.of(trial.key) for trial in (half, whole, single)]
+    patches = [cost.patch_s for cost in scaled if cost is not None]
     # More operations take longer, and so does the same model with wider numbers.
     assert COST.patch_s < patches[0] < patches[1] and patches[2] > COST.patch_s
-    assert [(one.overhead_s, one.warmup_batches, one.measured) for one in scaled if one is not None] == [
+    assert [(cost.overhead_s, cost.warmup_batches, cost.measured) for cost in scaled if cost is not None] == [
         (1.0, 30, False)
     ] * 3
 
@@ -115,14 +115,14 @@ def test_the_nearest_trial_is_scaled_and_its_own_precision_comes_first():
     known.learn(half.key, Cost(0.004, 2.0))
     known.learn(small.key, COST)
     known.learn(single.key, Cost(0.5, 9.0))
-    found = known.of(whole.key)
-    assert found is not None and found.overhead_s == 2.0
+    cost = known.of(whole.key)
+    assert cost is not None and cost.overhead_s == 2.0
 
 
 def test_another_batch_leaves_the_warm_up_open():
-    one, many = trials(variants=(SMALL,), batches=(1, 32))
-    known = costs((one, many))
-    known.learn(one.key, COST)
+    single, many = trials(variants=(SMALL,), batches=(1, 32))
+    known = costs((single, many))
+    known.learn(single.key, COST)
     assert known.of(many.key) == Cost(COST.patch_s, COST.overhead_s, None, measured=False)
 
 

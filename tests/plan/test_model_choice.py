@@ -16,18 +16,18 @@ def resolved(cache: Cache, *models: str, **more) -> tuple[Chosen, ...]:
 
 
 def test_without_a_model_it_is_the_shipped_family(session_cache: Cache):
-    (one,) = resolved(session_cache)
-    assert one == Chosen(SHIPPED, (0.25, 0.5, 1.0))
-    names = [variant.name for variant in variants_of(one, FakeBackend(), ("int8",))]
+    (model,) = resolved(session_cache)
+    assert model == Chosen(SHIPPED, (0.25, 0.5, 1.0))
+    names = [variant.name for variant in variants_of(model, FakeBackend(), ("int8",))]
     assert names == ["mobilenet_v1-0.25-int8", "mobilenet_v1-0.5-int8", "mobilenet_v1-1.0-int8"]
 
 
 def test_families_come_in_their_default_width_or_those_asked_for(session_cache: Cache):
-    (one, other) = resolved(session_cache, "mobilenet_v2", "resnet50")
-    assert (one.widths, other.widths) == ((1.0,), (None,))
-    assert one.random
-    (one,) = resolved(session_cache, "mobilenet_v2", widths=(0.35, 1.4, 0.35))
-    assert one.widths == (0.35, 1.4)
+    (model, other) = resolved(session_cache, "mobilenet_v2", "resnet50")
+    assert (model.widths, other.widths) == ((1.0,), (None,))
+    assert model.random
+    (model,) = resolved(session_cache, "mobilenet_v2", widths=(0.35, 1.4, 0.35))
+    assert model.widths == (0.35, 1.4)
     with pytest.raises(UsageError, match="resnet50 has no width"):
         resolved(session_cache, "resnet50", widths=(0.5,))
 
@@ -40,16 +40,19 @@ def test_a_family_that_there_is_not_names_those_that_there_are(session_cache: Ca
 
 
 def test_a_file_has_its_own_precision_and_name(own_models: Path, session_cache: Cache):
-    (one,) = resolved(session_cache, str(own_models / "tower.tflite"))
-    (variant,) = variants_of(one, FakeBackend())
-    assert variant.name == f"{one.source.name}-fp32"
-    assert one.source.name.startswith("tower-")
-    assert one.takes_pictures
-    assert [one.precision for one in variants_of(one, FakeBackend(), ("fp32", "int8"))] == ["fp32", "int8"]
+    (model,) = resolved(session_cache, str(own_models / "tower.tflite"))
+    (variant,) = variants_of(model, FakeBackend())
+    assert variant.name == f"{model.source.name}-fp32"
+    assert model.source.name.startswith("tower-")
+    assert model.takes_pictures
+    assert [variant.precision for variant in variants_of(model, FakeBackend(), ("fp32", "int8"))] == [
+        "fp32",
+        "int8",
+    ]
     with pytest.raises(UsageError, match="no precision int4"):
-        variants_of(one, FakeBackend(), ("int4",))
+        variants_of(model, FakeBackend(), ("int4",))
     with pytest.raises(UsageError, match="does not take fp16"):
-        variants_of(one, FakeBackend(), ("fp16",))
+        variants_of(model, FakeBackend(), ("fp16",))
 
 
 def test_labels_of_the_wrong_length_are_found_before_anything_runs(
@@ -61,9 +64,9 @@ def test_labels_of_the_wrong_length_are_found_before_anything_runs(
 
 
 def test_a_model_of_other_inputs_brings_its_samples(own_models: Path, session_cache: Cache):
-    (one,) = resolved(session_cache, str(own_models / "two.tflite"))
-    assert not one.takes_pictures
-    assert one.source.inputs is not None and one.source.inputs.n == 400
+    (model,) = resolved(session_cache, str(own_models / "two.tflite"))
+    assert not model.takes_pictures
+    assert model.source.inputs is not None and model.source.inputs.n == 400
 
 
 def test_what_was_said_for_nothing_is_a_usage_error(own_models: Path, session_cache: Cache):
@@ -88,6 +91,6 @@ def test_what_was_said_for_nothing_is_a_usage_error(own_models: Path, session_ca
 
 def test_requests_without_a_run_are_checked_with_the_shipped_scene(own_models: Path, session_cache: Cache):
     chosen = resolved(session_cache, str(own_models / "tower.tflite"))
-    (one,) = requests_for(chosen, FakeBackend(), ("fp32",), 1, session_cache)
-    assert one.source.golden is not None
-    assert "5 patches of the scene greenland" in one.source.golden.origin
+    (request,) = requests_for(chosen, FakeBackend(), ("fp32",), 1, session_cache)
+    assert request.source.golden is not None
+    assert "5 patches of the scene greenland" in request.source.golden.origin

@@ -25,7 +25,7 @@ def scene(tmp_path: Path) -> Path:
 
 
 def material(cache: Cache, *models: Path | str, **settings: Any) -> tuple[ModelPictures, ...]:
-    config = run_config({"model": tuple(str(one) for one in models), **settings})
+    config = run_config({"model": tuple(str(model) for model in models), **settings})
     chosen = resolve_sources(
         config.model,
         cache=cache,
@@ -38,10 +38,10 @@ def material(cache: Cache, *models: Path | str, **settings: Any) -> tuple[ModelP
 
 
 def test_the_scene_is_cut_to_the_models_input(own_models: Path, session_cache: Cache, scene: Path):
-    (one,) = material(session_cache, own_models / "tower.tflite", scene=scene)
-    assert (one.scene.rows, one.scene.columns, one.scene.grid) == (3, 4, {"patch": SIDE})
-    assert (one.images, "--images" in one.images_reason) == (None, True)
-    golden = one.source.golden
+    (pictures,) = material(session_cache, own_models / "tower.tflite", scene=scene)
+    assert (pictures.scene.rows, pictures.scene.columns, pictures.scene.grid) == (3, 4, {"patch": SIDE})
+    assert (pictures.images, "--images" in pictures.images_reason) == (None, True)
+    golden = pictures.source.golden
     assert golden is not None
     assert golden.origin == "5 patches of the scene scene.png"
 
@@ -56,10 +56,10 @@ def test_the_scene_is_cut_to_the_models_input(own_models: Path, session_cache: C
     ],
 )
 def test_the_cut_is_the_users(own_models, session_cache, scene, settings, patches, grid):
-    (one,) = material(session_cache, own_models / "tower.tflite", scene=scene, **settings)
-    assert (one.scene.patches, one.scene.grid) == (patches, grid)
-    assert one.source.golden is not None
-    held = np.load(one.source.golden.path)
+    (pictures,) = material(session_cache, own_models / "tower.tflite", scene=scene, **settings)
+    assert (pictures.scene.patches, pictures.scene.grid) == (patches, grid)
+    assert pictures.source.golden is not None
+    held = np.load(pictures.source.golden.path)
     assert held.shape == (min(5, patches), SIDE, SIDE, 3)
 
 
@@ -78,14 +78,14 @@ def test_images_come_at_the_models_size_and_apart_from_calibration(
 ):
     tested = make_pictures(tmp_path / "test", 3)
     other = make_pictures(tmp_path / "calibration", 4)
-    (one,) = material(
+    (pictures,) = material(
         session_cache, own_models / "tower.tflite", scene=scene, images=tested, calibration=other
     )
-    assert one.images is not None
-    assert np.load(one.images.path).shape == (9, SIDE, SIDE, 3)
-    assert one.images.class_names == CLASSES
-    assert one.source.golden is not None
-    assert one.source.golden.origin == "5 calibration images"
+    assert pictures.images is not None
+    assert np.load(pictures.images.path).shape == (9, SIDE, SIDE, 3)
+    assert pictures.images.class_names == CLASSES
+    assert pictures.source.golden is not None
+    assert pictures.source.golden.origin == "5 calibration images"
     with pytest.raises(InputError, match="9 of the images are calibration images too"):
         material(session_cache, own_models / "tower.tflite", scene=scene, images=tested, calibration=tested)
 
@@ -127,8 +127,8 @@ def test_what_the_images_cannot_show_is_noted(
     tested = make_pictures(tmp_path / "test", 3)
     for other in ("dog", "eel"):
         shutil.rmtree(tested / other)
-    (one,) = material(session_cache, own_models / "tower.tflite", scene=scene, images=tested / folder)
-    assert [note for note in one.notes if note.startswith(says)]
+    (pictures,) = material(session_cache, own_models / "tower.tflite", scene=scene, images=tested / folder)
+    assert [note for note in pictures.notes if note.startswith(says)]
 
 
 def test_calibration_images_that_nothing_uses_are_refused(session_cache: Cache, scene: Path, tmp_path: Path):
@@ -137,13 +137,13 @@ def test_calibration_images_that_nothing_uses_are_refused(session_cache: Cache, 
 
 
 def test_a_model_without_pictures_is_timed_with_samples(own_models: Path, session_cache: Cache, scene: Path):
-    (one,) = material(session_cache, own_models / "two.tflite", scene=scene)
-    assert (one.scene.kind, one.scene.patches) == ("samples", 400)
-    assert "2 inputs" in one.images_reason
+    (pictures,) = material(session_cache, own_models / "two.tflite", scene=scene)
+    assert (pictures.scene.kind, pictures.scene.patches) == ("samples", 400)
+    assert "2 inputs" in pictures.images_reason
 
 
 def test_random_weights_take_no_images(session_cache: Cache, scene: Path, tmp_path: Path):
     tested = make_pictures(tmp_path / "test", 3)
-    (one,) = material(session_cache, "resnet50", scene=scene, images=tested, patch="50x50")
-    assert one.images is None
-    assert "random" in one.images_reason
+    (pictures,) = material(session_cache, "resnet50", scene=scene, images=tested, patch="50x50")
+    assert pictures.images is None
+    assert "random" in pictures.images_reason

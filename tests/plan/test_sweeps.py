@@ -32,22 +32,22 @@ def targets(settings=(), **rest: Any):
 
 def keys(settings=(), **rest: Any):
     backend = BACKENDS["fake"]
-    made = make_trials(
+    trials = make_trials(
         targets(settings, **rest),
         BACKENDS,
         {"fake": choose_variants(backend, [0.25], ["int8"])},
         scene=made_scene(),
         images=made_images(),
     )
-    return [trial.key for trial in made]
+    return [trial.key for trial in trials]
 
 
 def test_a_setting_given_twice_is_a_target_for_each_value():
-    one, two = targets(["threads=1", "threads=2", "kernels=slow"])
-    assert (one.name, two.name) == ("fake[threads=1]", "fake[threads=2]")
-    assert (one.settings, two.settings) == ({"threads": 1}, {"threads": 2})
-    assert one.options == {"threads": 1, "kernels": "slow", "cores": []}
-    assert one.declared_name == two.declared_name == "fake"
+    first, two = targets(["threads=1", "threads=2", "kernels=slow"])
+    assert (first.name, two.name) == ("fake[threads=1]", "fake[threads=2]")
+    assert (first.settings, two.settings) == ({"threads": 1}, {"threads": 2})
+    assert first.options == {"threads": 1, "kernels": "slow", "cores": []}
+    assert first.declared_name == two.declared_name == "fake"
 
 
 def test_each_combination_is_a_target():

@@ -62,7 +62,7 @@ def test_devices_and_declared_targets_may_be_mixed():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"devices": ["fake"], "declared": [NANO.model_copy(update={"name": "fake"})]}, "called 'fake'"),
         ({"devices": (), "declared": [NANO], "host": "someone@board"}, "--host belongs to --device"),
@@ -78,10 +78,10 @@ def test_devices_and_declared_targets_may_be_mixed():
         ({"settings": ["threads=x"], "devices": (), "declared": [NANO]}, "--set threads=x"),
     ],
 )
-def test_what_does_not_go_together_is_a_usage_error(arguments, said):
+def test_what_does_not_go_together_is_a_usage_error(arguments, message):
     with pytest.raises(UsageError) as caught:
         made(**arguments)
-    assert said in caught.value.what
+    assert message in caught.value.what
     assert caught.value.fix
 
 

@@ -77,7 +77,7 @@ def test_the_readmes_example_is_one():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[[targets]", "not TOML"),
         ("\x00", "not TOML"),
@@ -111,10 +111,10 @@ def test_the_readmes_example_is_one():
         (one("") + one(""), "two targets 'nano'"),
     ],
 )
-def test_what_does_not_fit_is_named_with_the_file_and_the_fix(text, said):
+def test_what_does_not_fit_is_named_with_the_file_and_the_fix(text, message):
     with pytest.raises(UsageError) as caught:
         parsed(text)
-    assert said in caught.value.what
+    assert message in caught.value.what
     assert "targets.toml" in caught.value.what
     assert caught.value.fix
 
@@ -167,8 +167,8 @@ def test_the_working_folder_comes_before_the_users(tmp_path, monkeypatch):
 def test_an_unknown_name_is_refused_with_the_closest(tmp_path):
     path = tmp_path / "targets.toml"
     path.write_text(WHOLE)
-    found = read_targets(path)
-    assert [target.name for target in found.named(["here", "nano", "here"])] == ["here", "nano"]
+    targets = read_targets(path)
+    assert [target.name for target in targets.named(["here", "nano", "here"])] == ["here", "nano"]
     with pytest.raises(UsageError, match="no target 'nan'") as caught:
-        found.named(["nan"])
+        targets.named(["nan"])
     assert "did you mean 'nano'" in caught.value.fix

@@ -43,7 +43,7 @@ def accuracy(k: int, n: int = 1000) -> Accuracy:
 def summary(depth: float = 0.25, precision: str = "int8", **changes: Any) -> TrialSummary:
     infer_s = 0.4 * MS_A_PATCH.get((depth, precision), 1.0)
     image_s = infer_s + 0.09
-    made = TrialSummary(
+    trial_summary = TrialSummary(
         key=f"{abs(hash_of(depth, precision)):016x}"[:16],
         target="cpu",
         variant=f"mobilenet_v1-{depth}-{precision}",
@@ -72,7 +72,7 @@ def summary(depth: float = 0.25, precision: str = "int8", **changes: Any) -> Tri
         timed="greenland, 4480 x 4480 pixels, 400 patches of 224 x 224",
         scene_covered=1.0,
     )
-    return replace(made, **changes)
+    return replace(trial_summary, **changes)
 
 
 def hash_of(depth: float, precision: str) -> int:
@@ -109,18 +109,18 @@ def power() -> PowerFigure:
 def verdicts(summaries: list[TrialSummary], profiles: tuple[str, ...] = tuple(LIMITS)) -> list[Verdict]:
     return [
         verdict
-        for one in summaries
+        for trial_summary in summaries
         for profile in profiles
-        for verdict in (latency(one, profile), *without_value(one, profile))
+        for verdict in (latency(trial_summary, profile), *without_value(trial_summary, profile))
     ]
 
 
-def latency(one: TrialSummary, profile: str) -> Verdict:
+def latency(trial_summary: TrialSummary, profile: str) -> Verdict:
     limit = LIMITS.get(profile, 4.42)
-    figure = one.image_s
+    figure = trial_summary.image_s
     word: Literal["pass", "fail", "inconclusive", "unknown"]
     if figure is None:
-        word, reason = "unknown", f"there is no image_s: {one.reason}"
+        word, reason = "unknown", f"there is no image_s: {trial_summary.reason}"
     elif figure.low is None or figure.high is None:
         word, reason = "inconclusive", "2 sessions are too few for an interval"
     elif figure.high <= limit:
@@ -128,7 +128,7 @@ def latency(one: TrialSummary, profile: str) -> Verdict:
     else:
         word, reason = "fail", "the whole interval lies above the limit"
     return Verdict(
-        trial=one.key,
+        trial=trial_summary.key,
         profile=profile,
         requirement="latency",
         quantity="image_s",
@@ -144,10 +144,22 @@ def latency(one: TrialSummary, profile: str) -> Verdict:
     )
 
 
-def without_value(one: TrialSummary, profile: str) -> list[Verdict]:
+def without_value(trial_summary: TrialSummary, profile: str) -> list[Verdict]:
     return [
         Verdict(
-            one.key, profile, name, name, statistic, limit, unit, None, None, None, "unknown", None, reason
+            trial_summary.key,
+            profile,
+            name,
+            name,
+            statistic,
+            limit,
+            unit,
+            None,
+            None,
+            None,
+            "unknown",
+            None,
+            reason,
         )
         for name, statistic, limit, unit, reason in (
             ("power_peak_w", "max", 5.0, "W", "no meter was asked for"),

@@ -54,8 +54,11 @@ def test_it_is_what_its_schema_says(name: str, request: pytest.FixtureRequest) -
     for value, properties in (
         (read, described["properties"]),
         (read["experiment"], described["properties"]["experiment"]["properties"]),
-        *((one, described["properties"]["trials"]["items"]["properties"]) for one in read["trials"]),
-        *((one, described["properties"]["verdicts"]["items"]["properties"]) for one in read["verdicts"]),
+        *((record, described["properties"]["trials"]["items"]["properties"]) for record in read["trials"]),
+        *(
+            (record, described["properties"]["verdicts"]["items"]["properties"])
+            for record in read["verdicts"]
+        ),
     ):
         assert set(value) <= set(properties), "a field that the schema does not describe"
 
@@ -87,8 +90,8 @@ def test_one_session_says_why_it_has_no_interval(bare: Judged) -> None:
 
 def test_every_missing_figure_has_a_reason() -> None:
     failed = samples.without_figures(0.25, "int8", "failed", "it crashed")
-    said = reasons(replace(failed, artifact_bytes=None))
-    assert {name for name, reason in said.items() if reason} == {
+    missing = reasons(replace(failed, artifact_bytes=None))
+    assert {name for name, reason in missing.items() if reason} == {
         "image_s", "infer_s", "accuracy", "scene_accuracy", "agreement", "power",
         "memory_bytes", "artifact_bytes", "mass_g", "size_mm", "paced",
     }  # fmt: skip

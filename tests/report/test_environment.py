@@ -22,10 +22,10 @@ def test_the_command_is_what_a_shell_takes(command: tuple[str, ...]) -> None:
     line = command_line(command)
     assert "\x1b" not in line and "\n" not in line and "\u202e" not in line
     script = f"printf '%s\\0' {line}"
-    said = subprocess.run(
+    printed = subprocess.run(
         ["bash", "-c", script], stdout=subprocess.PIPE, check=True, env={"LC_ALL": "C.UTF-8"}
     )
-    assert said.stdout.decode().split("\0")[:-1] == list(command)
+    assert printed.stdout.decode().split("\0")[:-1] == list(command)
 
 
 def test_ordinary_commands_are_quoted_as_usual() -> None:
@@ -67,13 +67,13 @@ def test_what_a_compiler_said_is_there_and_nothing_where_there_was_none(whole: J
         }
     )
     changed = experiment.model_copy(update={"trials": (first, *experiment.trials[1:])})
-    [said] = [
+    [compiled] = [
         dict(facts.rows)
         for facts in environment(Results(whole.results.path, changed))
         if facts.title == "Compiled models"
     ]
     name = f"{first.target} {first.variant}"
-    assert said == {
+    assert compiled == {
         f"{name}.compiler.off_chip_used_bytes": "2.00 MB",
         f"{name}.compiler.table": "name SOFTMAX, count 1",
         f"{name}.operations.edgetpu": "1",

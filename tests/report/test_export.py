@@ -104,7 +104,7 @@ def test_markdown_holds_the_tables_and_no_markup_from_outside(whole: Judged, hos
 def test_a_fence_is_longer_than_any_in_the_command(whole: Judged) -> None:
     record = whole.results.experiment.model_copy(update={"command": ("edgebench", "```")})
     results = type(whole.results)(whole.results.path, record)
-    text = export_markdown(results, whole.summaries, [replace(one) for one in whole.verdicts])
+    text = export_markdown(results, whole.summaries, [replace(verdict) for verdict in whole.verdicts])
     assert "``````sh" in text
 
 
@@ -112,10 +112,10 @@ def test_a_fence_is_longer_than_any_in_the_command(whole: Judged) -> None:
 def test_a_profiles_title_is_that_of_the_profile_that_was_given(
     whole: Judged, tmp_path: Path, form: str
 ) -> None:
-    given = tuple(
+    renamed = tuple(
         profile.model_copy(update={"title": f"Mended {at}"}) for at, profile in enumerate(whole.profiles)
     )
-    text = export(replace(whole, profiles=given), tmp_path / f"report.{form}").read_text()
+    text = export(replace(whole, profiles=renamed), tmp_path / f"report.{form}").read_text()
     recorded = [str(record["title"]) for record in whole.results.experiment.profiles]
     assert "disco-arctic: Mended 0" in text.replace("\\", "")
     assert not any(title in text for title in recorded)

@@ -21,14 +21,14 @@ HOSTILE = "$\\frac{1}$ <b>&_x 漢字"
 
 def points(axes: Axes) -> dict[str, list[tuple[float, float]]]:
     """What is drawn, by the legend's names: (x, y) of every marker."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    points_by_name: dict[str, list[tuple[float, float]]] = {}
     for container in axes.containers:
         assert isinstance(container, ErrorbarContainer)
         line = container.lines[0]
         assert line is not None
         places = np.column_stack(line.get_data()).tolist()
-        found.setdefault(str(container.get_label()), []).extend((x, y) for x, y in places)
-    return found
+        points_by_name.setdefault(str(container.get_label()), []).extend((x, y) for x, y in places)
+    return points_by_name
 
 
 def heights(axes: Axes) -> list[tuple[float, float]]:
@@ -56,7 +56,11 @@ def test_image_s_by_depth_shows_every_trial_at_its_depth() -> None:
     drawn = points(axes)
     assert set(drawn) == {"fp32", "fp16", "int8"}
     for precision, places in drawn.items():
-        expected = [one.image_s.median for one in summaries if one.precision == precision and one.image_s]
+        expected = [
+            summary.image_s.median
+            for summary in summaries
+            if summary.precision == precision and summary.image_s
+        ]
         assert [y for _, y in places] == expected
         assert [round(x) for x, _ in places] == [0, 1, 2]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.25", "0.5", "1.0"]
@@ -76,21 +80,21 @@ def test_only_limits_near_the_figures_are_drawn() -> None:
 
 
 def test_an_interval_that_is_missing_draws_no_bar() -> None:
-    one = samples.summary(image_s=samples.interval(0.5, sessions=2))
-    [axes] = figures.latency_by_depth([one], {}).axes
+    summary = samples.summary(image_s=samples.interval(0.5, sessions=2))
+    [axes] = figures.latency_by_depth([summary], {}).axes
     assert heights(axes) == [(0.5, 0.5)]
     assert axes.get_yscale() == "linear"
 
 
 def test_accuracy_against_latency_shows_both_intervals() -> None:
-    one = samples.summary()
-    assert one.image_s and one.accuracy
-    [axes] = figures.accuracy_against_latency([one, samples.summary(0.5, accuracy=None)]).axes
+    summary = samples.summary()
+    assert summary.image_s and summary.accuracy
+    [axes] = figures.accuracy_against_latency([summary, samples.summary(0.5, accuracy=None)]).axes
     drawn = points(axes)
     assert list(drawn) == ["int8"]
-    assert drawn["int8"][0] == pytest.approx((one.image_s.median, 95.4))
+    assert drawn["int8"][0] == pytest.approx((summary.image_s.median, 95.4))
     [ends] = heights(axes)
-    assert ends == pytest.approx((100 * one.accuracy.low, 100 * one.accuracy.high))
+    assert ends == pytest.approx((100 * summary.accuracy.low, 100 * summary.accuracy.high))
     assert "%" in axes.get_ylabel()
     assert "seconds" in axes.get_xlabel()
 
@@ -101,18 +105,20 @@ def test_stages_add_up_to_the_patch() -> None:
     [axes] = figure.axes
     bars = [container for container in axes.containers if isinstance(container, BarContainer)]
     assert [bar.get_label() for bar in bars] == ["patchify", "preprocess", "infer"]
-    for row, one in enumerate(summaries):
-        assert [bar.patches[row].get_width() for bar in bars] == pytest.approx(list(one.stages_ms.values()))
+    for row, summary in enumerate(summaries):
+        assert [bar.patches[row].get_width() for bar in bars] == pytest.approx(
+            list(summary.stages_ms.values())
+        )
         last = bars[-1].patches[row]
-        assert last.get_x() + last.get_width() == pytest.approx(sum(one.stages_ms.values()))
+        assert last.get_x() + last.get_width() == pytest.approx(sum(summary.stages_ms.values()))
     assert "milliseconds" in axes.get_xlabel()
 
 
 def test_a_panel_a_target_and_one_legend() -> None:
     summaries = [
-        replace(one, target=target, key=f"{number:08x}{place:08x}")
+        replace(summary, target=target, key=f"{number:08x}{place:08x}")
         for number, target in enumerate(("cpu", "ncs2", "coral"))
-        for place, one in enumerate(samples.nine())
+        for place, summary in enumerate(samples.nine())
     ]
     for figure in (
         figures.latency_by_depth(summaries, {}),
@@ -198,10 +204,10 @@ def test_a_model_of_one_width_is_left_out_where_depth_is_the_axis() -> None:
 
 
 def test_the_figure_is_by_depth_for_one_family_and_by_model_otherwise() -> None:
-    one = depth_picture(samples.nine(), [])
+    single = depth_picture(samples.nine(), [])
     several = depth_picture([*samples.nine(), own("tower-1a2b3c4d-int8", "int8")], [])
     alone = depth_picture([own("tower-1a2b3c4d-int8", "int8")], [])
-    assert "image_s by depth multiplier" in one.caption
+    assert "image_s by depth multiplier" in single.caption
     assert "image_s by model" in several.caption and "image_s by model" in alone.caption
 
 

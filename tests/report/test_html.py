@@ -98,9 +98,9 @@ def test_text_from_outside_stays_text(hostile_text: str) -> None:
     assert "<script" not in hostile_text
     assert "<b>" not in hostile_text
     assert "\u202e" not in hostile_text.replace("\\u202e", "")
-    said = Page(hostile_text).text
+    text = Page(hostile_text).text
     for place in ("greenland", "A processor", "governor", "6.1.0", "ai-edge-litert", "keras float32"):
-        assert f"{place}<script>alert(1)</script>" in said, place
+        assert f"{place}<script>alert(1)</script>" in text, place
 
 
 def test_a_summarys_and_a_verdicts_texts_are_escaped_too(whole: Judged) -> None:
@@ -153,27 +153,29 @@ def test_pictures_have_words_beside_them(whole_text: str) -> None:
 
 
 def test_it_says_what_a_reader_needs(whole: Judged, whole_text: str) -> None:
-    said = Page(whole_text).text
-    assert "9 trials of mobilenet_v1 on cpu" in said
+    text = Page(whole_text).text
+    assert "9 trials of mobilenet_v1 on cpu" in text
     for name in ("disco-realtime", "disco-arctic", "disco-greenland"):
-        assert name in said
-    assert "≤ 71.7375 s" in said
+        assert name in text
+    assert "≤ 71.7375 s" in text
     first = whole.summaries[0]
     assert first.image_s and first.accuracy
-    assert f"{first.accuracy.k}/{first.accuracy.n}" in said
-    assert f"{first.image_s.low:.3f}"[:5] in said
-    assert "crops that share pixels" in said
-    assert "no meter was asked for" in said
-    assert "governor: unknown" in said
-    assert "edgebench run --device cpu --quick" in said
-    assert "Student's t over the medians of the sessions" in said
-    assert "40 images" in said
-    assert "131 MB" in said
-    assert said.count("label \\ predicted") == 9
+    assert f"{first.accuracy.k}/{first.accuracy.n}" in text
+    assert f"{first.image_s.low:.3f}"[:5] in text
+    assert "crops that share pixels" in text
+    assert "no meter was asked for" in text
+    assert "governor: unknown" in text
+    assert "edgebench run --device cpu --quick" in text
+    assert "Student's t over the medians of the sessions" in text
+    assert "40 images" in text
+    assert "131 MB" in text
+    assert text.count("label \\ predicted") == 9
 
 
 def test_the_share_of_the_scene_stands_beside_the_figure(whole: Judged) -> None:
-    parts = [replace(one, timed="64 patches, 82.4 % of it", scene_covered=0.824) for one in whole.summaries]
+    parts = [
+        replace(summary, timed="64 patches, 82.4 % of it", scene_covered=0.824) for summary in whole.summaries
+    ]
     for text in (
         render(whole.results, parts, []),
         export_markdown(whole.results, parts, []).replace("\\", ""),
@@ -196,7 +198,7 @@ def test_verdicts_that_trials_share_share_a_row(whole_text: str) -> None:
 
 
 def test_trials_of_every_kind_have_their_reason(hostile_text: str) -> None:
-    said = Page(hostile_text).text
+    text = Page(hostile_text).text
     for expected in (
         "unsupported: it needs 12 MB and the device has 8 MB",
         "SIGSEGV",
@@ -204,23 +206,23 @@ def test_trials_of_every_kind_have_their_reason(hostile_text: str) -> None:
         "rapl:package",
         "covers the chip only",
     ):
-        assert expected in said, expected
+        assert expected in text, expected
 
 
 def test_little_or_nothing_measured_is_still_a_page(bare: Judged, nothing: Judged) -> None:
-    said = Page(rendered(bare)).text
-    assert "no images were given" in said
-    assert "There is no figure of accuracy against latency" in said
-    assert "inconclusive" in said
-    said = Page(rendered(nothing)).text
-    assert "There is no figure of image_s: no trial has been measured." in said
-    assert "There is no picture of the scene" in said
-    assert "No trial is shown to meet every requirement: 3 of 3 cannot be decided." in said
+    text = Page(rendered(bare)).text
+    assert "no images were given" in text
+    assert "There is no figure of accuracy against latency" in text
+    assert "inconclusive" in text
+    text = Page(rendered(nothing)).text
+    assert "There is no figure of image_s: no trial has been measured." in text
+    assert "There is no picture of the scene" in text
+    assert "No trial is shown to meet every requirement: 3 of 3 cannot be decided." in text
 
 
 def test_no_profile_no_verdict(whole: Judged) -> None:
-    said = Page(render(whole.results, whole.summaries, [])).text
-    assert "No profile was asked for, so nothing was judged." in said
+    text = Page(render(whole.results, whole.summaries, [])).text
+    assert "No profile was asked for, so nothing was judged." in text
 
 
 def test_the_headline_says_who_passes(whole: Judged) -> None:
@@ -271,9 +273,11 @@ def test_every_cell_names_its_column_for_narrow_screens(whole_text: str) -> None
 
 
 def test_trials_that_a_row_counts_can_be_looked_up(whole: Judged) -> None:
-    some = [one.key for one in whole.summaries[:5]]
-    verdicts = [one for one in samples.verdicts(whole.summaries, ("p",)) if one.quantity == "mass_g"]
-    mixed = [replace(one, reason="another") if one.trial in some else one for one in verdicts]
+    some = [summary.key for summary in whole.summaries[:5]]
+    verdicts = [
+        verdict for verdict in samples.verdicts(whole.summaries, ("p",)) if verdict.quantity == "mass_g"
+    ]
+    mixed = [replace(verdict, reason="another") if verdict.trial in some else verdict for verdict in verdicts]
     page = render(whole.results, whole.summaries, mixed)
     counted = "5 of 9 trials (0.25 fp32, 0.25 fp16, 0.25 int8 and 2 more)"
     assert (

@@ -72,7 +72,9 @@ def test_the_csv_has_its_column(whole: Judged) -> None:
 
 def test_the_document_has_it_or_says_why_not(whole: Judged, nothing: Judged) -> None:
     measured = document(whole.results, whole.summaries, whole.verdicts)["trials"]
-    assert [trial["overhead_s"] for trial in measured] == [least_overhead_s(one) for one in whole.summaries]
+    assert [trial["overhead_s"] for trial in measured] == [
+        least_overhead_s(summary) for summary in whole.summaries
+    ]
     assert trial_json(whole.summaries[0])["overhead_s"] == least_overhead_s(whole.summaries[0])
     for trial in document(nothing.results, nothing.summaries, nothing.verdicts)["trials"]:
         assert trial["overhead_s"] is None

@@ -76,9 +76,9 @@ def test_profiles_with_their_limits() -> None:
     assert "image_s median ≤ 4.42 s" in text
     assert "size_mm ≤ 10 x 70 x 80 mm" in text
     arctic = next(record for record in records if record["name"] == "disco-arctic")
-    one = said(listings.print_profile, arctic)
-    assert "80 images" in one
-    assert "≤ 71.7375 s" in one
+    text_of_arctic = said(listings.print_profile, arctic)
+    assert "80 images" in text_of_arctic
+    assert "≤ 71.7375 s" in text_of_arctic
     assert json.loads(said(listings.print_profile, arctic, as_json=True))["profile"] == arctic
     assert json.loads(said(listings.print_profiles, records, as_json=True))["profiles"] == records
 

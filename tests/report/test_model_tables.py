@@ -67,8 +67,8 @@ def test_families_are_told_in_80_columns():
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
     assert "215 M" in text
     assert "accuracy is not meaningful" in text
-    one = said(print_model, FAMILY)
-    assert "pixel p as p / 127.5 - 1" in one
-    assert "4,232,837" in one
+    model_text = said(print_model, FAMILY)
+    assert "pixel p as p / 127.5 - 1" in model_text
+    assert "4,232,837" in model_text
     as_they_are = FAMILY | {"input": FAMILY["input"] | {"divisor": 1.0, "offset": 0.0}}
     assert "pixels as they are" in said(print_model, as_they_are)

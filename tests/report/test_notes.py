@@ -26,12 +26,12 @@ def trials_of(summaries: list[TrialSummary]) -> Trials:
 
 def on_two_targets() -> list[TrialSummary]:
     nine = samples.nine()
-    return [*nine, *(replace(one, target="nano", key=f"n{one.key[1:]}") for one in nine)]
+    return [*nine, *(replace(summary, target="nano", key=f"n{summary.key[1:]}") for summary in nine)]
 
 
 def test_trials_are_counted_and_named_as_far_as_they_fit() -> None:
     summaries = on_two_targets()
-    trials, keys = trials_of(summaries), [one.key for one in summaries]
+    trials, keys = trials_of(summaries), [summary.key for summary in summaries]
     assert trials.several(keys[:1]) == "cpu: 0.25 fp32"
     assert trials.several(keys[:2]) == "cpu: 0.25 fp32 and cpu: 0.25 fp16"
     assert trials.several(keys) == "all 18 trials"
@@ -52,8 +52,8 @@ def test_trials_are_counted_and_named_as_far_as_they_fit() -> None:
 
 def test_a_caution_of_many_trials_is_one_note_whatever_their_numbers() -> None:
     summaries = [
-        replace(one, cautions=(Caution(Flag.NOT_STEADY, count, 5),))
-        for count, one in enumerate(samples.nine()[:5], 1)
+        replace(summary, cautions=(Caution(Flag.NOT_STEADY, count, 5),))
+        for count, summary in enumerate(samples.nine()[:5], 1)
     ]
     [note] = notes.cautions(summaries, trials_of(samples.nine()))
     assert note.line == (
@@ -70,11 +70,11 @@ def test_a_caution_of_many_trials_is_one_note_whatever_their_numbers() -> None:
 def test_sessions_that_failed_of_one_cause_are_one_note() -> None:
     trials = trials_of(samples.nine())
     keys = list(trials.names)
-    found = notes.failures(
+    failures = notes.failures(
         [(keys[0], "session 001: crash: SIGSEGV"), (keys[1], "session 002: crash: SIGSEGV")], trials
     )
-    assert [note.line for note in found] == ["0.25 fp32 and 0.25 fp16: crash: SIGSEGV"]
-    assert found[0].each[1] == ("0.25 fp16", "session 002: crash: SIGSEGV")
+    assert [note.line for note in failures] == ["0.25 fp32 and 0.25 fp16: crash: SIGSEGV"]
+    assert failures[0].each[1] == ("0.25 fp16", "session 002: crash: SIGSEGV")
     assert notes.failures([(keys[0], "session 001: crash: SIGSEGV")], trials) == [
         Note("session 001: crash: SIGSEGV", "0.25 fp32")
     ]
@@ -85,7 +85,8 @@ def warned(whole: Judged) -> Judged:
     """Eight of nine trials with the same warning, whose numbers differ."""
     first, *others = whole.summaries
     others = [
-        replace(one, cautions=(Caution(Flag.OUTLIERS, count, 30),)) for count, one in enumerate(others, 1)
+        replace(summary, cautions=(Caution(Flag.OUTLIERS, count, 30),))
+        for count, summary in enumerate(others, 1)
     ]
     return Judged(whole.results, whole.profiles, [first, *others], whole.verdicts)
 

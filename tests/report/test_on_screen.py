@@ -53,11 +53,11 @@ addEventListener("load", () => {
 def with_long_names(judged: Judged) -> Judged:
     """Two targets and models with names as long as they get, and many profiles."""
     summaries = []
-    for number, one in enumerate(judged.summaries):
+    for number, summary in enumerate(judged.summaries):
         target = ("a-board-with-a-name-of-forty-characters_", "Grönland漢字" * 6)[number % 2]
         model = f"a_model_of_ones_own_{'x' * 30}-1a2b3c4d"
         summaries.append(
-            replace(one, target=target, variant=f"{model}-{one.precision}", depth_multiplier=None)
+            replace(summary, target=target, variant=f"{model}-{summary.precision}", depth_multiplier=None)
         )
     profiles = (*samples.LIMITS, "a-profile-with-a-name-that-goes-on-for-a-while", "p" * 60)
     return Judged(judged.results, judged.profiles, summaries, samples.verdicts(summaries, profiles))
@@ -78,8 +78,8 @@ def test_what_a_reader_needs_is_on_the_screen(whole: Judged, tmp_path: Path, nam
     )
     measured = re.search(r'<pre id="found">(.*?)</pre>', done.stdout.decode(), re.DOTALL)
     assert measured and measured[1], "the script did not run"
-    for width, found in json.loads(measured[1]).items():
-        assert found["cells"] > 100
-        assert found["outside"] == [], width
-        assert found["page"] <= int(width)
-        assert min(found["images"]) >= 600, "type in a figure is too small to read"
+    for width, layout in json.loads(measured[1]).items():
+        assert layout["cells"] > 100
+        assert layout["outside"] == [], width
+        assert layout["page"] <= int(width)
+        assert min(layout["images"]) >= 600, "type in a figure is too small to read"

@@ -63,7 +63,7 @@ def test_pages_show_them_only_where_they_are(tmp_path) -> None:
     judged = judge_folder(made_experiment(tmp_path), [])
     plain = render(judged.results, judged.summaries, [])
     assert "Sustained" not in plain and "Paced" not in plain
-    changed = [replace(one, sustained=HOT, paced=LATE) for one in judged.summaries]
+    changed = [replace(summary, sustained=HOT, paced=LATE) for summary in judged.summaries]
     page = render(judged.results, changed, [])
     assert "Sustained: a median a minute" in page and "deadline misses" in page
     assert "1.15 times the first" in page
@@ -72,7 +72,7 @@ def test_pages_show_them_only_where_they_are(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("period_s", "sustained_s", "said"),
+    ("period_s", "sustained_s", "sentence"),
     [
         (None, None, "3 steady passes"),
         (2.5, None, "3 steady passes, one every 2.5 s"),
@@ -80,10 +80,10 @@ def test_pages_show_them_only_where_they_are(tmp_path) -> None:
         (10.0, 1800.0, "30 minutes of steady passes, one every 10 s"),
     ],
 )
-def test_a_sessions_steady_part_in_words(tmp_path, period_s, sustained_s, said) -> None:
+def test_a_sessions_steady_part_in_words(tmp_path, period_s, sustained_s, sentence) -> None:
     record = judge_folder(made_experiment(tmp_path), []).results.experiment
     changed = record.model_copy(update={"period_s": period_s, "sustained_s": sustained_s})
-    assert pacing_tables.steady_part(changed) == said
+    assert pacing_tables.steady_part(changed) == sentence
 
 
 def test_the_document_holds_both_or_null(tmp_path) -> None:

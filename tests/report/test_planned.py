@@ -97,10 +97,10 @@ def test_what_verdicts_take_nobody_knows(cache):
 def test_the_document_has_the_same(cache):
     plan = made_plan(sessions=30, target_ci=0.02)
     unknown = json.loads(planned_json(plan, costs_of(plan, cache, 0.0)))
-    for one in (unknown["plan"], *unknown["trials"]):
-        assert (one["estimated_s"], one["estimated_least_s"]) == (None, 0.0)
+    for entry in (unknown["plan"], *unknown["trials"]):
+        assert (entry["estimated_s"], entry["estimated_least_s"]) == (None, 0.0)
     assert unknown["plan"]["at_most_s"] is None
-    assert {one["estimate_basis"] for one in unknown["trials"]} == {"unknown"}
+    assert {trial["estimate_basis"] for trial in unknown["trials"]} == {"unknown"}
     note_all(cache, plan)
     document = json.loads(planned_json(plan, costs_of(plan, cache, 0.0)))
     assert document["schema_version"] == 1
@@ -121,6 +121,6 @@ def test_a_period_that_a_pass_is_longer_than_is_said(cache):
     text = " ".join(printed(plan, cache).split())
     assert "a period of 0.05 s is too short for 1 of 2 trials: a pass takes 0.06 s, so that it misses" in text
     document = json.loads(planned_json(plan, costs_of(plan, cache, 0.0)))
-    assert [one["estimated_pass_s"] for one in document["trials"]] == pytest.approx([0.06, 0.012])
+    assert [trial["estimated_pass_s"] for trial in document["trials"]] == pytest.approx([0.06, 0.012])
     roomy = replace(plan, period_s=0.06)
     assert forecast_notes(roomy, costs_of(roomy, cache, 0.0)) == []

@@ -41,9 +41,9 @@ def test_every_patch_has_its_classs_colour_and_wrong_ones_a_cross() -> None:
     assert (flat[1] == flat[4]).all()
     assert (flat[0] != flat[1]).any()
     [crosses] = [
-        one
-        for one in axes.collections
-        if isinstance(one, PathCollection) and one.get_gid() == "disagreements"
+        collection
+        for collection in axes.collections
+        if isinstance(collection, PathCollection) and collection.get_gid() == "disagreements"
     ]
     assert np.asarray(crosses.get_offsets()).tolist() == [[1.5, 1.5], [2.5, 1.5]]
     named = [text.get_text() for text in figure.legends[0].get_texts()]

@@ -41,19 +41,19 @@ def printed(show, *arguments, **rest):
 
 
 def test_a_board_in_a_dozen_lines():
-    said = dict(description(NANO))
-    assert said["system"] == "Ubuntu 18.04.6 LTS, aarch64, L4T R32.7.1"
-    assert said["processor"] == "ARMv8 Processor rev 1 (v8l), 4 cores"
-    assert said["clock"] == "921.6 MHz now, held between 102 and 918, at most 1479"
-    assert said["power mode"] == "1 (5W) of 0 (MAXN), 1 (5W)"
-    assert said["temperature"] == "41.5 °C at 0-CPU-therm, 39 °C at 1-GPU"
-    assert said["accelerator"] == "Coral USB Accelerator, 480 Mbit/s"
-    assert said["packages"] == "numpy 1.13.3"
+    lines = dict(description(NANO))
+    assert lines["system"] == "Ubuntu 18.04.6 LTS, aarch64, L4T R32.7.1"
+    assert lines["processor"] == "ARMv8 Processor rev 1 (v8l), 4 cores"
+    assert lines["clock"] == "921.6 MHz now, held between 102 and 918, at most 1479"
+    assert lines["power mode"] == "1 (5W) of 0 (MAXN), 1 (5W)"
+    assert lines["temperature"] == "41.5 °C at 0-CPU-therm, 39 °C at 1-GPU"
+    assert lines["accelerator"] == "Coral USB Accelerator, 480 Mbit/s"
+    assert lines["packages"] == "numpy 1.13.3"
 
 
 def test_what_a_board_does_not_say_is_not_known():
-    said = dict(description({}))
-    assert (said["board"], said["clock"], said["power mode"]) == ("not known", "not known", "none")
+    lines = dict(description({}))
+    assert (lines["board"], lines["clock"], lines["power mode"]) == ("not known", "not known", "none")
 
 
 @pytest.mark.parametrize("nonsense", ["\x1b[31mred\n", "[bold]x", "x" * 100_000, {"a": 1}, [None]])

@@ -14,7 +14,7 @@ KEY = "0" * 16
 
 
 def results(samples: dict[str, tuple[str, list[float]]]) -> Any:
-    made = [
+    rows = [
         (
             "telemetry:1",
             name,
@@ -26,7 +26,7 @@ def results(samples: dict[str, tuple[str, list[float]]]) -> Any:
         for name, (quantity, values) in samples.items()
         for second, value in enumerate(values)
     ]
-    probes = pd.DataFrame(made, columns=list(PROBE_COLUMNS)).assign(session=0, trial=KEY)
+    probes = pd.DataFrame(rows, columns=list(PROBE_COLUMNS)).assign(session=0, trial=KEY)
     trials = (SimpleNamespace(key=KEY), SimpleNamespace(key="1" * 16))
     return cast(
         Any,
@@ -39,7 +39,7 @@ def results(samples: dict[str, tuple[str, list[float]]]) -> Any:
 
 
 def test_a_board_that_tells_everything():
-    made = results(
+    sampled = results(
         {
             "cpu_clock_max": ("clock", [1500.0, 1400.4, 1500.0]),
             "temperature.0-cpu": ("temperature", [50.0, 61.5, float("nan")]),
@@ -55,7 +55,7 @@ def test_a_board_that_tells_everything():
             "throttle_flags": ("throttle", [0.0, 5.0, 5.0]),
         }
     )
-    [row] = telemetry(made, {KEY: "0.25 int8"}).rows
+    [row] = telemetry(sampled, {KEY: "0.25 int8"}).rows
     assert row == (
         "0.25 int8",
         "1400 to 1500",
@@ -77,16 +77,16 @@ def test_a_board_that_tells_little():
 @pytest.mark.attack("telemetry that dies before the steady passes: nobody says that there was no throttling")
 @pytest.mark.parametrize("channel", ["throttle_flags", "throttle_count", "cooling_state"])
 @pytest.mark.parametrize(
-    ("starts_s", "said"),
+    ("starts_s", "throttling"),
     [((90, 90, 90), "-"), ((110, 90, 110), "no, as far as 2 of 3 sessions tell"), ((110, 110, 110), "no")],
 )
-def test_no_throttling_is_said_of_windows_with_samples_alone(channel, starts_s, said):
-    made = results({})
-    made.probes = pd.concat(
+def test_no_throttling_is_said_of_windows_with_samples_alone(channel, starts_s, throttling):
+    sampled = results({})
+    sampled.probes = pd.concat(
         [rows(channel, [0.0] * 9, session, start_s) for session, start_s in enumerate(starts_s)]
     ).assign(trial=KEY)
-    [row] = telemetry(made, {}).rows
-    assert row[-1] == said
+    [row] = telemetry(sampled, {}).rows
+    assert row[-1] == throttling
 
 
 def test_without_telemetry_there_is_no_row(whole):

@@ -65,7 +65,7 @@ def test_a_wide_interval_is_whole_and_so_is_the_name_of_its_variant(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     wide = replace(samples.interval(0.247), low=0.1461, high=0.4187)
-    text = printed([replace(one, image_s=wide, infer_s=wide) for one in samples.nine()], [])
+    text = printed([replace(summary, image_s=wide, infer_s=wide) for summary in samples.nine()], [])
     assert text.count("(0.146 to 0.419)") == 18
     for name in ("0.25 fp32", "0.25 fp16", "1.0 int8"):
         assert text.count(name) == 1
@@ -138,7 +138,10 @@ def test_what_a_pass_leaves_out_stands_beside_the_figures() -> None:
 
 
 def test_targets_are_grouped() -> None:
-    summaries = [*samples.nine(), *(replace(one, target="ncs2", key=one.key[::-1]) for one in samples.nine())]
+    summaries = [
+        *samples.nine(),
+        *(replace(summary, target="ncs2", key=summary.key[::-1]) for summary in samples.nine()),
+    ]
     text = printed(summaries, samples.verdicts(summaries))
     assert text.index("cpu: mobilenet_v1") < text.index("cpu: verdicts") < text.index("ncs2: mobilenet_v1")
 

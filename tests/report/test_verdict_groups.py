@@ -36,7 +36,7 @@ def test_what_all_trials_share_is_said_once() -> None:
 def test_the_verdicts_of_one_requirement_are_counted_apart() -> None:
     summaries = samples.nine()
     summaries[7] = replace(summaries[7], image_s=samples.interval(5.1))
-    groups = verdict_groups.shared([samples.latency(one, "disco-realtime") for one in summaries])
+    groups = verdict_groups.shared([samples.latency(summary, "disco-realtime") for summary in summaries])
     assert [(group.word, len(group.trials), group.of) for group in groups] == [("fail", 1, 9), ("pass", 8, 9)]
     assert (
         groups[0].sentence().startswith("image_s median ≤ 4.42 s: fail for 1 of 9 trials, margin -0.680 s: ")
@@ -61,7 +61,7 @@ def test_trials_without_a_session_are_left_to_their_own_reason() -> None:
     summaries = samples.nine()
     summaries[0] = samples.without_figures(0.25, "fp32", "failed", "it crashed", key=summaries[0].key)
     kept = verdict_groups.of_measured(samples.verdicts(summaries), summaries)
-    assert {verdict.trial for verdict in kept} == {one.key for one in summaries[1:]}
+    assert {verdict.trial for verdict in kept} == {summary.key for summary in summaries[1:]}
 
 
 def test_a_pass_is_not_cut_to_its_caveat() -> None:

@@ -88,8 +88,8 @@ def test_control_and_direction_characters_are_not_passed_on() -> None:
 
 def test_labels_tell_trials_apart_only_by_what_differs() -> None:
     assert list(words.labels(samples.nine()).values())[:3] == ["0.25 fp32", "0.25 fp16", "0.25 int8"]
-    one, other = samples.summary(), samples.summary(batch=8, key="f" * 16)
-    assert set(words.labels([one, other]).values()) == {"0.25 int8 b1", "0.25 int8 b8"}
+    single, other = samples.summary(), samples.summary(batch=8, key="f" * 16)
+    assert set(words.labels([single, other]).values()) == {"0.25 int8 b1", "0.25 int8 b8"}
     twins = [samples.summary(key="a" * 16), samples.summary(key="b" * 16)]
     assert len(set(words.labels(twins).values())) == 2
 
