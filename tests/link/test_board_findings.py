@@ -84,7 +84,7 @@ def test_a_board_with_everything_is_well():
         ({"disk_available_bytes": 10 << 20}, "error", "no room for the scene", "targets clean"),
         (
             {"disk_available_bytes": 10 << 20, "disk_kept_bytes": 90 << 20},
-            "warning", "10 MiB free beside 90 MiB that EdgeBench keeps", "targets clean",
+            "warning", "10 MiB free in addition to 90 MiB that EdgeBench keeps", "targets clean",
         ),
         (
             {"usb_accelerators": [{"id": "18d1:9302", "name": "Coral", "speed_mbps": 480.0}]},
