@@ -21,7 +21,7 @@ from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.variant import PRECISIONS, Variant
 from tests.attacks.summary import pytest_terminal_summary as pytest_terminal_summary
 from tests.attacks.table import ROOT, Attack, attacks_of
-from tests.own_models import make_models
+from tests.user_models import make_models
 
 COLLECTED = pytest.StashKey[list[Attack]]()
 """The attacks of all tests, where all were collected."""
@@ -85,8 +85,8 @@ def onnx_quarter(session_cache: Cache) -> dict[str, Artifact]:
 
 
 @pytest.fixture(scope="session")
-def own_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with small models of a user's (see tests/own_models.py)."""
+def user_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with small models of a user's (see tests/user_models.py)."""
     if version_of("tensorflow") is None:
         pytest.skip("the models are made with tensorflow")
     return make_models(tmp_path_factory.mktemp("own-models"))

@@ -22,7 +22,7 @@ from edgebench.stats.warnings import Flag
 from tests.fit.summaries import summary
 from tests.fit.test_power_figures import S, _figures, _probe, _record, _samples, _steps
 from tests.link.rig import make_rig
-from tests.made import METER, made_experiment
+from tests.synthetic_results import METER, made_experiment
 
 NO_PASSES = SteadyPasses((), (), (), {}, {}, 0)
 DIED = "ina: OSError: the bus is gone"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.store.result_folder import begun_at, find_unfinished, resolve_results
-from tests.made import QUARTER, key_of, made_experiment
+from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 KEYS = [key_of(variant) for variant in QUARTER]
 

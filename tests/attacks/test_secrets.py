@@ -18,8 +18,8 @@ from edgebench.store.record_reading import read_experiment
 from edgebench.store.redaction import PrivateNames, written
 from edgebench.vocabulary.target import Launch
 from tests.fakes import FakeDevice
-from tests.made import QUARTER, made_experiment
 from tests.measure.test_lane_group import MemoryStore, experiment
+from tests.synthetic_results import QUARTER, made_experiment
 
 SECRETS = ("hunter2-token", "open-sesame", "0a1b2c3d4e", "attached", "in-a-script")
 LAUNCH = Launch(

@@ -72,9 +72,9 @@ def test_what_there_is_not_is_said_with_its_fix(
     assert not list(tmp_path.iterdir())
 
 
-def test_prepare_takes_what_is_said_of_the_input_as_run_does(own_models: Path, session_cache: Cache):
-    tower = str(own_models / "tower.tflite")
-    words = ["--input-scale", "255", "--layout", "NHWC", "--labels", str(own_models / "labels.txt")]
+def test_prepare_takes_what_is_said_of_the_input_as_run_does(user_models: Path, session_cache: Cache):
+    tower = str(user_models / "tower.tflite")
+    words = ["--input-scale", "255", "--layout", "NHWC", "--labels", str(user_models / "labels.txt")]
     done = call(session_cache, "prepare", "--json", "--model", tower, *words)
     assert done.exit_code == 0
     (row,) = json.loads(done.stdout)["variants"]

@@ -6,7 +6,7 @@ import typer
 from edgebench.cli.outcome import conclude
 from edgebench.measure.lane_group import Outcome
 from edgebench.report import html
-from tests.made import made_experiment
+from tests.synthetic_results import made_experiment
 
 
 @pytest.mark.parametrize(("interrupted", "code"), [(False, 1), (True, 130)])

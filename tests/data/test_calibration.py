@@ -11,7 +11,7 @@ from edgebench.data import calibration
 from edgebench.data.calibration import load_calibration, refuse_overlap
 from edgebench.data.images import load_images
 from edgebench.errors import InputError
-from tests.own_models import make_pictures
+from tests.user_models import make_pictures
 
 
 def test_more_than_are_needed_are_chosen_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

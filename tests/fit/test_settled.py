@@ -11,7 +11,7 @@ from edgebench.stats.intervals import session_interval
 from edgebench.stats.spending import STOPPING_CONFIDENCE, look_confidence
 from edgebench.store.record_reading import read_experiment
 from tests.fit.summaries import meter, summary
-from tests.made import QUARTER, made_experiment
+from tests.synthetic_results import QUARTER, made_experiment
 
 STEPS = ((1.0,), (1.01,), (0.99,), (1.005,), (0.995,))
 

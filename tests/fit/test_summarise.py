@@ -11,7 +11,7 @@ from edgebench.fit.summarise import _status, summarise, trial_json
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report.words import labels
 from edgebench.store.records import SceneRecord
-from tests.made import CLASSES, NINE, QUARTER, key_of, made_experiment
+from tests.synthetic_results import CLASSES, NINE, QUARTER, key_of, made_experiment
 
 FP32, FP16, INT8 = QUARTER
 

@@ -15,7 +15,7 @@ from edgebench.stats.warnings import Flag
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.load import Results, load
 from tests.link.rig import COLUMNS, ROWS, make_rig
-from tests.made import key_of, made_experiment
+from tests.synthetic_results import key_of, made_experiment
 
 VARIANT = "mobilenet_v1-0.25-fp32"
 PASSES = 3

@@ -39,8 +39,8 @@ def test_a_family_that_there_is_not_names_those_that_there_are(session_cache: Ca
     assert "mobilenet_v2" in caught.value.fix
 
 
-def test_a_file_has_its_own_precision_and_name(own_models: Path, session_cache: Cache):
-    (model,) = resolved(session_cache, str(own_models / "tower.tflite"))
+def test_a_file_has_its_own_precision_and_name(user_models: Path, session_cache: Cache):
+    (model,) = resolved(session_cache, str(user_models / "tower.tflite"))
     (variant,) = variants_of(model, FakeBackend())
     assert variant.name == f"{model.source.name}-fp32"
     assert model.source.name.startswith("tower-")
@@ -56,28 +56,28 @@ def test_a_file_has_its_own_precision_and_name(own_models: Path, session_cache: 
 
 
 def test_labels_of_the_wrong_length_are_found_before_anything_runs(
-    own_models: Path, session_cache: Cache, tmp_path: Path
+    user_models: Path, session_cache: Cache, tmp_path: Path
 ):
     (tmp_path / "labels.txt").write_text("a\nb\n")
     with pytest.raises(InputError, match=r"labels are 2 and tower-.* has 3 scores"):
-        resolved(session_cache, str(own_models / "tower.tflite"), labels=tmp_path / "labels.txt")
+        resolved(session_cache, str(user_models / "tower.tflite"), labels=tmp_path / "labels.txt")
 
 
-def test_a_model_of_other_inputs_brings_its_samples(own_models: Path, session_cache: Cache):
-    (model,) = resolved(session_cache, str(own_models / "two.tflite"))
+def test_a_model_of_other_inputs_brings_its_samples(user_models: Path, session_cache: Cache):
+    (model,) = resolved(session_cache, str(user_models / "two.tflite"))
     assert not model.takes_pictures
     assert model.source.inputs is not None and model.source.inputs.n == 400
 
 
-def test_what_was_said_for_nothing_is_a_usage_error(own_models: Path, session_cache: Cache):
-    file = str(own_models / "tower.tflite")
+def test_what_was_said_for_nothing_is_a_usage_error(user_models: Path, session_cache: Cache):
+    file = str(user_models / "tower.tflite")
     with pytest.raises(UsageError, match="--width and --depth are of families"):
         resolved(session_cache, file, widths=(0.5,))
     with pytest.raises(UsageError, match="--labels names the classes of a model of yours"):
-        resolved(session_cache, labels=own_models / "labels.txt")
+        resolved(session_cache, labels=user_models / "labels.txt")
     with pytest.raises(UsageError, match="fits no model of this run"):
         resolved(session_cache, "mobilenet_v2", choice=InputChoice(layout="NCHW"))
-    two = str(own_models / "two.tflite")
+    two = str(user_models / "two.tflite")
     for choice, says in (
         (InputChoice(mean=(1.0,)), "--input-mean fits no model"),
         (InputChoice(shapes=(("other", (1, 2)),)), "no model of this run has 'other'"),
@@ -86,11 +86,11 @@ def test_what_was_said_for_nothing_is_a_usage_error(own_models: Path, session_ca
         with pytest.raises(UsageError, match=says):
             resolved(session_cache, two, choice=choice)
     with pytest.raises(UsageError, match="--inputs is for models that take no picture"):
-        resolved(session_cache, file, inputs=own_models)
+        resolved(session_cache, file, inputs=user_models)
 
 
-def test_requests_without_a_run_are_checked_with_the_shipped_scene(own_models: Path, session_cache: Cache):
-    chosen = resolved(session_cache, str(own_models / "tower.tflite"))
+def test_requests_without_a_run_are_checked_with_the_shipped_scene(user_models: Path, session_cache: Cache):
+    chosen = resolved(session_cache, str(user_models / "tower.tflite"))
     (request,) = requests_for(chosen, FakeBackend(), ("fp32",), 1, session_cache)
     assert request.source.golden is not None
     assert "5 patches of the scene greenland" in request.source.golden.origin

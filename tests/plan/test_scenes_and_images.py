@@ -14,7 +14,7 @@ from edgebench.plan.config import run_config
 from edgebench.plan.model_choice import resolve_sources
 from edgebench.plan.planner import build
 from edgebench.plan.scenes_and_images import ModelPictures, gather
-from tests.own_models import CLASSES, SIDE, make_pictures
+from tests.user_models import CLASSES, SIDE, make_pictures
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def material(cache: Cache, *models: Path | str, **settings: Any) -> tuple[ModelP
     return gather(chosen, config, cache)
 
 
-def test_the_scene_is_cut_to_the_models_input(own_models: Path, session_cache: Cache, scene: Path):
-    (pictures,) = material(session_cache, own_models / "tower.tflite", scene=scene)
+def test_the_scene_is_cut_to_the_models_input(user_models: Path, session_cache: Cache, scene: Path):
+    (pictures,) = material(session_cache, user_models / "tower.tflite", scene=scene)
     assert (pictures.scene.rows, pictures.scene.columns, pictures.scene.grid) == (3, 4, {"patch": SIDE})
     assert (pictures.images, "--images" in pictures.images_reason) == (None, True)
     golden = pictures.source.golden
@@ -55,16 +55,16 @@ def test_the_scene_is_cut_to_the_models_input(own_models: Path, session_cache: C
         ({"whole": True}, 1, {"patch": 100, "patch_width": 150}),
     ],
 )
-def test_the_cut_is_the_users(own_models, session_cache, scene, settings, patches, grid):
-    (pictures,) = material(session_cache, own_models / "tower.tflite", scene=scene, **settings)
+def test_the_cut_is_the_users(user_models, session_cache, scene, settings, patches, grid):
+    (pictures,) = material(session_cache, user_models / "tower.tflite", scene=scene, **settings)
     assert (pictures.scene.patches, pictures.scene.grid) == (patches, grid)
     assert pictures.source.golden is not None
     held = np.load(pictures.source.golden.path)
     assert held.shape == (min(5, patches), SIDE, SIDE, 3)
 
 
-def test_cuts_that_cannot_be(own_models: Path, session_cache: Cache, scene: Path):
-    tower = own_models / "tower.tflite"
+def test_cuts_that_cannot_be(user_models: Path, session_cache: Cache, scene: Path):
+    tower = user_models / "tower.tflite"
     with pytest.raises(UsageError, match="exclude each other"):
         material(session_cache, tower, scene=scene, whole=True, patch="10x10")
     with pytest.raises(UsageError, match="exclude each other"):
@@ -74,12 +74,12 @@ def test_cuts_that_cannot_be(own_models: Path, session_cache: Cache, scene: Path
 
 
 def test_images_come_at_the_models_size_and_apart_from_calibration(
-    own_models: Path, session_cache: Cache, scene: Path, tmp_path: Path
+    user_models: Path, session_cache: Cache, scene: Path, tmp_path: Path
 ):
     tested = make_pictures(tmp_path / "test", 3)
     other = make_pictures(tmp_path / "calibration", 4)
     (pictures,) = material(
-        session_cache, own_models / "tower.tflite", scene=scene, images=tested, calibration=other
+        session_cache, user_models / "tower.tflite", scene=scene, images=tested, calibration=other
     )
     assert pictures.images is not None
     assert np.load(pictures.images.path).shape == (9, SIDE, SIDE, 3)
@@ -87,11 +87,11 @@ def test_images_come_at_the_models_size_and_apart_from_calibration(
     assert pictures.source.golden is not None
     assert pictures.source.golden.origin == "5 calibration images"
     with pytest.raises(InputError, match="9 of the images are calibration images too"):
-        material(session_cache, own_models / "tower.tflite", scene=scene, images=tested, calibration=tested)
+        material(session_cache, user_models / "tower.tflite", scene=scene, images=tested, calibration=tested)
 
 
 def test_what_is_to_be_known_of_the_pictures_is_noted_once(
-    own_models: Path, session_cache: Cache, scene: Path, tmp_path: Path
+    user_models: Path, session_cache: Cache, scene: Path, tmp_path: Path
 ):
     tested = make_pictures(tmp_path / "test", 3)
     for part in (tested, make_pictures(tmp_path / "calibration", 4)):
@@ -99,7 +99,7 @@ def test_what_is_to_be_known_of_the_pictures_is_noted_once(
     config = run_config(
         {
             "device": ("cpu",),
-            "model": (str(own_models / "tower.tflite"),),
+            "model": (str(user_models / "tower.tflite"),),
             "scene": scene,
             "patch": "40x20",
             "images": tested,
@@ -122,12 +122,12 @@ def test_what_is_to_be_known_of_the_pictures_is_noted_once(
     [("cat", "cat: the pictures have no labels"), (".", "test: all pictures are of one class")],
 )
 def test_what_the_images_cannot_show_is_noted(
-    own_models: Path, session_cache: Cache, scene: Path, tmp_path: Path, folder: str, says: str
+    user_models: Path, session_cache: Cache, scene: Path, tmp_path: Path, folder: str, says: str
 ):
     tested = make_pictures(tmp_path / "test", 3)
     for other in ("dog", "eel"):
         shutil.rmtree(tested / other)
-    (pictures,) = material(session_cache, own_models / "tower.tflite", scene=scene, images=tested / folder)
+    (pictures,) = material(session_cache, user_models / "tower.tflite", scene=scene, images=tested / folder)
     assert [note for note in pictures.notes if note.startswith(says)]
 
 
@@ -136,8 +136,8 @@ def test_calibration_images_that_nothing_uses_are_refused(session_cache: Cache, 
         material(session_cache, "mobilenet_v1", scene=scene, calibration=make_pictures(tmp_path / "other", 4))
 
 
-def test_a_model_without_pictures_is_timed_with_samples(own_models: Path, session_cache: Cache, scene: Path):
-    (pictures,) = material(session_cache, own_models / "two.tflite", scene=scene)
+def test_a_model_without_pictures_is_timed_with_samples(user_models: Path, session_cache: Cache, scene: Path):
+    (pictures,) = material(session_cache, user_models / "two.tflite", scene=scene)
     assert (pictures.scene.kind, pictures.scene.patches) == ("samples", 400)
     assert "2 inputs" in pictures.images_reason
 

@@ -14,8 +14,8 @@ from edgebench.report import drawing, pacing_tables, sustained_figure
 from edgebench.report.document import document
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
-from tests.made import made_experiment
 from tests.report import samples
+from tests.synthetic_results import made_experiment
 
 HOT = Sustained(
     minutes=(Minute(0, 0.20, 300), Minute(1, 0.21, 290), Minute(3, 0.23, 270)),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.made import QUARTER, made_experiment
+from tests.synthetic_results import QUARTER, made_experiment
 
 
 @pytest.fixture(scope="session")

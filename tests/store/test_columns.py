@@ -10,7 +10,7 @@ from edgebench.store.columns import Columns
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.records import SessionTables
 from edgebench.store.table_checks import MOST_NS, first_fault
-from tests.made import QUARTER, key_of, made_experiment
+from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 WORD = pa.dictionary(pa.int32(), pa.string())
 

@@ -13,7 +13,7 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.store.experiment import ExperimentStore, require_writable
 from edgebench.store.load import load
 from edgebench.store.records import ExperimentRecord, SessionRecord, SessionTables
-from tests.made import QUARTER, key_of, made_experiment
+from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 KEY = key_of(QUARTER[0])
 

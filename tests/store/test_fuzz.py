@@ -21,9 +21,9 @@ import edgebench
 from edgebench.errors import StoredResultError
 from edgebench.fit.profile import shipped_profiles
 from edgebench.store.experiment import ExperimentStore
-from tests.made import QUARTER, made_experiment
 from tests.store.fuzzing import HOSTILE, MARK, leaves, no_markup, replaced, run_command, seal
 from tests.store.test_version1 import EXPECTED, KEPT
+from tests.synthetic_results import QUARTER, made_experiment
 
 pytestmark = pytest.mark.slow
 

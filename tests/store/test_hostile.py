@@ -15,7 +15,7 @@ import edgebench
 from edgebench.errors import StoredResultError
 from edgebench.store import frames, record_reading
 from edgebench.store.experiment import ExperimentStore
-from tests.made import QUARTER, key_of, made_experiment
+from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 KEY = key_of(QUARTER[0])
 FRAMES = ("trials", "sessions", "passes", "batches", "probes", "predictions")

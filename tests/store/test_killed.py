@@ -13,7 +13,7 @@ import pytest
 import edgebench
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.records import SessionTables
-from tests.made import QUARTER, key_of, made_experiment
+from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 KEY = key_of(QUARTER[0])
 

@@ -21,7 +21,7 @@ from edgebench.store.records import (
     SessionTables,
 )
 from edgebench.store.rows import trial_frame
-from tests.made import QUARTER, key_of, made_experiment
+from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 OK, ONCE, FAILED = (key_of(variant) for variant in QUARTER)
 FRAMES = ("trials", "sessions", "passes", "batches", "probes", "predictions")

@@ -11,7 +11,7 @@ from edgebench.store.load import load
 from edgebench.store.record_reading import read_experiment
 from edgebench.store.records import RunRecord
 from edgebench.store.result_folder import find_unfinished, is_finished, resolve_results
-from tests.made import NINE, QUARTER, key_of, made_experiment
+from tests.synthetic_results import NINE, QUARTER, key_of, made_experiment
 
 KEYS = [key_of(variant) for variant in QUARTER]
 

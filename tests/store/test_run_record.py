@@ -13,7 +13,7 @@ from edgebench.store.load import load
 from edgebench.store.record_reading import read_run
 from edgebench.store.records import RunRecord
 from edgebench.store.schemas import schema
-from tests.made import QUARTER, key_of, made_experiment
+from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 STARTED = RunRecord(started_utc="2025-03-01T12:00:00Z", max_time_s=1800)
 OVER = STARTED.model_copy(update={"ended": "time", "elapsed_s": 1801.25, "sessions": 3})

@@ -25,7 +25,7 @@ from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord
 from edgebench.store.schemas import NAMES, schema
 from edgebench.store.tables import window_rows
 from edgebench.vocabulary.passes import Window
-from tests.made import NINE, QUARTER, key_of, made_experiment
+from tests.synthetic_results import NINE, QUARTER, key_of, made_experiment
 
 DOCUMENTS = ("experiment", "session", "trial", "result")
 

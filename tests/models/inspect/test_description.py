@@ -12,7 +12,7 @@ from edgebench.models.inspect.description import list_families, show
 from edgebench.models.inspect.saved_model_folder import folder_sha256
 from edgebench.vocabulary.artifact import Artifact
 from tests.models.crafted import Codes, Lite, tflite
-from tests.own_models import SIDE
+from tests.user_models import SIDE
 
 
 def test_a_prepared_variant_is_its_file(prepared_quarter: dict[str, Artifact], session_cache: Cache):
@@ -31,8 +31,8 @@ def test_a_file_is_named_as_it_is(tmp_path: Path, session_cache: Cache):
     json.dumps(told)
 
 
-def test_a_saved_model_is_shown_with_its_work(own_models: Path, session_cache: Cache):
-    folder = own_models / "tower_saved"
+def test_a_saved_model_is_shown_with_its_work(user_models: Path, session_cache: Cache):
+    folder = user_models / "tower_saved"
     told = show(str(folder), session_cache)
     assert (told["format"], told["name"], told["sha256"]) == (
         "saved_model",
@@ -43,10 +43,10 @@ def test_a_saved_model_is_shown_with_its_work(own_models: Path, session_cache: C
     assert told["macs_counted"] == {"MatMul": 1}
     assert [one["shape"] for one in told["inputs"]] == [[None, SIDE, SIDE, 3]]
     with pytest.raises(InputError, match="cannot be read as a SavedModel") as caught:
-        show(str(own_models / "bare_saved"), session_cache)
+        show(str(user_models / "bare_saved"), session_cache)
     assert "model.export(FOLDER)" in caught.value.fix
     with pytest.raises(InputError, match="can be shown") as caught:
-        show(str(own_models), session_cache)
+        show(str(user_models), session_cache)
     assert "saved_model.pb" in caught.value.why
 
 

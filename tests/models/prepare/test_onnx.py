@@ -35,7 +35,7 @@ from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.values import Progress
 from edgebench.vocabulary.variant import PRECISIONS, Variant
 from tests.models.crafted import onnx_file
-from tests.own_models import CLASSES, SIDE, make_pictures
+from tests.user_models import CLASSES, SIDE, make_pictures
 
 pytestmark = pytest.mark.slow
 
@@ -187,16 +187,16 @@ def test_a_smaller_precision_of_what_is_there_takes_no_tensorflow(
 
 
 def test_a_file_is_the_same_whatever_was_made_before_it_and_users_files_are_converted_beside_it(
-    onnx_quarter: dict[str, Artifact], own_models: Path, pictures: Path, tmp_path: Path, session_cache: Cache,
-    monkeypatch: pytest.MonkeyPatch,
+    onnx_quarter: dict[str, Artifact], user_models: Path, pictures: Path, tmp_path: Path,
+    session_cache: Cache, monkeypatch: pytest.MonkeyPatch,
 ):  # fmt: skip
     """One process makes all of these, one after the other: a .keras, a SavedModel, two inputs, the family."""
     monkeypatch.setattr(
         processes, "run_jobs", lambda module, jobs, *rest: run_jobs(module, jobs, *rest, processes=1)
     )
-    tower = source_of(own_models / "tower.keras", session_cache, calibration=pictures)
-    saved = source_of(own_models / "tower_saved", session_cache)
-    two = source_of(own_models / "two.keras", session_cache)
+    tower = source_of(user_models / "tower.keras", session_cache, calibration=pictures)
+    saved = source_of(user_models / "tower_saved", session_cache)
+    two = source_of(user_models / "two.keras", session_cache)
     elsewhere = Cache(tmp_path)
     orders = [
         own(tower), own(tower, "fp16"), own(tower, "int8", layout="NCHW"),

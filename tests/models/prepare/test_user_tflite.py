@@ -16,7 +16,7 @@ from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.model_source import InputChoice, ModelSource
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.variant import Variant
-from tests.own_models import CLASSES, SIDE, make_pictures
+from tests.user_models import CLASSES, SIDE, make_pictures
 
 pytestmark = pytest.mark.slow
 
@@ -42,16 +42,16 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tower(own_models: Path, pictures: Path, session_cache: Cache) -> Chosen:
+def tower(user_models: Path, pictures: Path, session_cache: Cache) -> Chosen:
     return chosen(
-        own_models / "tower.keras", session_cache, labels=own_models / "labels.txt", calibration=pictures
+        user_models / "tower.keras", session_cache, labels=user_models / "labels.txt", calibration=pictures
     )
 
 
-def test_a_tflite_is_taken_as_it_is(own_models: Path, pictures: Path, session_cache: Cache):
-    file = own_models / "tower.tflite"
+def test_a_tflite_is_taken_as_it_is(user_models: Path, pictures: Path, session_cache: Cache):
+    file = user_models / "tower.tflite"
     source = chosen(
-        file, session_cache, labels=own_models / "labels.txt", calibration=pictures,
+        file, session_cache, labels=user_models / "labels.txt", calibration=pictures,
         choice=InputChoice(scale=(1.0,)),
     ).source  # fmt: skip
     (artifact,) = made(session_cache, request(source))
@@ -93,9 +93,9 @@ def test_int8_without_calibration_says_what_to_give(tower: Chosen):
     assert "--calibration" in caught.value.fix
 
 
-def test_several_inputs_and_outputs_are_made_with_samples(own_models: Path, session_cache: Cache):
-    from_keras = chosen(own_models / "two.keras", session_cache).source
-    as_it_is = chosen(own_models / "two.tflite", session_cache).source
+def test_several_inputs_and_outputs_are_made_with_samples(user_models: Path, session_cache: Cache):
+    from_keras = chosen(user_models / "two.keras", session_cache).source
+    as_it_is = chosen(user_models / "two.tflite", session_cache).source
     one, other = made(session_cache, request(from_keras), request(as_it_is))
     for artifact in (one, other):
         assert sorted(tensor.shape for tensor in artifact.tensors) == [(1, 2, 4), (1, 6)]
@@ -107,8 +107,8 @@ def test_several_inputs_and_outputs_are_made_with_samples(own_models: Path, sess
         TfliteChain().prepare_inputs(request(from_keras, "int8"))
 
 
-def test_an_operation_that_litert_does_not_have_is_refused(own_models: Path, session_cache: Cache):
-    source = chosen(own_models / "flex.tflite", session_cache).source
+def test_an_operation_that_litert_does_not_have_is_refused(user_models: Path, session_cache: Cache):
+    source = chosen(user_models / "flex.tflite", session_cache).source
     precision = source.model.precision if source.model else ""
     (refused,) = TfliteChain().prepare([request(source, precision)], session_cache, lambda _: None)
     assert isinstance(refused, UnsupportedError)
@@ -117,9 +117,9 @@ def test_an_operation_that_litert_does_not_have_is_refused(own_models: Path, ses
 
 
 def test_a_batch_that_the_file_fixes_is_refused_and_an_open_one_is_told(
-    own_models: Path, pictures: Path, session_cache: Cache
+    user_models: Path, pictures: Path, session_cache: Cache
 ):
-    source = chosen(own_models / "tower.tflite", session_cache, calibration=pictures).source
+    source = chosen(user_models / "tower.tflite", session_cache, calibration=pictures).source
     assert source.model is not None
     fixed = replace(source, model=replace(source.model, open_batch=False))
     with pytest.raises(UnsupportedError, match="batch of 2") as caught:

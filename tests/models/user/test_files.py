@@ -11,7 +11,7 @@ from edgebench.models.inspect.saved_model_folder import folder_sha256
 from edgebench.models.user import files
 from edgebench.models.user.files import kind_of, read_source
 from edgebench.vocabulary.model_source import InputChoice
-from tests.own_models import SIDE
+from tests.user_models import SIDE
 
 
 @pytest.fixture
@@ -19,38 +19,38 @@ def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "cache")
 
 
-def test_a_tflite_file_is_named_by_its_name_and_hash(own_models: Path, cache: Cache):
-    source = read_source(own_models / "tower.tflite", InputChoice(), cache)
+def test_a_tflite_file_is_named_by_its_name_and_hash(user_models: Path, cache: Cache):
+    source = read_source(user_models / "tower.tflite", InputChoice(), cache)
     assert source.sha256 is not None
     assert source.name == f"tower-{source.sha256[:8]}"
     assert source.model is not None and source.model.picture is not None
     assert (source.model.picture.height, source.model.scores, source.model.precision) == (SIDE, 3, "fp32")
 
 
-def test_a_saved_model_is_read_once(own_models: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch):
-    source = read_source(own_models / "tower_saved", InputChoice(), cache)
+def test_a_saved_model_is_read_once(user_models: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch):
+    source = read_source(user_models / "tower_saved", InputChoice(), cache)
     assert source.model is not None and source.model.picture is not None
     assert source.model.scores == 3
     assert source.model.macs == 9
     monkeypatch.setattr(files, "inspect_model", lambda _: pytest.fail("read again"))
-    again = read_source(own_models / "tower_saved", InputChoice(), cache)
+    again = read_source(user_models / "tower_saved", InputChoice(), cache)
     assert again == source
 
 
-def test_a_saved_model_without_signature_says_how_to_save_it(own_models: Path, cache: Cache):
+def test_a_saved_model_without_signature_says_how_to_save_it(user_models: Path, cache: Cache):
     with pytest.raises(InputError, match="bare_saved cannot be read as a SavedModel") as caught:
-        read_source(own_models / "bare_saved", InputChoice(), cache)
+        read_source(user_models / "bare_saved", InputChoice(), cache)
     assert "no signature serving_default" in str(caught.value)
 
 
 @pytest.mark.attack("a model is larger than memory: it is not loaded")
 def test_a_saved_model_larger_than_memory_is_not_loaded(
-    own_models: Path, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    user_models: Path, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     class Free:
         available = 100
 
-    copy = shutil.copytree(own_models / "tower_saved", tmp_path / "saved")
+    copy = shutil.copytree(user_models / "tower_saved", tmp_path / "saved")
     monkeypatch.setattr("psutil.virtual_memory", Free)
     with pytest.raises(InputError, match="does not fit into memory"):
         read_source(copy, InputChoice(), cache)

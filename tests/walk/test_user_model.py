@@ -10,7 +10,7 @@ import pytest
 
 import edgebench
 from edgebench.store.schemas import schema
-from tests.own_models import CLASSES, make_pictures
+from tests.user_models import CLASSES, make_pictures
 from tests.walk.conftest import Place, make_place
 
 pytestmark = pytest.mark.slow
@@ -20,9 +20,9 @@ Done = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
-def mine(tmp_path_factory: pytest.TempPathFactory, own_models: Path) -> Place:
+def mine(tmp_path_factory: pytest.TempPathFactory, user_models: Path) -> Place:
     place = make_place(tmp_path_factory.mktemp("own"))
-    shutil.copytree(own_models, place.folder, dirs_exist_ok=True)
+    shutil.copytree(user_models, place.folder, dirs_exist_ok=True)
     make_pictures(place.folder / "test", 3)
     (place.folder / "wrong.txt").write_text("a\nb\n")
     (place.folder / "broken.tflite").write_bytes((place.folder / "tower.tflite").read_bytes()[:700])
