@@ -108,7 +108,7 @@ class Device:
     def close(self):
         """There is no process."""
 
-    def send(self, message, payload=b""):
+    def send(self, message, payload=b"", stall_s=math.inf):
         self.asked.append(message["op"])
         return len(self.asked)
 
@@ -120,7 +120,13 @@ class Device:
         if "stamps" in reply:
             stamps = reply.pop("stamps").astype("<i8").tobytes()
             reply["stamps_bytes"], payload = len(stamps), stamps + payload
-        return Frame({"now_ns": self.clock(), **reply}, payload)
+        return Frame({"now_ns": self.clock(), **reply, "re": request}, payload)
+
+    def follow(self, requests, timeout_s):
+        return self.wait(min(requests), timeout_s)
+
+    def leave(self):
+        """No request is followed any longer."""
 
     def request(self, message, timeout_s, payload=b""):
         return self.wait(self.send(message), timeout_s)
