@@ -10,7 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 from edgebench.cache.objects import Cache
-from tests import made
+from tests import synthetic_results
 from tests.backends.replaying import replay
 
 pytestmark = pytest.mark.slow
@@ -49,8 +49,11 @@ def pictures(notebook: Any) -> int:
 
 
 def test_it_runs_on_a_whole_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = made.made_experiment(
-        tmp_path, variants=made.NINE, unsupported=[made.NINE[0]], crashed_once=[made.NINE[1]]
+    result = synthetic_results.made_experiment(
+        tmp_path,
+        variants=synthetic_results.NINE,
+        unsupported=[synthetic_results.NINE[0]],
+        crashed_once=[synthetic_results.NINE[1]],
     )
     done = execute(result, tmp_path, monkeypatch)
     text = said(done)
@@ -78,7 +81,9 @@ def test_it_runs_on_the_replayed_demo(
 def test_it_runs_on_own_models_whose_figures_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = made.made_experiment(tmp_path, sessions=1, images=0, not_run=[made.QUARTER[0]])
+    result = synthetic_results.made_experiment(
+        tmp_path, sessions=1, images=0, not_run=[synthetic_results.QUARTER[0]]
+    )
     record = json.loads((result / "experiment.json").read_text())
     for trial in record["trials"]:
         trial |= {"variant": f"tower-{trial['precision']}", "depth_multiplier": None, "class_names": ["cat"]}

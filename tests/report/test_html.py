@@ -17,7 +17,7 @@ from edgebench.report.markdown import export_markdown
 from edgebench.report.page import texts
 from edgebench.report.spreadsheet import export_csv
 from edgebench.store.load import Results, load
-from tests import made
+from tests import synthetic_results
 from tests.report import samples
 
 ALLOWED = {
@@ -104,7 +104,7 @@ def test_text_from_outside_stays_text(hostile_text: str) -> None:
 
 
 def test_a_summarys_and_a_verdicts_texts_are_escaped_too(whole: Judged) -> None:
-    bad = made.HOSTILE
+    bad = synthetic_results.HOSTILE
     summaries = [
         replace(
             samples.summary(),
