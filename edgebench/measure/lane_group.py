@@ -29,6 +29,9 @@ from edgebench.plan.known_costs import KnownCosts
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.vocabulary.artifact import Artifact
 
+SIGNAL_CHECK_S = 1.0
+"""How long a signal may lie before the thread that waits for the lanes looks for one by itself."""
+
 __all__ = ["IDLE_WINDOW_S", "Experiment", "Outcome", "Store", "label"]
 
 
@@ -177,7 +180,9 @@ def _side_by_side(lanes: Sequence[Lane]) -> None:
                 thread.start()
             # An event, not join(): Python 3.11 takes a thread for ended when a signal interrupts its join.
             for event in ended:
-                event.wait()
+                # A signal that comes just before the kernel blocks this thread wakes it no more: look again.
+                while not event.wait(SIGNAL_CHECK_S):
+                    pass
             for thread in threads:
                 thread.join()
     if errors:
