@@ -4,8 +4,8 @@ import pytest
 import typer
 
 from edgebench.cli.outcome import conclude
-from edgebench.measure.lane_group import Outcome
 from edgebench.measure import signals
+from edgebench.measure.lane_group import Outcome
 from edgebench.report import html
 from tests.synthetic_results import made_experiment
 
