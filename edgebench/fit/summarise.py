@@ -235,7 +235,7 @@ class _Part:
     def _measured_patches(self, steady: SteadyPasses, patches: int) -> int | None:
         """The fewest that a steady pass or window of any worker covered."""
         each = [self._steady(patches, worker) for worker in self.workers] if self.several else [steady]
-        counts = [one.measured_patches for one in each if one.measured_patches is not None]
+        counts = [of_worker.measured_patches for of_worker in each if of_worker.measured_patches is not None]
         return min(counts, default=None)
 
     @cached_property
