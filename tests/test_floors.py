@@ -40,6 +40,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     # Report reads what is on disk, and nothing of what measured it.
     ("backends", "backends.*", "measure", "report"),
     ("testing",),
+    ("selftest",),
     # What a user starts.
     ("backends.coral.selftest", "cli"),
 )

@@ -97,5 +97,5 @@ class CoralBackend(AgentBackend):
 
     def runner_files(self) -> tuple[Path, ...]:
         """The runner, what it shares with others that take .tflite files, and what it asks the board."""
-        device = Path(__file__).parent / "device"
-        return device / "runner.py", device / "edgetpu.py", device.parents[1] / "device" / "litert.py"
+        device, shared = Path(__file__).parent / "device", Path(__file__).parents[1] / "device"
+        return device / "runner.py", device / "edgetpu.py", shared / "litert.py", shared / "usb_sticks.py"

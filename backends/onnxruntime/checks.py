@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from edgebench.installed import version_of
+from edgebench.models.prepare.onnx_packages import packages_finding
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Target
 
@@ -15,27 +15,13 @@ ASK_RUNTIME = (
     "import json, onnxruntime; "
     "print(json.dumps([onnxruntime.__version__, onnxruntime.get_available_providers()]))"
 )
-PREPARES = ("onnx", "tf2onnx", "tensorflow")
 DEFAULT_PROVIDER = "CPUExecutionProvider"
 
 
 def runtime_findings(target: Target) -> list[Finding]:
     """Whether the runtime and the provider are there where the worker runs, and what prepares, here."""
     provider = str(target.options.get("provider", DEFAULT_PROVIDER))
-    findings = _runtime(target.launch.python or sys.executable, provider)
-    absent = [name for name in PREPARES if version_of(name) is None]
-    if absent:
-        # A key holds the versions of what prepares: without them no cached artifact is found, either.
-        models = "no model" if "onnx" in absent else "of models only .onnx files"
-        message = (
-            f"{', '.join(absent)} not installed: {models} can be prepared, or found among the artifacts "
-            "that were cached with it"
-        )
-        findings.append(Finding("warning", "preparing", message, "pip install 'edgebench[prepare,onnx]'"))
-    else:
-        versions = ", ".join(f"{name} {version_of(name)}" for name in PREPARES)
-        findings.append(Finding("ok", "preparing", versions))
-    return findings
+    return [*_runtime(target.launch.python or sys.executable, provider), packages_finding()]
 
 
 def _runtime(python: str, provider: str) -> list[Finding]:

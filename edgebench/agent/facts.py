@@ -17,6 +17,7 @@ from .bootstrap import board_folder
 from .clock import resolution_ns
 from .files import FileStore
 from .lock import lock_place
+from .openvino_files import openvino_files
 from .packages import packages
 from .small_files import Absent, field, text
 
@@ -52,7 +53,9 @@ def board_facts(root: str = "/", path: Optional[Iterable[str]] = None) -> Dict[s
         except (OSError, ValueError, Absent) as error:
             facts[name] = None
             absent[name] = _reason(error)
-    facts["packages"] = packages(sys.path if path is None else path)
+    folders = list(sys.path if path is None else path)
+    facts["packages"] = packages(folders)
+    facts["openvino"] = openvino_files(folders)
     facts["absent"] = absent
     facts["private"] = _private()
     return facts

@@ -46,6 +46,13 @@ class PcieAccelerator(BaseModel):
     writable: bool | None = None
 
 
+class OpenvinoFiles(BaseModel):
+    """What the OpenVINO that the board's Python finds is made of."""
+
+    plugins: Annotated[list[Text], Field(max_length=16)]
+    firmware: Annotated[list[Text], Field(max_length=16)]
+
+
 class BoardFacts(BaseModel):
     """What findings are made of; the names are those of edgebench.agent.facts."""
 
@@ -79,6 +86,7 @@ class BoardFacts(BaseModel):
     usb_accelerators: Annotated[list[UsbAccelerator] | None, Field(max_length=64), Unless] = None
     pcie_accelerators: Annotated[list[PcieAccelerator] | None, Field(max_length=64), Unless] = None
     libraries: Annotated[dict[Text, Text] | None, Field(max_length=64), Unless] = None
+    openvino: Annotated[OpenvinoFiles | None, Unless] = None
     load_average: Annotated[list[FiniteFloat] | None, Field(min_length=1, max_length=3), Unless] = None
     temperatures_c: Annotated[dict[Text, FiniteFloat] | None, Field(max_length=64), Unless] = None
     timer_resolution_ns: Annotated[FiniteFloat | None, Unless] = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from edgebench.agent.hardware import ACCELERATORS
 from edgebench.errors import EdgeBenchError
 from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.board_failures import NO_ROOM_FOR_FILES
@@ -138,16 +139,22 @@ def _disk(available: int | None, kept: int | None) -> Finding:
 
 
 def accelerator_finding(accelerator: UsbAccelerator) -> Finding:
-    """How fast an accelerator's bus is."""
+    """How fast an accelerator's bus is, and what USB 2 means for that accelerator."""
     if accelerator.speed_mbps is None:
         return Finding(
             "warning", "usb", f"{accelerator.name}: bus speed unknown", "see `lsusb -t` on the board"
         )
     text = f"{accelerator.name} at {accelerator.speed_mbps:g} Mbit/s"
-    if accelerator.speed_mbps < USB3_MBPS:
-        text += ", which is USB 2: a pass takes up to three times as long"
-        return Finding("warning", "usb", text, "plug it into a USB 3 port, where the board has one")
-    return Finding("ok", "usb", text)
+    if accelerator.speed_mbps >= USB3_MBPS:
+        return Finding("ok", "usb", text)
+    known = ACCELERATORS.get(accelerator.id)
+    if known is not None and known.shows_usb2:
+        text += ", as at any port before its firmware is loaded: each session records the speed after that"
+        return Finding("ok", "usb", text)
+    text += ", which is USB 2"
+    if known is not None:
+        text += f": a pass takes up to {known.usb2_slowdown:g} times as long as on USB 3"
+    return Finding("warning", "usb", text, "plug it into a USB 3 port, where the board has one")
 
 
 def _power_mode(facts: Mapping[str, Json], target: Target) -> Finding:

@@ -32,7 +32,8 @@ _CUT_CHARACTERS = 500
 # What the hardware and its system say of themselves: a board called `nano` must not lose its model's name.
 _OF_HARDWARE = frozenset(
     {"board", "soc", "cpu", "os", "kernel", "machine", "l4t", "governor", "power_mode", "power_modes"}
-    | {"packages", "usb_accelerators", "pcie_accelerators", "temperatures_c", "platform", "python"}
+    | {"packages", "openvino", "usb_accelerators", "pcie_accelerators", "temperatures_c"}
+    | {"platform", "python"}
 )
 
 # What its sessions are pooled by (edgebench.store.identity): a board called `litert` must not change that.

@@ -188,6 +188,38 @@ def test_whether_a_stick_may_be_opened(tmp_path):
     assert accelerator["writable"] is True
 
 
+@pytest.mark.parametrize(
+    ("files", "plugins", "firmware"),
+    [
+        (
+            ["openvino/libs/libMKLDNNPlugin.so", "openvino/libs/libmyriadPlugin.so"]
+            + [f"openvino/libs/{name}.mvcmd" for name in ("usb-ma2x8x", "usb-ma2450", "pcie-ma2x8x")],
+            ["CPU", "MYRIAD"],
+            ["usb-ma2x8x.mvcmd"],
+        ),
+        (
+            ["openvino/libs/libopenvino_auto_plugin.so", "openvino/libs/libopenvino_intel_npu_plugin.so"],
+            ["AUTO", "NPU"],
+            [],
+        ),
+        (["openvino/libs/plugins.xml"], [], []),
+        (["other/libs/libmyriadPlugin.so"], [], []),
+    ],
+)
+def test_openvinos_plug_ins_and_the_sticks_firmware_lie_in_its_wheel(tmp_path, files, plugins, firmware):
+    folder = planted(tmp_path / "site-packages", dict.fromkeys(files, ""))
+    facts = board_facts(str(tmp_path), path=["/no/such/folder", str(folder)])
+    assert facts["openvino"] == {"plugins": plugins, "firmware": firmware}
+
+
+def test_openvinos_plug_ins_lie_beside_an_archives_python(tmp_path):
+    library = "runtime/lib/intel64/libopenvino_intel_myriad_plugin.so"
+    planted(tmp_path, {library: "", "runtime/lib/intel64/usb-ma2x8x.mvcmd": ""})
+    planted(tmp_path, {"python/python3.9/openvino/__init__.py": ""})
+    facts = board_facts(str(tmp_path), path=[str(tmp_path / "python" / "python3.9")])
+    assert facts["openvino"] == {"plugins": ["MYRIAD"], "firmware": ["usb-ma2x8x.mvcmd"]}
+
+
 def test_an_empty_tree_gives_reasons_and_no_figure(tmp_path):
     facts = board_facts(str(tmp_path))
     names = ("board", "soc", "cpu", "memory_bytes", "os", "governor", "clock_now_mhz", "temperatures_c")

@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from edgebench import registry
+from edgebench.selftest import program, report, steps
 from edgebench.vocabulary.target import Target
 
 backend: Any = registry.backend("coral")
-FOLDER = backend.__module__.rpartition(".")[0] + ".selftest"
-program: Any = importlib.import_module(f"{FOLDER}.__main__")
-report: Any = importlib.import_module(f"{FOLDER}.report")
-steps: Any = importlib.import_module(f"{FOLDER}.steps")
+FOLDER = backend.__module__.rpartition(".")[0]
+KIND: Any = importlib.import_module(f"{FOLDER}.selftest.__main__").KIND
 
 pytestmark = pytest.mark.usefixtures("prepared_quarter")
 
@@ -25,7 +24,7 @@ def no_compiler(monkeypatch):
 def carried_out(cache, **options):
     lines: list[str] = []
     chosen = backend.options_model.model_validate(options).model_dump()
-    result = steps.carry_out(backend, Target("coral", "coral", chosen), cache, lines.append)
+    result = steps.carry_out(KIND, backend, Target("coral", "coral", chosen), cache, lines.append)
     return result, lines
 
 
@@ -65,7 +64,7 @@ def test_on_the_processor_every_step_is_gone_through(session_cache):
 
 
 def test_the_report_keeps_its_table_whatever_was_said():
-    result = steps.Result(Target("coral", "coral", {}))
+    result = steps.Result(KIND.title, Target("coral", "coral", {}))
     result.steps.append(steps.Step("load", "failed", "a | b\n<script>"))
     [row] = [line for line in report.markdown(result).splitlines() if "a \\| b" in line and line[0] == "|"]
     assert row == "| load | failed | a \\| b &lt;script> |"
@@ -77,7 +76,7 @@ def test_the_command_writes_the_report_and_lists_what_is_missing(
     monkeypatch.setenv("EDGEBENCH_CACHE_DIR", str(session_cache.root))
     output = tmp_path / "report.md"
     arguments = ["--set", "delegate=/no/such/libedgetpu.so.1", "--output", str(output)]
-    assert program.main(arguments) == 1
+    assert program.main(KIND, "selftest", arguments) == 1
     printed = capsys.readouterr().out
     assert "What is missing:" in printed and "there is no file /no/such/libedgetpu.so.1" in printed
     assert output.read_text().startswith("# Edge TPU self-test")
@@ -86,13 +85,13 @@ def test_the_command_writes_the_report_and_lists_what_is_missing(
 @pytest.mark.parametrize("arguments", [["--set", "nothing"], ["--set", "edgetpu=nine"]])
 def test_a_bad_option_is_a_usage_error(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
-        program.main(arguments)
+        program.main(KIND, "selftest", arguments)
     assert caught.value.code == 2
     assert "--set" in capsys.readouterr().err
 
 
 def test_a_report_that_cannot_be_written(session_cache, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EDGEBENCH_CACHE_DIR", str(session_cache.root))
-    monkeypatch.setattr(program, "carry_out", lambda *arguments: steps.Result(arguments[1]))
-    assert program.main(["--output", str(tmp_path / "no" / "report.md")]) == 2
+    monkeypatch.setattr(program, "carry_out", lambda *arguments: steps.Result(KIND.title, arguments[2]))
+    assert program.main(KIND, "selftest", ["--output", str(tmp_path / "no" / "report.md")]) == 2
     assert "cannot be written" in capsys.readouterr().out

@@ -88,7 +88,15 @@ def test_a_board_with_everything_is_well():
         ),
         (
             {"usb_accelerators": [{"id": "18d1:9302", "name": "Coral", "speed_mbps": 480.0}]},
-            "warning", "USB 2", "USB 3 port",
+            "warning", "USB 2: a pass takes up to 3 times as long", "USB 3 port",
+        ),
+        (
+            {"usb_accelerators": [{"id": "03e7:f63b", "name": "Stick", "speed_mbps": 480.0}]},
+            "warning", "USB 2: a pass takes up to 1.5 times as long", "USB 3 port",
+        ),
+        (
+            {"usb_accelerators": [{"id": "1234:5678", "name": "Other", "speed_mbps": 480.0}]},
+            "warning", "which is USB 2", "USB 3 port",
         ),
         ({"usb_accelerators": [{"id": "18d1:9302", "name": "Coral"}]}, "warning", "unknown", "lsusb"),
     ],
@@ -183,3 +191,14 @@ def test_a_python_that_takes_no_packages_gets_a_virtual_environment(managed):
 def test_a_runtime_of_which_nothing_is_known_is_named():
     [missing] = problems({**NANO, "packages": {"numpy": "1.13.3"}}, runtimes=("vendor-rt",))
     assert missing.fix == "on the board: /usr/bin/python3 -m pip install numpy vendor-rt"
+
+
+def test_a_stick_before_its_firmware_shows_usb_2_at_any_port():
+    stick = {"id": "03e7:2485", "name": "Stick", "speed_mbps": 480.0}
+    [finding] = [
+        finding
+        for finding in missing_findings({**NANO, "usb_accelerators": [stick]}, ("numpy",), TARGET)
+        if finding.subject == "usb"
+    ]
+    assert finding.level == "ok"
+    assert "before its firmware" in finding.message

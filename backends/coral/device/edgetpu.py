@@ -9,6 +9,8 @@ import glob
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from ...device.usb_sticks import number_in, usb_sticks
+
 USB_BOOT = "1a6e:089a"  # before the firmware is there
 USB_READY = "18d1:9302"
 MAX_DEVICES = 256
@@ -35,7 +37,7 @@ def accelerators(root: str) -> Dict[str, Any]:
         something is not known.
     """
     absent: Dict[str, str] = {}
-    sticks = _usb(root, absent)
+    sticks = usb_sticks(root, USB_BOOT, USB_READY, absent)
     cards = _pcie(root)
     if not sticks and "usb" not in absent:
         absent["usb"] = "no Edge TPU on USB"
@@ -47,44 +49,11 @@ def accelerators(root: str) -> Dict[str, Any]:
     return {"usb": sticks, "pcie": cards, "firmware": firmware, "absent": absent}
 
 
-def _usb(root: str, absent: Dict[str, str]) -> List[Dict[str, Any]]:
-    folder = os.path.join(root, "sys/bus/usb/devices")
-    if not os.path.isdir(folder):
-        absent["usb"] = "/sys/bus/usb/devices is not there"
-        return []
-    sticks = []
-    for device in sorted(glob.glob(os.path.join(glob.escape(folder), "*")))[:MAX_DEVICES]:
-        number = "{}:{}".format(_text(device, "idVendor"), _text(device, "idProduct")).lower()
-        if number not in (USB_BOOT, USB_READY):
-            continue
-        speed = _number(device, "speed")
-        if speed is None:
-            absent["usb_speed"] = "sysfs does not give the speed of the bus"
-        sticks.append(
-            {
-                "id": number,
-                "speed_mbps": speed,
-                "firmware": number == USB_READY,
-                "writable": _writable(root, device),
-            }
-        )
-    return sticks
-
-
-def _writable(root: str, device: str) -> Optional[bool]:
-    """Whether this user may talk to it: libusb opens /dev/bus/usb/BBB/DDD for writing."""
-    bus, number = _number(device, "busnum"), _number(device, "devnum")
-    if bus is None or number is None:
-        return None
-    node = os.path.join(root, "dev/bus/usb/{:03d}/{:03d}".format(int(bus), int(number)))
-    return os.access(node, os.W_OK) if os.path.exists(node) else None
-
-
 def _pcie(root: str) -> List[Dict[str, Any]]:
     cards = []
     pattern = os.path.join(glob.escape(os.path.join(root, "sys/class/apex")), "apex_*")
     for device in sorted(glob.glob(pattern))[:MAX_DEVICES]:
-        milli = _number(device, "temp")
+        milli = number_in(device, "temp")
         cards.append(
             {"name": os.path.basename(device), "temperature_c": None if milli is None else milli / 1000}
         )
@@ -199,18 +168,3 @@ def build_of(root: str, path: Optional[str]) -> Tuple[Optional[str], str]:
     if owners:
         return None, "dpkg lists both libedgetpu1-std and libedgetpu1-max"
     return None, "{} is of no package libedgetpu1-std or libedgetpu1-max".format(path)
-
-
-def _text(folder: str, name: str) -> str:
-    try:
-        with open(os.path.join(folder, name), "rb") as file:
-            return file.read(64).decode("ascii", "replace").strip()
-    except OSError:
-        return ""
-
-
-def _number(folder: str, name: str) -> Optional[float]:
-    try:
-        return float(_text(folder, name))
-    except ValueError:
-        return None

@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional, Tuple, Union
 
 from ...device.litert import Model, Runtime, Tensors, loaded, made_by_calling, threads_of
+from ...device.usb_sticks import ROOT, usb2_warnings
 from .edgetpu import accelerators, build_of, library_of, tell_of
 
 if TYPE_CHECKING:
@@ -32,11 +33,8 @@ CUSTOM_OP = b"edgetpu-custom-op"
 # The host reads these lines off the stderr of a worker that died between them.
 LOADING = "edgebench: loading the delegate"
 READY = "edgebench: the delegate is ready"
-ROOT = "EDGEBENCH_TEST_ROOT"  # another folder than / that sysfs is found in, for tests
 ON_CPU = "the model is not compiled for the Edge TPU: every figure is the processor's, not the Edge TPU's"
-SLOW_USB = "the Edge TPU is on USB 2 ({:g} Mbit/s): about three times as slow as on USB 3"
 FRESH = "the Edge TPU had no firmware before: the cold figures carry it, and the model"
-USB3_MBPS = 5000.0
 
 
 def _find_runtime() -> EdgeTpuRuntime:
@@ -204,11 +202,7 @@ def _session_settings(
     absent.update(after["absent"])
     warnings = [] if compiled else [ON_CPU]
     if compiled:
-        warnings += [
-            SLOW_USB.format(stick["speed_mbps"])
-            for stick in after["usb"]
-            if stick["speed_mbps"] is not None and stick["speed_mbps"] < USB3_MBPS
-        ]
+        warnings += usb2_warnings(after["usb"], "the Edge TPU", "three times")
     if before["firmware"] is False:
         warnings.append(FRESH)
     return {

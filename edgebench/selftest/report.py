@@ -23,7 +23,7 @@ MEANT = {
 
 def markdown(result: Result) -> str:
     """Steps, figures, board and runtime; one short session is no measurement, and it says so."""
-    lines = ["# Edge TPU self-test", "", f"EdgeBench {result.version}", "", "## Steps", ""]
+    lines = [f"# {result.title}", "", f"EdgeBench {result.version}", "", "## Steps", ""]
     lines += ["| step | outcome | what was seen |", "| --- | --- | --- |"]
     lines += [_row(step.name, step.outcome, step.detail) for step in result.steps]
     if result.figures:
