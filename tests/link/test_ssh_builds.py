@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
 
+
+@pytest.mark.slow
 def test_a_build_over_ssh_stays_until_it_is_cleaned(rig, own_board):
     artifact = rig.artifact(build=True)
     reports: list[str] = []

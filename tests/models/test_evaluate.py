@@ -18,6 +18,7 @@ def evaluated(prepared_quarter: dict[str, Artifact], session_cache: Cache) -> di
     return {one.variant.rsplit("-", 1)[1]: one for one in found}
 
 
+@pytest.mark.slow
 def test_each_variant_is_right_on_k_of_1000_test_patches(evaluated: dict[str, Evaluation]):
     for one in evaluated.values():
         assert one.n == 1000

@@ -42,6 +42,7 @@ def other_process(folder: Path, *words: str) -> str:
 
 
 @pytest.mark.attack("two harnesses write one result: the second is told, the first unharmed")
+@pytest.mark.slow
 def test_the_second_is_told_and_the_first_is_unharmed(own):
     crowd = Crowded(own, sessions=3, precisions=("int8",))
     assert crowd.run("one", resume=False).sessions == 3

@@ -3,6 +3,7 @@
 import json
 
 import jsonschema
+import pytest
 
 import edgebench
 from edgebench.store.schemas import schema
@@ -10,6 +11,7 @@ from edgebench.store.schemas import schema
 ONE = ("--depth", "0.25", "--precision", "int8", "--json")
 
 
+@pytest.mark.slow
 def test_a_scene_every_so_often(place):
     done = place.run(*place.toy("--name", "paced", *ONE, "--period", "0.2"))
     assert done.returncode == 0, done.stderr
@@ -30,6 +32,7 @@ def test_a_scene_every_so_often(place):
     assert "deadline misses" in (place.folder / "results" / "paced" / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_deadlines_that_are_missed_are_warned_of(place):
     (place.folder / "in-time.toml").write_text(
         'name = "in-time"\n[[requirements]]\nname = "misses"\nquantity = "deadline_misses"\nlimit = 0.05\n'
@@ -47,6 +50,7 @@ def test_deadlines_that_are_missed_are_warned_of(place):
     assert any("6 of 6 paced passes were not done when the next was due" in one for one in trial["warnings"])
 
 
+@pytest.mark.slow
 def test_a_median_a_minute_instead_of_a_number_of_passes(place):
     done = place.run(*place.toy("--name", "long", *ONE, "--sustained", "0.02", "--sessions", "1"))
     document = json.loads(done.stdout)

@@ -144,6 +144,7 @@ def wait_for_sessions(place, process, name, count):
 SLOW = ("--set", "delay_us=20000", "--depth", "0.25", "--precision", "int8", "--precision", "fp32")
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_and_resumed_repeats_at_most_the_session_in_hand(place):
     words = place.toy("--name", "killed", *SLOW)
     process = place.start(*words)

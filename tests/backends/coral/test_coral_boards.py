@@ -11,6 +11,8 @@ from tests.backends.coral.delegates import ABORTS, FAULTS_LATER, PLAIN
 from tests.backends.coral.sessions import coral, loader, take
 from tests.link.old_python import TOY, Board, python_of
 
+pytestmark = pytest.mark.slow
+
 RUNTIME = "import tflite_runtime.interpreter"
 # The wheel of 2.14.0 is built against numpy 1, which Python 3.9 and later no longer get by themselves.
 NUMPY_1 = "numpy==1.26.4"

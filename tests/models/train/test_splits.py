@@ -30,6 +30,7 @@ def test_a_split_is_disjoint_whole_and_from_the_seed():
         split(4, 7)
 
 
+@pytest.mark.slow
 def test_a_folder_is_split_into_the_very_files_that_keras_splits_it_into(
     tmp_path: Path, session_cache: Cache
 ):
