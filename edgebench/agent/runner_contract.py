@@ -78,9 +78,10 @@ class Model(Protocol):
     A model with other outputs than one row of scores gives a tuple with all of them, each as the runtime has
     it with the batch first; `quantisations` then lists (scale, zero point), or None, for each.
 
-    `options` has `input_shapes`, a list of shapes, where the file leaves axes open and the runtime has to be
-    told. For a model that takes no picture, `slot.array` is a tuple of arrays, one an input in the file's
-    order, and `buffers` is not asked: `infer` gives them to the runtime. Its batch is 1.
+    `options` has the variant's `precision` (fp32, fp16, int8), and `input_shapes`, a list of shapes, where
+    the file leaves axes open and the runtime has to be told. For a model that takes no picture, `slot.array`
+    is a tuple of arrays, one an input in the file's order, and `buffers` is not asked: `infer` gives them to
+    the runtime. Its batch is 1.
 
     Optional members:
         buffers() -> list of arrays: one input array a slot, which the worker preprocesses straight

@@ -72,10 +72,10 @@ def start_fields(launch: Launch) -> Message:
 
 
 def runner_options(artifact: Artifact, settings: SessionSettings) -> dict[str, Json]:
-    """A runner's options: those of the session, and shapes where the file leaves them open."""
+    """A runner's options: the session's, the variant's precision, and shapes that the file leaves open."""
     shapes = artifact.input_shapes
     open_shapes = {"input_shapes": [list(shape) for shape in shapes]} if shapes else {}
-    return {**settings.options, **open_shapes}
+    return {**settings.options, "precision": artifact.as_variant.precision, **open_shapes}
 
 
 class WorkerCalls:

@@ -1,0 +1,127 @@
+"""Whatever OpenVINO drives, by a model as .onnx: `openvino`, and the Neural Compute Stick 2 as `ncs2`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from edgebench.agent.facts import board_facts
+from edgebench.cache.objects import Cache
+from edgebench.contract import BackendOptions
+from edgebench.errors import UnavailableError
+from edgebench.link.agent_backend import AgentBackend
+from edgebench.link.board_findings import board_findings
+from edgebench.models.prepare.onnx import OnnxChain
+from edgebench.models.prepare.onnx_form import OnnxForm
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.preparation import Prepared, PrepareRequest
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json, Progress
+
+from .checks import runtime_findings
+
+# More in flight at once than any edge device gains from: each has inputs, outputs and often activations.
+MOST_REQUESTS = 64
+
+_CHAIN = OnnxChain(lambda _: OnnxForm(layout="NCHW"))
+
+
+class LibraryOptions(BackendOptions):
+    """`--set` of every device that OpenVINO drives."""
+
+    requests: int = Field(
+        default=1, ge=1, le=MOST_REQUESTS, description="inferences in flight at once (the concurrency)"
+    )
+    streams: int = Field(
+        default=0, ge=0, le=MOST_REQUESTS, description="that compute side by side; 0: as the hint has it"
+    )
+    hint: Literal["auto", "latency", "throughput", "none"] = Field(
+        default="auto", description="to the device; auto: latency with one request, throughput with more"
+    )
+    cache: str = Field(
+        default="",
+        max_length=4096,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        description="a folder on the board for compiled models: the next load takes them from there",
+    )
+
+
+class OpenVinoOptions(LibraryOptions):
+    """`--set` of the devices of today."""
+
+    device: str = Field(
+        default="CPU",
+        pattern=r"^(CPU|AUTO|(GPU|NPU)(\.[0-9]{1,2})?)$",
+        description="CPU, GPU, NPU, AUTO, or one of several such as GPU.1",
+    )
+    threads: int = Field(
+        default=0, ge=0, le=1024, description="of the processor; 0: as many as the library takes"
+    )
+    execution_precision: Literal["auto", "f32", "f16", "bf16", "device"] = Field(
+        default="auto",
+        description="of float operations; auto: f16 for fp16, else f32; device: its own choice",
+    )
+
+
+class StickOptions(LibraryOptions):
+    """`--set` of the Neural Compute Stick 2."""
+
+    requests: int = Field(
+        default=4, ge=1, le=MOST_REQUESTS, description="inferences in flight at once (the concurrency)"
+    )
+    device: str = Field(
+        default="MYRIAD",
+        pattern=r"^(CPU|MYRIAD(\.[A-Za-z0-9._-]{1,40})?)$",
+        description="MYRIAD, one of several such as MYRIAD.1.2-ma2480, or CPU: without a stick, marked so",
+    )
+
+
+class OpenVinoBackend(AgentBackend):
+    """Takes every variant, at any static batch."""
+
+    name = "openvino"
+    description = "processors, graphics and neural units, by OpenVINO"
+    precisions = ("fp32", "fp16", "int8")
+    options_model = OpenVinoOptions
+    board_packages = ("openvino",)
+
+    def concurrency(self, options: Mapping[str, Json]) -> int:
+        """The requests."""
+        return int(options.get("requests", self.options_model.model_fields["requests"].default))
+
+    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
+        """What decides the .onnx: weights or file, the steps, calibration, batch."""
+        return _CHAIN.prepare_inputs(request)
+
+    def missing(self, request: PrepareRequest) -> UnavailableError | None:
+        """TensorFlow, for all but .onnx files, and what works on ONNX."""
+        return _CHAIN.missing(request)
+
+    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
+        """Carry out the steps, in processes of their own, for what the cache does not hold."""
+        return _CHAIN.prepare(requests, cache, progress)
+
+    def check(self, target: Target) -> list[Finding]:
+        """The library, and the state of the machine."""
+        return runtime_findings(target) + board_findings(board_facts())
+
+    def runner_files(self) -> tuple[Path, ...]:
+        """The runner, then what it takes in: the library, what is asked of it, and its APIs."""
+        device = Path(__file__).parent / "device"
+        return tuple(device / f"{name}.py" for name in ("runner", "library", "settings", "new_api"))
+
+
+class StickBackend(OpenVinoBackend):
+    """Takes fp16 alone."""
+
+    name = "ncs2"
+    description = "Intel's Neural Compute Stick 2, by OpenVINO's MYRIAD plugin"
+    precisions = ("fp16",)
+    precision_reasons: Mapping[str, str] = {
+        "fp32": "the stick computes in fp16 alone: --precision fp16",
+        "int8": "the stick computes in fp16 alone and takes no int8 graph: --precision fp16",
+    }
+    options_model = StickOptions
