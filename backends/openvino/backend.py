@@ -26,6 +26,11 @@ from .checks import runtime_findings
 # More in flight at once than any edge device gains from: each has inputs, outputs and often activations.
 MOST_REQUESTS = 64
 
+PRECISION_REASONS: Mapping[str, str] = {
+    "fp32": "the stick computes in fp16 alone: ask for --precision fp16",
+    "int8": "the stick computes in fp16 alone and takes no int8 graph: ask for --precision fp16",
+}
+
 _CHAIN = OnnxChain(lambda _: OnnxForm(layout="NCHW"))
 
 
@@ -79,13 +84,9 @@ class StickOptions(LibraryOptions):
     )
 
 
-class OpenVinoBackend(AgentBackend):
-    """Takes every variant, at any static batch."""
+class LibraryBackend(AgentBackend):
+    """Any device of the library's, at any static batch."""
 
-    name = "openvino"
-    description = "processors, graphics and neural units, by OpenVINO"
-    precisions = ("fp32", "fp16", "int8")
-    options_model = OpenVinoOptions
     board_packages = ("openvino",)
 
     def concurrency(self, options: Mapping[str, Json]) -> int:
@@ -114,14 +115,20 @@ class OpenVinoBackend(AgentBackend):
         return tuple(device / f"{name}.py" for name in ("runner", "library", "settings", "new_api"))
 
 
-class StickBackend(OpenVinoBackend):
+class OpenVinoBackend(LibraryBackend):
+    """Takes every variant."""
+
+    name = "openvino"
+    description = "processors, graphics and neural units, by OpenVINO"
+    precisions = ("fp32", "fp16", "int8")
+    options_model = OpenVinoOptions
+
+
+class StickBackend(LibraryBackend):
     """Takes fp16 alone."""
 
     name = "ncs2"
     description = "Intel's Neural Compute Stick 2, by OpenVINO's MYRIAD plugin"
     precisions = ("fp16",)
-    precision_reasons: Mapping[str, str] = {
-        "fp32": "the stick computes in fp16 alone: --precision fp16",
-        "int8": "the stick computes in fp16 alone and takes no int8 graph: --precision fp16",
-    }
+    precision_reasons = PRECISION_REASONS
     options_model = StickOptions
