@@ -63,6 +63,7 @@ def made_experiment(
     variants: Sequence[str] = QUARTER,
     targets: Sequence[str] = ("cpu",),
     batch: int = 1,
+    concurrency: int = 1,
     sessions: int = 3,
     passes: int = 3,
     rows: int = 4,
@@ -87,6 +88,7 @@ def made_experiment(
     """An experiment `folder/name`; returns its path.
 
     Args:
+        concurrency: requests in flight: each ends with the one that was submitted so many less one later.
         image_s: seconds a pass by variant, where it should differ from LEVELS_S; the passes of a session
             spread 0.3 % around its level, the sessions `session_spread` around the variant's.
         images: labelled images, predicted in the first ok session of a trial; 0 for none.
@@ -120,7 +122,7 @@ def made_experiment(
             class_names=classes,
             artifact_bytes=None if variant in unsupported else 1_000_000,
             artifact_sha256=None if variant in unsupported else "ab" * 32,
-            inputs={"variant": variant},
+            inputs={"variant": variant, "settings": {"concurrency": concurrency}},
         )
         for target in named
         for variant in variants
@@ -186,7 +188,7 @@ def made_experiment(
                     store.write_session(_crashed(trial, n, text), SessionTables())
                     continue
                 level_s = levels[trial.variant] * (1 + session_spread * made.standard_normal())
-                measured = _passes(level_s, passes, rows * columns, batch, made)
+                measured = _passes(level_s, passes, rows * columns, batch, concurrency, made)
                 last = _scores(trial, scene_labels, seed)
                 steady = (measured[2].start_ns, measured[-1].end_ns)
                 frames = SessionTables()
@@ -209,7 +211,9 @@ def made_experiment(
     return store.path
 
 
-def _passes(pass_s: float, steady: int, patches: int, batch: int, rng: np.random.Generator) -> list[Pass]:
+def _passes(
+    pass_s: float, steady: int, patches: int, batch: int, concurrency: int, rng: np.random.Generator
+) -> list[Pass]:
     """The first pass (30 % slower), 10 warm-up batches, and the steady passes, back to back."""
     clock_ns = 1_000_000_000_000 + int(rng.integers(0, 10**9))
     batches = -(-patches // batch)
@@ -226,6 +230,8 @@ def _passes(pass_s: float, steady: int, patches: int, batch: int, rng: np.random
         starts = clock_ns + np.concatenate([[0], np.cumsum(lengths)])
         edges = starts[:-1, None] + lengths[:, None] * np.cumsum([0, *SHARES])
         stamps = np.stack([edges[:, :-1], edges[:, 1:]], axis=2).astype(np.int64)
+        later = np.minimum(np.arange(count) + concurrency - 1, count - 1)
+        stamps[:, 2, 1] = stamps[later, 2, 1]
         end_ns = int(starts[-1])
         scores = None if phase == "warmup" else np.full((patches, len(CLASSES)), 0.2, np.float32)
         found.append(

@@ -67,6 +67,10 @@ class ReplayBackend(AgentBackend):
         """Those of the source."""
         return self._source(options).variants()
 
+    def concurrency(self, options: Mapping[str, Json]) -> int:
+        """The source's, whose stamps overlap as they did."""
+        return self._source(options).concurrency()
+
     def pictures(self, options: Mapping[str, Json], cache: Cache) -> Pictures:
         """Stand-ins with the source's number of patches and its labels."""
         return self._source(options).pictures(cache)

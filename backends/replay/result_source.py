@@ -84,6 +84,10 @@ class RecordedSource:
         """Those of the target's trials."""
         return tuple(dict.fromkeys(Variant.parse(trial.variant) for trial in self._trials))
 
+    def concurrency(self) -> int:
+        """As on the target, whose trials share its options."""
+        return max((trial.concurrency for trial in self._trials), default=1)
+
     def _trial(self, variant: Variant, batch: int) -> TrialRecord | None:
         matching = (
             trial

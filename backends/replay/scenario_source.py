@@ -46,6 +46,10 @@ class DrawnSource:
         """In the order of the file."""
         return tuple(Variant.parse(name) for name in self.scenario.variants)
 
+    def concurrency(self) -> int:
+        """Each batch is drawn after the one before it."""
+        return 1
+
     def check_batch(self, variant: Variant, batch: int) -> None:
         """Any batch can be drawn."""
 

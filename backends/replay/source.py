@@ -37,6 +37,9 @@ class Source(Protocol):
     def variants(self) -> tuple[Variant, ...]:
         """Those that it tells of."""
 
+    def concurrency(self) -> int:
+        """How many inferences were in flight."""
+
     def check_batch(self, variant: Variant, batch: int) -> None:
         """UsageError where it does not tell of that batch."""
 

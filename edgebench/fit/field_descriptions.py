@@ -22,6 +22,16 @@ DESCRIPTIONS: Descriptions = {
         "sessions": Described("Sessions that it rests on.", "passes.parquet", shape={"minimum": 0}),
         "n": Described("Steady passes over all of them.", "passes.parquet", shape={"minimum": 0}),
     },
+    "RequestLatency": {
+        "median": Described("Mean over sessions of each session's median.", "batches.parquet", unit="ms"),
+        "p99": Described(
+            "99th percentile of all requests of the steady passes; null where they are too few.",
+            "batches.parquet",
+            unit="ms",
+        ),
+        "n": Described("Requests of the steady passes.", "batches.parquet", shape={"minimum": 0}),
+        "reason": Described("Why p99 is null; empty when it is not.", "batches.parquet", always=True),
+    },
     "Accuracy": {
         "k": Described("Right ones.", "predictions.parquet", shape={"minimum": 0}),
         "n": Described("Images with a label.", "predictions.parquet", shape={"minimum": 0}),
@@ -193,6 +203,7 @@ DESCRIPTIONS: Descriptions = {
             unit="s",
             always=True,
         ),
+        "request_ms_values": None,
         "load_s_values": Described("Load time, one value a session.", "session.json", unit="s", always=True),
         "memory_bytes_values": Described(
             "Peak resident memory, one value a session.", "session.json", unit="byte", always=True

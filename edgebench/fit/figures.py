@@ -33,7 +33,7 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
         return Figure(reason=summary.unpooled)
     match metric.judged:
         case Sampled() as sampled:
-            return _sampled(sampled, summary, question, certainty)
+            return _sampled(sampled, summary, question, certainty, metric.missing(summary))
         case Stated() as stated:
             return _stated(stated, metric.value(summary), summary.board_doubts.get(metric.name, ""))
         case str() as rule:
@@ -44,24 +44,26 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
             return judge(summary, question, certainty)
 
 
-def _sampled(sampled: Sampled, summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+def _sampled(
+    sampled: Sampled, summary: TrialSummary, question: Question, certainty: Certainty, missing: str
+) -> Figure:
     values = sampled.values(summary)
     if not values:
-        untimed = summary.untimed_reason if sampled.of == "passes" else ""
-        return Figure(reason=untimed or sampled.absent)
+        return Figure(reason=(missing if sampled.of != "sessions" else "") or sampled.absent)
     if sampled.above_zero and (impossible := _impossible(values, question.metric)):
         return impossible
     if sampled.of == "sessions":
         return _of_values(values, "sessions", question.statistic, certainty)
     sure = replace(certainty, interval=max(certainty.interval, summary.interval_confidence))
-    of = "windows" if summary.latency_quantity == "infer_s" else "passes"
+    windows = sampled.of == "passes" and summary.latency_quantity == "infer_s"
+    of = "windows" if windows else sampled.of
     figure = _of_values(values, of, question.statistic, sure)
     return replace(figure, note="; ".join(note for note in (figure.note, summary.reason) if note))
 
 
 def _impossible(values: Sequence[Sequence[float]], quantity: str) -> Figure | None:
     """No figure where one of these cannot have been measured: nothing takes no time and no memory."""
-    least = min((value for session in values for value in session), default=math.inf)
+    least = min((min(session) for session in values if session), default=math.inf)
     return Figure(reason=f"a session says {quantity} {least:g}: it is above 0") if least <= 0 else None
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # statistics take long to import, and requirements are read w
 
 SHARE_UNITS = {"1": 1.0, "%": 0.01}
 TIME_UNITS = {"s": 1.0, "ms": 1e-3}
+MILLISECOND_UNITS = {"ms": 1.0, "s": 1e3}
 POWER_UNITS = {"W": 1.0, "mW": 1e-3}
 ENERGY_UNITS = {"J": 1.0, "mJ": 1e-3}
 BYTE_UNITS = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
@@ -52,7 +53,7 @@ class Sampled:
     """
 
     values: Callable[[TrialSummary], Sequence[Sequence[float]]]
-    of: Literal["passes", "sessions"]
+    of: Literal["passes", "requests", "sessions"]
     absent: str
     above_zero: bool = True
 
@@ -72,7 +73,10 @@ class Stated:
     doubted: bool = False
 
 
-Form = Literal["interval", "share", "right of n", "Wilson interval", "p", "bytes", "number", "milliseconds"]
+Form = Literal[
+    "interval", "share", "right of n", "Wilson interval", "p", "bytes", "number", "milliseconds",
+    "median and p99", "median", "p99",
+]  # fmt: skip
 """How a value is printed; `edgebench.report.words.FORMS` does it."""
 
 
@@ -84,11 +88,13 @@ class Shown:
         table: `latency` gives it a table of its own, the others a column; `terminal` is what a run ends with.
         heading: of the column, or of the table of its own; empty for what a pass is, in words.
         form: how the value is printed.
+        where_present: whether the column is left out where no trial has a value.
     """
 
-    table: Literal["terminal", "latency", "stages", "cold", "accuracy", "power", "memory"]
+    table: Literal["terminal", "latency", "requests", "stages", "cold", "accuracy", "power", "memory"]
     heading: str
     form: Form
+    where_present: bool = False
 
 
 Judging = Sampled | Stated | Literal["accuracy", "deadlines", "peak power", "mean power", "energy"] | Judge

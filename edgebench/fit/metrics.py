@@ -16,6 +16,7 @@ from edgebench.fit.metric import (
     ENERGY_UNITS,
     LENGTH_UNITS,
     MASS_UNITS,
+    MILLISECOND_UNITS,
     POWER_UNITS,
     SHARE_UNITS,
     TIME_UNITS,
@@ -79,6 +80,12 @@ def _no_pace(trial: TrialSummary) -> str:
     return trial.untimed_reason or ("" if trial.image_s is None else "the passes were not paced (--period)")
 
 
+def _no_requests(trial: TrialSummary) -> str:
+    if trial.untimed_reason or not _was_measured(trial):
+        return trial.untimed_reason
+    return "" if trial.concurrency > 1 else "one request at a time: its latency is the stage infer"
+
+
 _INTERVAL = ("median", "low", "high", "sessions", "n")
 _SHARE = ("k", "n", "low", "high")
 
@@ -116,6 +123,36 @@ _ENTRIES = (
             Shown("latency", "the runtime alone", "interval"),
             Shown("terminal", "infer_s [s]", "interval"),
         ),
+    ),
+    Metric(
+        "request_ms",
+        "Milliseconds from a request's submission to its completion, where several are in flight; a request "
+        "is a batch. Its median is the mean over sessions of each session's median.",
+        attrgetter("request_ms"),
+        MILLISECOND_UNITS,
+        source="batches.parquet",
+        statistics=("median", "p90", "p99", "max"),
+        judged=Sampled(
+            attrgetter("request_ms_values"),
+            "requests",
+            absent="no finished session holds the time of a request",
+        ),
+        missing=_no_requests,
+        csv=_columns("request_ms", "median", "p99"),
+        shown=(
+            Shown("terminal", "request [ms]", "median and p99", where_present=True),
+            Shown("requests", "median [ms]", "median"),
+            Shown("requests", "p99 [ms]", "p99"),
+        ),
+    ),
+    Metric(
+        "in_flight",
+        "Mean number of requests in flight while any is: the sum of their times over infer_s.",
+        attrgetter("in_flight"),
+        {"1": 1.0},
+        source="batches.parquet",
+        missing=_no_requests,
+        shown=(Shown("requests", "in flight", "number"),),
     ),
     Metric(
         "stages_ms",
@@ -355,6 +392,12 @@ def required_metrics() -> dict[str, Metric]:
     return {name: metric for name, metric in METRICS.items() if metric.statistics}
 
 
-def shown_in(table: str) -> list[tuple[Metric, Shown]]:
-    """The columns of a table of the report, or its tables of their own."""
-    return [(metric, shown) for metric in METRICS.values() for shown in metric.shown if shown.table == table]
+def shown_in(table: str, trials: Sequence[TrialSummary] = ()) -> list[tuple[Metric, Shown]]:
+    """The columns of a table of the report on these trials, or its tables of their own."""
+    return [
+        (metric, shown)
+        for metric in METRICS.values()
+        for shown in metric.shown
+        if shown.table == table
+        and not (shown.where_present and all(metric.value(trial) is None for trial in trials))
+    ]

@@ -141,7 +141,7 @@ def _budgeted(budget: Any, limit: Any, unit: str, metric: Metric) -> float:
     if metric.units.get("s") is None:
         raise problem("a budget does not belong to it", "a budget gives time; write limit = instead")
     try:
-        computed = Budget.model_validate(budget).limit_s / metric.units[unit]
+        computed = Budget.model_validate(budget).limit_s * metric.units["s"] / metric.units[unit]
     except ValidationError as error:
         refused = refusal(error, budget, Budget)
         raise problem(

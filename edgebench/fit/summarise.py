@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pandas as pd
@@ -17,10 +17,12 @@ from edgebench.fit.end_reasons import with_end
 from edgebench.fit.latency import SteadyPasses, steady_passes, steady_windows, without_seconds
 from edgebench.fit.pacing import paced_of, sustained_of
 from edgebench.fit.power_summary import power_figures, power_reason
+from edgebench.fit.request_latency import REQUEST_COLUMNS, SteadyRequests, steady_requests
 from edgebench.fit.settled import rule_of
 from edgebench.fit.telemetry_summary import observe
 from edgebench.fit.trial_metrics import document_fields
-from edgebench.fit.trial_summary import EMULATED, WHOLE, Accuracy, TrialStatus, TrialSummary
+from edgebench.fit.trial_status import failure_sentence, status_of
+from edgebench.fit.trial_summary import EMULATED, WHOLE, Accuracy, TrialSummary
 from edgebench.fit.worker_figures import worker_figures, worker_numbers
 from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import session_interval, trial_median
@@ -66,6 +68,7 @@ def summarise(results: Results) -> list[TrialSummary]:
             windows.of(trial.key),
             probes.of(trial.key),
             predictions.of(trial.key),
+            partial(results.table, "batches", REQUEST_COLUMNS, [trial.key]),
         )
         for trial in experiment.trials
     ]
@@ -93,8 +96,8 @@ def trial_json(summary: TrialSummary) -> dict[str, Any]:
     """A summary as plain data, as trial.json keeps it: `schema_version`, the summary's fields and the metrics
     that are computed from them, with its cautions as sentences: `warnings`, and `said`.
     """
-    fields = asdict(summary)
-    del fields["cautions"]
+    fields = asdict(replace(summary, cautions=(), request_ms_values=()))
+    del fields["cautions"], fields["request_ms_values"]
     return {
         "schema_version": SCHEMA_VERSION,
         **fields,
@@ -119,7 +122,7 @@ def _by_trial(frame: pd.DataFrame) -> _Rows:
 
 @dataclass(frozen=True)
 class _Part:
-    """All that is on disk of one trial."""
+    """All that is on disk of one trial; `read_batches` gives its batches, which are many."""
 
     experiment: ExperimentRecord
     confidence: float
@@ -129,6 +132,7 @@ class _Part:
     windows: pd.DataFrame
     probes: pd.DataFrame
     predicted: pd.DataFrame
+    read_batches: Callable[[], pd.DataFrame]
 
     @property
     def ok(self) -> list[SessionRecord]:
@@ -142,8 +146,10 @@ class _Part:
         measured_patches = self._measured_patches(steady, scene.patches)
         extrapolated = measured_patches is not None and measured_patches < scene.patches
         emulated = any(record.emulated for record in ok)
+        requests_by_worker = {} if emulated else self._requests()
+        requests = SteadyRequests() if self.several else requests_by_worker.get(0, SteadyRequests())
         observed = observe(ok, self.probes)
-        status, reason = _status(trial, self.records, self.experiment.sessions)
+        status, reason = status_of(trial, self.records, self.experiment.sessions)
         if status in ("partial", "not_run") and (later := continuation(self.experiment, trial.target)):
             reason += f"; {later}"
         target = next(
@@ -185,9 +191,12 @@ class _Part:
             board_doubts=doubts,
             image_s_values=steady.image_s,
             infer_s_values=steady.infer_s,
+            request_ms=requests.latency,
+            in_flight=requests.mean_in_flight,
+            request_ms_values=requests.latency_ms,
             load_s_values=() if emulated else tuple(self._cold("load_s")),
             memory_bytes_values=tuple(memory),
-            workers=self._workers(),
+            workers=self._workers(requests_by_worker),
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
@@ -203,7 +212,9 @@ class _Part:
             extrapolated=extrapolated,
             emulated=emulated,
             failures=tuple(
-                _failure(record) for record in self.records if record.status not in ("ok", "interrupted")
+                failure_sentence(record)
+                for record in self.records
+                if record.status not in ("ok", "interrupted")
             ),
         )
 
@@ -225,6 +236,18 @@ class _Part:
             count = max(steady.extrapolated, steady.count if min(patch_counts) < patches else 0)
             steady = replace(steady, measured_patches=fewest, extrapolated=count)
         return without_seconds(steady) if any(record.emulated for record in ok) else steady
+
+    def _requests(self) -> dict[int, SteadyRequests]:
+        """Those of each worker, where the device has several in flight."""
+        if self.trial.concurrency == 1 or not self.ok:
+            return {}
+        batches, sessions = self.read_batches(), [record.n for record in self.ok]
+        return {
+            worker: steady_requests(
+                batches[batches["worker"] == worker], self.passes[self.passes["worker"] == worker], sessions
+            )
+            for worker in self.workers
+        }
 
     def _of_worker(self, rows: pd.DataFrame, worker: int | None) -> pd.DataFrame:
         """The rows of a worker; without a name those of a lone one."""
@@ -266,7 +289,7 @@ class _Part:
         overlapping = tested is not None and tested.overlapping
         return accuracy_of(images, self.trial.class_names, overlapping=overlapping)
 
-    def _workers(self) -> tuple[dict[str, Any], ...]:
+    def _workers(self, requests: Mapping[int, SteadyRequests]) -> tuple[dict[str, Any], ...]:
         """The workers of the last session; of several, each with its figures over all sessions."""
         if not self.several:
             return self.ok[-1].workers if self.ok else ()
@@ -276,6 +299,7 @@ class _Part:
                 worker,
                 self.ok,
                 self._steady(patches, worker),
+                requests.get(worker, SteadyRequests()),
                 self.confidence,
                 self._accuracy(self.predictions("images", worker)),
             )
@@ -331,48 +355,6 @@ def _mark(trial: TrialRecord, ok: Sequence[SessionRecord], *, extrapolated: bool
         "emulated": any(record.emulated for record in ok),
     }
     return " ".join(mark for mark, holds in marks.items() if holds)
-
-
-def _status(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) -> tuple[TrialStatus, str]:
-    """How far a trial came, and in words what is missing."""
-    if trial.status == "unsupported":
-        return "unsupported", trial.reason or "the target does not take this variant"
-    if trial.status == "failed":
-        return "failed", f"it could not be prepared: {trial.reason or 'no reason was kept'}"
-    ok = sum(record.status == "ok" for record in records)
-    failed = [record for record in records if record.status not in ("ok", "interrupted")]
-    if ok >= planned:
-        return "done", ""
-    if ok:
-        also = f", {len(failed)} failed" if failed else ""
-        return "partial", f"{ok} of {planned} planned sessions are there{also}"
-    if failed:
-        what = _cause(failed[-1])
-        return "failed", f"no session ended well, {len(failed)} failed; the last: {what}"
-    return (
-        "not_run",
-        "it was interrupted in its first session, which is kept and gives no figure"
-        if records
-        else "no session has run",
-    )
-
-
-def _failure(record: SessionRecord) -> str:
-    failure = record.failure
-    if failure is None:
-        return f"session {record.n:03}: {record.status}"
-    return f"session {record.n:03}: {record.status} in {failure.stage}: {_cause(record)}"
-
-
-def _cause(record: SessionRecord) -> str:
-    """What ended a session, with the signal, the reason and the remedy where they are known."""
-    failure = record.failure
-    if failure is None:
-        return record.status
-    sentence = f"{failure.what}: {failure.why}" if failure.why else failure.what
-    if failure.signal and failure.signal not in sentence:
-        sentence = f"{sentence} ({failure.signal})"
-    return f"{sentence}; {failure.fix}" if failure.fix else sentence
 
 
 def _with_agreement(

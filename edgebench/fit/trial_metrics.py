@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgebench.fit.metrics import METRICS
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.fit.trial_summary import RequestLatency, TrialSummary
 from edgebench.stats.interval import Interval
 
 
@@ -44,4 +44,6 @@ def missing_reasons(trial: TrialSummary) -> dict[str, str]:
             reasons.setdefault(name, metric.missing(trial) or unmeasured)
         elif isinstance(value, Interval) and (value.low is None or value.high is None):
             reasons[f"{name}.interval"] = f"too few sessions for an interval: {value.sessions}"
+        elif isinstance(value, RequestLatency) and value.p99 is None:
+            reasons[f"{name}.p99"] = value.reason
     return reasons

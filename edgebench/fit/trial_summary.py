@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -43,6 +44,20 @@ class Agreement:
     only_this_right: int
     only_fp32_right: int
     mcnemar_p: float | None
+
+
+@dataclass(frozen=True)
+class RequestLatency:
+    """From a request's submission to its completion, in ms, over the steady passes; a request is a batch.
+
+    `median` is the mean over sessions of each session's median; `p99` is of all requests, and None where
+    they are too few, as `reason` then says.
+    """
+
+    median: float
+    p99: float | None
+    n: int
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -162,6 +177,9 @@ class TrialSummary:
     requested: bool = False  # unsupported, although the command asked for it by name
     image_s_values: tuple[tuple[float, ...], ...] = ()  # steady passes by session, in time order
     infer_s_values: tuple[tuple[float, ...], ...] = ()
+    request_ms: RequestLatency | None = None  # None where requests do not overlap
+    in_flight: float | None = None  # requests at once, on average
+    request_ms_values: tuple[Sequence[float], ...] = field(default=(), repr=False)  # by session; not stored
     load_s_values: tuple[float, ...] = ()  # one a session
     memory_bytes_values: tuple[int, ...] = ()  # peak of each session
     workers: tuple[dict[str, Any], ...] = ()

@@ -15,6 +15,7 @@ import pandas as pd
 
 from edgebench.fit.cautions import cautions
 from edgebench.fit.latency import SteadyPasses
+from edgebench.fit.request_latency import SteadyRequests
 from edgebench.fit.trial_summary import Accuracy
 from edgebench.stats.intervals import session_interval, trial_median
 from edgebench.store.records import SessionRecord
@@ -41,15 +42,17 @@ def worker_figures(
     worker: int,
     records: Sequence[SessionRecord],
     steady: SteadyPasses,
+    requests: SteadyRequests,
     confidence: float,
     accuracy: Accuracy | None,
 ) -> dict[str, Any]:
-    """One worker's figures as plain data: latency, stages, cold figures, memory, accuracy and cautions.
+    """One worker's figures as plain data: latency, requests, stages, cold, memory, accuracy, cautions.
 
     Args:
         worker: its number.
         records: the trial's finished sessions.
         steady: its steady passes or windows.
+        requests: those of its steady passes, where the device has several in flight.
         confidence: of the intervals.
         accuracy: of its own predictions.
     """
@@ -62,6 +65,8 @@ def worker_figures(
     return {
         "worker": worker,
         **intervals,
+        "request_ms": None if requests.latency is None else asdict(requests.latency),
+        "in_flight": requests.mean_in_flight,
         "stages_ms": steady.stages_ms,
         "load_s": None if is_emulated else _mean(_figures(entries, "cold", "load_s")),
         "memory_bytes": _mean(_figures(entries, "memory", "peak_bytes")),

@@ -207,17 +207,31 @@ def _interval_cells(figure: Interval | None) -> tuple[str, ...]:
 
 
 def latency_tables(summaries: Sequence[TrialSummary]) -> list[tuple[str, str, Table]]:
-    """Each metric of latency: its name, what it is the time of, and its table."""
-    return [
+    """Each metric of latency: its name, what it is the time of, and its table; then that of requests."""
+    tables = [
         (metric.name, shown.heading or words.passes(summaries), latency(summaries, metric.name))
         for metric, shown in shown_in("latency")
     ]
+    queued = [summary for summary in summaries if summary.concurrency > 1]
+    if queued:
+        tables.append(("request_ms", "one request, from submission to completion", requests(queued)))
+    return tables
+
+
+def requests(summaries: Sequence[TrialSummary]) -> Table:
+    """How long a request takes by itself, and how many are in flight."""
+    notes = []
+    for summary in summaries:
+        why = reasons(summary)
+        notes.append(words.plain(why.get("request_ms") or why.get("request_ms.p99", "")))
+    caption = f"a request is a batch; infer_s counts the time of overlapping requests once; {words.MEDIAN}"
+    return without_empty(_metric_table("requests", summaries, caption, (Column("", long=True), notes)))
 
 
 def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[Column, list[str]]]:
     """The columns of the metrics in a table, each with a cell a trial; one a key of what is keyed."""
     columns = []
-    for metric, shown in shown_in(table):
+    for metric, shown in shown_in(table, summaries):
         values = [metric.value(summary) for summary in summaries]
         if not metric.keyed:
             columns.append((shown.heading, shown.form, values))

@@ -59,7 +59,7 @@ def _figures(console: Console, target: str, group: Sequence[TrialSummary], names
     line(console, f"{target}: {words.families(group)}", "bold")
     measured = [summary for summary in group if summary.latency is not None or summary.emulated]
     if measured:
-        columns = shown_in("terminal")
+        columns = shown_in("terminal", measured)
         headings = ("variant", *(shown.heading for _, shown in columns))
         rows = [
             (names[summary.key], *(_text(summary, metric, shown) for metric, shown in columns))

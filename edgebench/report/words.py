@@ -11,7 +11,7 @@ from edgebench.fit.metrics import METRICS
 from edgebench.printable import printable
 
 if TYPE_CHECKING:  # listings print without the summaries, and what these import
-    from edgebench.fit.trial_summary import Accuracy, Agreement, TrialSummary, Verdict
+    from edgebench.fit.trial_summary import Accuracy, Agreement, RequestLatency, TrialSummary, Verdict
     from edgebench.stats.interval import Interval
 
 MISSING = "-"
@@ -25,9 +25,10 @@ MEDIAN = "median: the mean over the sessions of each session's median"
 _DEFINITIONS: tuple[tuple[str, str], ...] = (
     (
         "median",
-        "the mean over the sessions of each session's median over its steady passes: of image_s, of infer_s "
-        "and of every stage. What is taken once a session (loading, memory) is the mean over the sessions. "
-        "The stages sum to nearly image_s where they do not overlap; medians do not add up exactly.",
+        "the mean over the sessions of each session's median over its steady passes: of image_s, of infer_s, "
+        "of request_ms and of every stage. What is taken once a session (loading, memory) is the mean over "
+        "the sessions. The stages sum to nearly image_s where they do not overlap; medians do not add up "
+        "exactly.",
     ),
     (
         "interval",
@@ -202,6 +203,22 @@ def milliseconds(seconds: float) -> str:
     return number(seconds * 1e3)
 
 
+def request_median(figure: RequestLatency) -> str:
+    """`12.3`, in milliseconds."""
+    return number(figure.median)
+
+
+def request_p99(figure: RequestLatency) -> str:
+    """`15.2`, or the sign where the requests are too few."""
+    return MISSING if figure.p99 is None else number(figure.p99)
+
+
+def request(figure: RequestLatency) -> str:
+    """`12.3 (p99 15.2)`."""
+    p99 = "" if figure.p99 is None else f" (p99 {request_p99(figure)})"
+    return f"{request_median(figure)}{p99}"
+
+
 def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
     """A short name for every trial's key: `0.25 int8`, with family or batch added where they differ.
 
@@ -353,6 +370,9 @@ FORMS: Mapping[Form, Callable[[Any], str]] = {
     "bytes": size,
     "number": number,
     "milliseconds": milliseconds,
+    "median and p99": request,
+    "median": request_median,
+    "p99": request_p99,
 }
 
 

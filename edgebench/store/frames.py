@@ -66,7 +66,8 @@ def read_frame(
         sources: the files.
         keys: the trials' keys, all of which are categories of `trial`.
         root: the experiment's folder, which no link may leave.
-        columns: of the table, when not all are wanted; StoredResultError when a file lacks one.
+        columns: of the table, when not all are wanted; StoredResultError when a file lacks one, except
+            for those of a stage, which not every session has: they are missing there.
 
     Raises:
         StoredResultError: a file is truncated, damaged or has other columns; it says which, and the fix.
@@ -152,15 +153,17 @@ def _read_table(
             if fault:
                 raise _damaged(path, fault)
             lacking = [column for column in columns or () if column not in schema.names]
-            if lacking:
-                raise StoredResultError(f"{path} has no column {lacking[0][:60]!r}")
+            for column in lacking:
+                if not is_stage_column(name, column):
+                    raise StoredResultError(f"{path} has no column {column[:60]!r}")
             if lack := budget.take(unfolded):
                 raise StoredResultError(
                     f"{path} does not fit into memory",
                     why=lack,
                     fix="read the result on a machine with more memory",
                 )
-            table = parquet.read(columns=None if columns is None else list(columns), use_threads=False)
+            held = None if columns is None else [column for column in columns if column not in lacking]
+            table = parquet.read(columns=held, use_threads=False)
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise _damaged(path, str(error).partition("\n")[0][:200]) from error

@@ -110,15 +110,23 @@ class Results:
         """One row a patch and set: trial, session, `records.PREDICTION_COLUMNS`; scores are arrays."""
         return self.table("predictions")
 
-    def table(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    def table(
+        self, name: str, columns: Sequence[str] | None = None, trials: Sequence[str] | None = None
+    ) -> pd.DataFrame:
         """A table of all sessions, read anew, perhaps only some of its columns.
 
-        StoredResultError when a file is truncated, damaged or has other columns; ValueError for a name
-        that no table can have.
+        Args:
+            name: passes, batches, windows, probes, predictions, or that of a further table.
+            columns: those that are wanted; None for all.
+            trials: the keys of the trials whose sessions are read; None for all.
+
+        Raises:
+            StoredResultError: a file is truncated, damaged or has other columns.
+            ValueError: no table can have that name, or a key is no trial's of this experiment.
         """
         if not layout.is_table_name(name):
             raise ValueError(f"not the name of a table: {name[:100]!r}")
-        keys = [trial.key for trial in self.experiment.trials]
+        keys = [trial.key for trial in self.experiment.trials] if trials is None else list(trials)
         sources = [
             Source(
                 at,
@@ -127,7 +135,7 @@ class Results:
                 record.tables.get(name),
             )
             for at, key in enumerate(keys)
-            for record in self._records[key]
+            for record in self.session_records(key)
         ]
         return read_frame(name, sources, keys, self.path, columns)
 

@@ -43,16 +43,22 @@ def first_fault(table: str, columns: Mapping[str, Any]) -> tuple[int, str] | Non
         if values.min() < low or values.max() > high:
             row = int(np.flatnonzero(((values < low) | (values > high)) & present)[0])
             return row, f"{name!r} of a row is {int(values[row])}"
-    return _reversed_window(columns) if table == "windows" else None
+    return None if table == "passes" else _first_reversed(columns)
 
 
-def _reversed_window(columns: Mapping[str, Any]) -> tuple[int, str] | None:
-    """The first window that ends before it starts; of a pass, its duration is a column of its own."""
-    start_ns, end_ns = columns.get("start_ns"), columns.get("end_ns")
-    if start_ns is None or end_ns is None:
-        return None
-    backwards = np.flatnonzero(np.asarray(end_ns) < np.asarray(start_ns))
-    return (int(backwards[0]), "'end_ns' of a row lies before its 'start_ns'") if len(backwards) else None
+def _first_reversed(columns: Mapping[str, Any]) -> tuple[int, str] | None:
+    """The first window, or stage of a batch, that ends before it starts; a pass has a column of durations."""
+    for end in columns:
+        start = f"{end.removesuffix('end_ns')}start_ns"
+        if not end.endswith("end_ns") or start not in columns:
+            continue
+        (start_ns, started), (end_ns, ended) = _numbers(columns[start]), _numbers(columns[end])
+        if start_ns is None or end_ns is None:
+            continue
+        backwards = np.flatnonzero((end_ns < start_ns) & started & ended)
+        if len(backwards):
+            return int(backwards[0]), f"{end!r} of a row lies before its {start!r}"
+    return None
 
 
 def _bounds(table: str, name: str) -> tuple[int, int]:

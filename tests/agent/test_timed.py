@@ -175,6 +175,9 @@ def test_a_queue_overlaps_and_finishes_in_any_order():
     infer = stamps[:, 2]
     overlapping = sum(later[0] < earlier[1] for earlier, later in itertools.pairwise(infer))
     assert overlapping > 0
+    # Of each its own: three are submitted, and the newest is done first.
+    assert (np.diff(infer[:, 0]) > 0).all()
+    assert (np.diff(infer[:3, 1]) < 0).all()
     np.testing.assert_array_equal(stamps[:, 3, 1], infer[:, 1])
     np.testing.assert_array_equal(stamps[:, 3, 1] - stamps[:, 3, 0], 1)
 

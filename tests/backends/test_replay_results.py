@@ -133,6 +133,10 @@ def test_batches_that_overlapped_overlap_again(session_cache, tmp_path):
     assert (steady["patchify_start_ns"].to_numpy()[1:] < steady["infer_end_ns"].to_numpy()[:-1]).any()
     again = replay(session_cache, tmp_path, str(folder), name="again", sessions=1, passes=2)
     assert_same_tables(source, again)
+    [measured], [replayed] = summarise(source), summarise(again)
+    assert measured.request_ms is not None and measured.in_flight is not None
+    assert measured.in_flight > 1
+    assert (replayed.request_ms, replayed.in_flight) == (measured.request_ms, measured.in_flight)
 
 
 def _images(folder):

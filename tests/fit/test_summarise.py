@@ -7,7 +7,8 @@ import pytest
 import edgebench
 from edgebench.fit.judged_experiment import judge_folder
 from edgebench.fit.profile import load_profile
-from edgebench.fit.summarise import _status, summarise, trial_json
+from edgebench.fit.summarise import summarise, trial_json
+from edgebench.fit.trial_status import status_of
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report.words import labels
 from edgebench.store.records import SceneRecord
@@ -205,7 +206,7 @@ def test_a_summary_is_plain_data(summaries):
         record = json.loads(json.dumps(trial_json(summary), allow_nan=False))
         assert record["schema_version"] == 1
         assert set(record) == {"schema_version", "warnings", "said"} | (
-            {field.name for field in fields(TrialSummary)} - {"cautions"}
+            {field.name for field in fields(TrialSummary)} - {"cautions", "request_ms_values"}
         )
         assert record["warnings"] == [caution.sentence() for caution in summary.cautions]
 
@@ -299,7 +300,7 @@ def test_what_an_interrupted_first_session_measured_is_said_to_be_kept(tmp_path)
     records = [
         record.model_copy(update={"status": "interrupted"}) for record in results.session_records(trial.key)
     ]
-    status, reason = _status(trial, records, 1)
+    status, reason = status_of(trial, records, 1)
     assert (status, reason) == (
         "not_run",
         "it was interrupted in its first session, which is kept and gives no figure",

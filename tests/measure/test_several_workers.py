@@ -94,6 +94,22 @@ def test_the_trial_says_why_it_has_no_figure(results):
         assert (figure.value, figure.reason) == (None, reason)
 
 
+def test_requests_are_each_workers_own_too(results):
+    experiment = results.experiment
+    [trial] = experiment.trials
+    queued = trial.model_copy(update={"inputs": {"settings": {"concurrency": 2}}})
+    [summary] = summarise(Results(results.path, experiment.model_copy(update={"trials": (queued,)})))
+    assert (summary.request_ms, summary.in_flight, summary.request_ms_values) == (None, None, ())
+    batches = results.batches[results.batches["phase"] == "steady"]
+    for worker in summary.workers:
+        mine = batches[batches["worker"] == worker["worker"]]
+        took_ms = (mine["infer_end_ns"] - mine["infer_start_ns"]) / 1e6
+        assert worker["request_ms"]["median"] == pytest.approx(
+            took_ms.groupby(mine["session"]).median().mean()
+        )
+        assert worker["request_ms"]["n"] == len(mine) and worker["in_flight"] == pytest.approx(1.0)
+
+
 def test_windows_are_each_workers_own_too(results):
     steady = results.passes[results.passes["phase"] == "steady"]
     as_windows = steady.assign(

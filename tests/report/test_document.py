@@ -92,6 +92,6 @@ def test_every_missing_figure_has_a_reason() -> None:
     failed = samples.without_figures(0.25, "int8", "failed", "it crashed")
     missing = reasons(replace(failed, artifact_bytes=None))
     assert {name for name, reason in missing.items() if reason} == {
-        "image_s", "infer_s", "accuracy", "scene_accuracy", "agreement", "power",
+        "image_s", "infer_s", "request_ms", "in_flight", "accuracy", "scene_accuracy", "agreement", "power",
         "memory_bytes", "artifact_bytes", "mass_g", "size_mm", "paced",
     }  # fmt: skip

@@ -273,6 +273,19 @@ def test_a_column_of_another_type_or_name_is_refused(path, column, values):
     assert column.split("<")[0] in caught.value.why
 
 
+@pytest.mark.attack("a stage of a batch ends before it starts, sealed with its hash: the row is refused")
+def test_a_stage_that_ends_before_it_starts_is_refused(path):
+    file = session(path) / "batches.parquet"
+    table = pq.read_table(file)
+    starts = table["infer_start_ns"].to_numpy()
+    at = table.column_names.index("infer_end_ns")
+    pq.write_table(table.set_column(at, "infer_end_ns", pa.array(starts - 1)), file)
+    seal(file)
+    with pytest.raises(StoredResultError, match=r"batches\.parquet") as caught:
+        _ = edgebench.load(path).batches
+    assert caught.value.why == "'infer_end_ns' of a row lies before its 'infer_start_ns'"
+
+
 @pytest.mark.attack("a file promises more than a session can write: it is refused before it is read")
 def test_sizes_are_bounded(path, monkeypatch):
     monkeypatch.setattr(frames, "MAX_ROWS", 3)

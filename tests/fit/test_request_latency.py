@@ -1,0 +1,157 @@
+"""A request's own latency under concurrency, from batches to figures and verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import edgebench
+from edgebench.fit.judged_experiment import Judged, judge_folder
+from edgebench.fit.profile import Profile
+from edgebench.fit.request_latency import steady_requests
+from edgebench.fit.summarise import summarise
+from edgebench.fit.trial_metrics import missing_reasons
+from edgebench.fit.trial_summary import Verdict
+from edgebench.fit.verdict import judge
+from edgebench.store.layout import session_folder
+from edgebench.store.load import Results
+from tests.fit.summaries import summary
+from tests.store.fuzzing import seal
+from tests.synthetic_results import QUARTER, key_of, made_experiment
+
+FP32, _, INT8 = QUARTER
+MS = 1_000_000
+
+
+def rows(*requests: tuple[int, str, int, int]) -> pd.DataFrame:
+    columns = ["session", "phase", "infer_start_ns", "infer_end_ns"]
+    return pd.DataFrame(requests, columns=columns).astype(dict.fromkeys(columns[2:], "int64"))
+
+
+def passes(*infer_ns: tuple[int, str, int]) -> pd.DataFrame:
+    return pd.DataFrame(infer_ns, columns=["session", "phase", "infer_ns"])
+
+
+def test_each_request_counts_from_its_submission_to_its_own_completion() -> None:
+    requests = steady_requests(
+        rows(
+            (0, "first", 0, 99 * MS),
+            (0, "steady", 100 * MS, 108 * MS),  # the second is done first
+            (0, "steady", 101 * MS, 103 * MS),
+            (0, "steady", 103 * MS, 109 * MS),
+            (1, "steady", 0, 50 * MS),  # a session that failed
+            (2, "steady", 0, 4 * MS),
+        ),
+        passes((0, "first", 99 * MS), (0, "steady", 9 * MS), (1, "steady", 50 * MS), (2, "steady", 4 * MS)),
+        [0, 2],
+    )
+    assert [list(session) for session in requests.latency_ms] == [[8.0, 2.0, 6.0], [4.0]]
+    assert requests.in_flight == pytest.approx((16 / 9, 1.0))
+    assert requests.mean_in_flight == pytest.approx((16 / 9 + 1) / 2)
+    latency = requests.latency
+    assert latency is not None
+    assert (latency.median, latency.p99, latency.n) == (5.0, None, 4)
+    assert latency.reason == "n too small: p99 takes 299 values at 95 % confidence and there are 4"
+
+
+def test_without_an_infer_stage_there_are_no_requests() -> None:
+    batches = rows((0, "steady", 0, MS)).drop(columns=["infer_start_ns", "infer_end_ns"])
+    requests = steady_requests(batches, passes((0, "steady", 0)), [0])
+    assert (requests.latency, requests.mean_in_flight) == (None, None)
+
+
+@pytest.fixture(scope="module")
+def queued(tmp_path_factory: pytest.TempPathFactory) -> Judged:
+    """Three sessions of five passes of 25 requests, of which four are in flight."""
+    folder = tmp_path_factory.mktemp("queued")
+    return judge_folder(
+        made_experiment(folder, variants=[FP32, INT8], concurrency=4, passes=5, rows=5, columns=5)
+    )
+
+
+def test_median_and_p99_are_those_of_the_steady_requests(queued: Judged) -> None:
+    [trial, _] = queued.summaries
+    batches = queued.results.batches
+    steady = batches[(batches["trial"] == trial.key) & (batches["phase"] == "steady")]
+    took_ms = (steady["infer_end_ns"] - steady["infer_start_ns"]) / 1e6
+    assert trial.request_ms is not None and trial.in_flight is not None
+    assert trial.request_ms.median == pytest.approx(took_ms.groupby(steady["session"]).median().mean())
+    assert trial.request_ms.p99 == pytest.approx(np.quantile(took_ms, 0.99))
+    assert (trial.request_ms.n, trial.request_ms.reason) == (375, "")
+    assert 3 < trial.in_flight < 4
+    # A throughput is not a latency.
+    assert trial.request_ms.median > 3 * trial.stages_ms["infer"]
+
+
+def test_too_few_requests_have_no_p99_and_say_so(tmp_path: Path) -> None:
+    [trial] = summarise(edgebench.load(made_experiment(tmp_path, variants=[INT8], concurrency=2)))
+    assert trial.request_ms is not None
+    assert trial.request_ms.p99 is None
+    assert missing_reasons(trial)["request_ms.p99"] == trial.request_ms.reason
+    assert trial.request_ms.reason.endswith("there are 180")
+
+
+@pytest.mark.attack("a session has other stages than its trial's others: it has no requests, and they do")
+def test_a_session_without_the_stage_has_no_requests(tmp_path: Path) -> None:
+    path = made_experiment(tmp_path, variants=[FP32], concurrency=2)
+    file = session_folder(path, key_of(FP32), 1) / "batches.parquet"
+    pq.write_table(pq.read_table(file).drop_columns(["infer_start_ns", "infer_end_ns"]), file)
+    seal(file)
+    [trial] = summarise(edgebench.load(path))
+    assert [len(requests) for requests in trial.request_ms_values] == [60, 60]
+
+
+def test_one_at_a_time_it_is_null_and_no_batches_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = edgebench.load(made_experiment(tmp_path, variants=[INT8]))
+    names = []
+    read = Results.table
+
+    def table(self: Results, name: str, *arguments: object) -> pd.DataFrame:
+        names.append(name)
+        return read(self, name, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Results, "table", table)
+    [trial] = summarise(results)
+    assert (trial.request_ms, trial.in_flight) == (None, None)
+    assert set(names) == {"passes", "windows", "probes", "predictions"}
+    reasons = missing_reasons(trial)
+    assert reasons["request_ms"] == "one request at a time: its latency is the stage infer"
+    assert reasons["in_flight"] == reasons["request_ms"]
+
+
+def verdict(trial: object, **requirement: object) -> Verdict:
+    record = {"name": "mine", "requirements": [{"name": "it", "quantity": "request_ms", **requirement}]}
+    [judged] = judge(trial, Profile.from_record(record))  # type: ignore[arg-type]
+    return judged
+
+
+def test_a_requirement_may_limit_it(queued: Judged) -> None:
+    [trial, _] = queued.summaries
+    assert trial.request_ms is not None and trial.request_ms.p99 is not None
+    for statistic, value in (("median", trial.request_ms.median), ("p99", trial.request_ms.p99)):
+        met = verdict(trial, statistic=statistic, limit=2 * value)
+        assert (met.verdict, met.unit) == ("pass", "ms") and met.value == pytest.approx(value)
+        missed = verdict(trial, statistic=statistic, limit=value / 2e3, unit="s")
+        assert missed.verdict == "fail" and missed.value == pytest.approx(value / 1e3)
+    highest = verdict(trial, statistic="max", limit=1e6)
+    assert highest.verdict == "pass" and "the highest of 375 requests" in highest.reason
+    budgeted = verdict(trial, budget={"cycle_s": 10.0, "images": 5})
+    assert budgeted.limit == 2000.0
+
+
+def test_a_trial_without_it_is_unknown_for_a_reason() -> None:
+    alone = verdict(summary(), limit=1.0)
+    assert (alone.verdict, alone.reason) == (
+        "unknown", "one request at a time: its latency is the stage infer",
+    )  # fmt: skip
+    unstored = verdict(replace(summary(), concurrency=4), limit=1.0)
+    assert (unstored.verdict, unstored.reason) == (
+        "unknown", "no finished session holds the time of a request",
+    )  # fmt: skip
