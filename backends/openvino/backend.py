@@ -8,20 +8,20 @@ from typing import Literal
 
 from pydantic import Field
 
-from edgebench.agent.facts import board_facts
 from edgebench.cache.objects import Cache
 from edgebench.contract import BackendOptions
-from edgebench.errors import UnavailableError
+from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.link.board_findings import board_findings
 from edgebench.models.prepare.onnx import OnnxChain
 from edgebench.models.prepare.onnx_form import OnnxForm
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.target import Body, Target
 from edgebench.vocabulary.values import Json, Progress
 
-from .checks import runtime_findings
+from .bodies import BODIES
+from .checks import board_check, findings
+from .explain import explain
 
 # More in flight at once than any edge device gains from: each has inputs, outputs and often activations.
 MOST_REQUESTS = 64
@@ -85,9 +85,10 @@ class StickOptions(LibraryOptions):
 
 
 class LibraryBackend(AgentBackend):
-    """Any device of the library's, at any static batch."""
+    """Any device of the library's, at any static batch.
 
-    board_packages = ("openvino",)
+    Which distribution a board has to have depends on the device: `board_check` says it.
+    """
 
     def concurrency(self, options: Mapping[str, Json]) -> int:
         """The requests."""
@@ -106,13 +107,26 @@ class LibraryBackend(AgentBackend):
         return _CHAIN.prepare(requests, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
-        """The library, and the state of the machine."""
-        return runtime_findings(target) + board_findings(board_facts())
+        """The library with its plug-ins and devices, the stick, and the state of the machine."""
+        return findings(target)
+
+    def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
+        """The library and its plug-ins by their files, and the stick."""
+        return board_check(facts, target)
+
+    def explain(self, error: SessionError) -> SessionError | None:
+        """A stick that cannot be opened, and what a build or a system lacks for a device."""
+        return explain(error)
+
+    def bodies(self) -> Mapping[str, Body]:
+        """The stick."""
+        return BODIES
 
     def runner_files(self) -> tuple[Path, ...]:
-        """The runner, then what it takes in: the library, what is asked of it, and its APIs."""
-        device = Path(__file__).parent / "device"
-        return tuple(device / f"{name}.py" for name in ("runner", "library", "settings", "new_api"))
+        """The runner, then what it takes in: the library, what is asked of it, its APIs, and the stick."""
+        device, shared = Path(__file__).parent / "device", Path(__file__).parents[1] / "device"
+        names = ("runner", "library", "settings", "new_api", "stick")
+        return (*(device / f"{name}.py" for name in names), shared / "usb_sticks.py")
 
 
 class OpenVinoBackend(LibraryBackend):

@@ -19,9 +19,13 @@ BACKENDS: dict[str, dict[str, Any]] = {
     },
     "cpu": {"pytestmark": pytest.mark.slow},
     # No stick here: its options and its ONNX, by the processor.
-    "ncs2": {"options": {"device": "CPU"}, "pytestmark": pytest.mark.slow},
+    "ncs2": {
+        "options": {"device": "CPU"},
+        "runtime_modules": ["openvino"],
+        "pytestmark": pytest.mark.slow,
+    },
     "onnxruntime": {"pytestmark": pytest.mark.slow},
-    "openvino": {"pytestmark": pytest.mark.slow},
+    "openvino": {"runtime_modules": ["openvino"], "pytestmark": pytest.mark.slow},
     "replay": {"options": {"source": "steady"}, "pass_limit_s": 1.0},
     "toy": {"pass_limit_s": 1.0},
 }

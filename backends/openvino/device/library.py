@@ -4,6 +4,7 @@ It travels to the board beside the runner. Run as a program, by any Python, it p
 """
 
 import json
+import os
 import sys
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -66,12 +67,18 @@ def plugin(core: Any, name: str) -> Tuple[Optional[str], str]:
     return (str(version.build_number), "") if version else (None, "")
 
 
+def folder_of(package: Any) -> str:
+    """The folder that a package is imported from."""
+    return os.path.dirname(os.path.abspath(str(next(iter(package.__path__)))))
+
+
 def facts() -> Dict[str, Any]:
     """All of it, as plain data.
 
     Returns:
-        `generation` (old, new, None), `version`, `why_none`, `devices`: those that are there; `plugins`: the
-        version of each that this build has and that can be loaded; `broken_plugins`: why one cannot be.
+        `generation` (old, new, None), `version`, `why_none`; `folder`: that it is imported from; `devices`:
+        those that are there; `plugins`: the version of each that this build has and that can be loaded;
+        `broken_plugins`: why one cannot be.
     """
     library, why_none = find()
     if library is None:
@@ -82,6 +89,7 @@ def facts() -> Dict[str, Any]:
         "generation": library.generation,
         "version": library.version,
         "why_none": "",
+        "folder": folder_of(sys.modules["openvino"]),
         "devices": devices(core),
         "plugins": {name: version for name, (version, _) in states.items() if version},
         "broken_plugins": {name: why for name, (_, why) in states.items() if why},

@@ -4,13 +4,16 @@ Either generation of the library's API gives the same: a compiled model with inp
 is run in turn; several are in flight at once.
 """
 
+import os
 import platform
 from typing import TYPE_CHECKING, Any, Dict, List
 
 import numpy as np
 
+from ...device.usb_sticks import ROOT
 from .library import NEW, Library, find
 from .settings import Settings, settings_of
+from .stick import Stick
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,23 +30,29 @@ class Model:
 
         self._library = library
         self._settings = settings
-        self._compiled = new_api.Compiled(library, path, settings)
+        self._stick = Stick(settings.device, os.environ.get(ROOT, "/"))
+        with self._stick.explained():
+            self._compiled = new_api.Compiled(library, path, settings)
         self._requests = self._compiled.requests
         first = self._compiled.inputs[0]
         self.input_shape, self.input_dtype = first.shape, first.dtype
 
     def describe(self) -> Dict[str, Any]:
         """The library, its version, and what the compiled model says of itself."""
-        return dict(
-            {
-                "name": "openvino",
-                "version": self._library.version,
-                "python": platform.python_version(),
-                "api": self._library.module.__name__,
-                "requests": len(self._requests),
-            },
-            **self._compiled.facts(),
-        )
+        facts: Dict[str, Any] = {
+            "name": "openvino",
+            "version": self._library.version,
+            "python": platform.python_version(),
+            "api": self._library.module.__name__,
+            "device": self._settings.device,
+            "requests": len(self._requests),
+            "warnings": [],
+            "absent": {},
+        }
+        for more in (self._compiled.facts(), self._stick.facts()):
+            warnings, absent = facts["warnings"] + more.pop("warnings", []), more.pop("absent", {})
+            facts.update(more, warnings=warnings, absent=dict(facts["absent"], **absent))
+        return facts
 
     def buffers(self) -> "List[NDArray[Any]]":
         """The requests' own inputs."""

@@ -22,7 +22,7 @@ from tests.backends.coral.delegates import (
     TWO_DEVICES,
 )
 from tests.backends.coral.sessions import coral, loader, options, take
-from tests.backends.coral.usb_trees import AFTER_FIRMWARE, USB_3, Tree
+from tests.backends.usb_trees import AFTER_FIRMWARE, USB_3, Tree
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from edgebench.fit.judged_experiment import judge_folder
 from edgebench.report.export import export
 from tests.backends.coral import edgetpu_compiler, pycorals
 from tests.backends.coral.delegates import ABORTS, PLAIN
-from tests.backends.coral.usb_trees import AFTER_FIRMWARE, BEFORE_FIRMWARE, USB_2, USB_3, Tree
+from tests.backends.usb_trees import AFTER_FIRMWARE, BEFORE_FIRMWARE, USB_2, USB_3, Tree
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from edgebench import registry
 from tests.backends.coral import pycorals
 from tests.backends.coral.delegates import PLAIN
 from tests.backends.coral.sessions import coral, loader, take
-from tests.backends.coral.usb_trees import AFTER_FIRMWARE, BEFORE_FIRMWARE, USB_2, USB_3, Tree
+from tests.backends.usb_trees import AFTER_FIRMWARE, BEFORE_FIRMWARE, USB_2, USB_3, Tree
 
 edgetpu: Any = importlib.import_module(
     registry.backend("coral").__module__.rpartition(".")[0] + ".device.edgetpu"

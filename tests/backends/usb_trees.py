@@ -1,4 +1,4 @@
-"""Made /sys trees: Edge TPUs on USB in each of their states, and on PCIe, among other devices."""
+"""Made /sys trees: sticks on USB in each of their states, and Edge TPUs on PCIe, among other devices."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Tree:
         return self.sys / "bus" / "usb" / "devices"
 
     def stick(self, ids: tuple[str, str], speed: str, node_mode: int = 0o666) -> Path:
-        """One more USB Accelerator, on the bus of its speed; `node_mode` is of its /dev/bus/usb node."""
+        """One more stick, on the bus of its speed; `node_mode` is of its /dev/bus/usb node."""
         bus = "2" if speed == USB_3 else "1"
         self._sticks += 1
         return self._usb(f"{bus}-{self._sticks}", ids, speed, bus, str(self._sticks + 1), None, node_mode)
