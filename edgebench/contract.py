@@ -111,7 +111,7 @@ class Backend(ABC):
         return {}
 
     def pictures(self, options: Mapping[str, Json], cache: Cache) -> Pictures | None:
-        """Its own scene and images, for a run on it alone that is given none; None: the shipped ones."""
+        """Pictures of a device that `offers` its variants, for runs that name none; None: the usual ones."""
         return None
 
     def explain(self, error: SessionError) -> SessionError | None:

@@ -273,11 +273,11 @@ class RecordedSource:
         if scene.sha256 != own.sha256 and not alike:
             raise UsageError(
                 f"{self.name} was measured on another scene, of {own.rows} x {own.columns} patches",
-                fix="leave --scene out and replay it alone: a stand-in takes its place",
+                fix="leave --scene out: a stand-in takes its place",
             )
         n = self._image_count()
         if images is not None and images.n != n:
             raise UsageError(
                 f"{self.name} was measured on {'no' if n is None else n} images, and not on {images.n}",
-                fix="leave --images out and replay it alone: stand-ins take their place",
+                fix="leave --images out: stand-ins take their place",
             )

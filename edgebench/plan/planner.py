@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from edgebench import registry
 from edgebench.cache.objects import Cache
@@ -22,7 +22,7 @@ from edgebench.plan.targets import make_targets
 from edgebench.plan.targets_file import read_targets
 from edgebench.plan.trials import ModelData, Plan, choose_variants, make_trials
 from edgebench.vocabulary.model_source import SHIPPED
-from edgebench.vocabulary.pictures import ImageSet, Scene
+from edgebench.vocabulary.pictures import ImageSet, Pictures, Scene
 from edgebench.vocabulary.session import MeasurePlan
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Progress
@@ -102,7 +102,8 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     targets = tuple(target for target in targets if target.name not in lacking)
     progress("scene and images")
     model_pictures = gather(chosen, config, cache)
-    scene, images = _pictures(config, backends, targets, model_pictures, cache)
+    own_pictures = _own_pictures(config, backends, [t for t in targets if t not in measured], cache)
+    scene, images = _pictures(config, model_pictures, own_pictures.values(), cache)
     pictured = [note for data in model_pictures for note in data.notes]
     notes = tuple(dict.fromkeys([*left_out, *pictured, *(images.notes if images else ())]))
     for note in notes:
@@ -111,7 +112,10 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     sustained_s = None if config.sustained is None else 60.0 * config.sustained
     one_session = MeasurePlan(scene, config.passes, period_s=period_s, sustained_s=sustained_s)
     for target in targets:
-        backends[target.device].check_plan(target, one_session, images, config.sessions)
+        timed = own_pictures.get(target.name, Pictures(scene, images))
+        backends[target.device].check_plan(
+            target, replace(one_session, scene=timed.scene), timed.images, config.sessions
+        )
     trials = make_trials(
         targets,
         backends,
@@ -122,6 +126,11 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         period_s=period_s,
         sustained_s=sustained_s,
         model_data={data.source.name: _model_data(data) for data in model_pictures if data.source != SHIPPED},
+        target_data={
+            name: ModelData(SHIPPED, own.scene, own.images)
+            for name, own in own_pictures.items()
+            if own != Pictures(scene, images)
+        },
     )
     plan = Plan(
         trials=trials,
@@ -187,24 +196,36 @@ def _chosen(
     )
 
 
+def _own_pictures(
+    config: RunConfig, backends: Mapping[str, Backend], targets: Sequence[Target], cache: Cache
+) -> dict[str, Pictures]:
+    """By target, the pictures of those that bring their own; what the run names beats them."""
+    scene = load_scene(config.scene, cache) if config.scene and targets else None
+    images = load_images(config.images, cache) if config.images and targets else None
+    if scene is not None and images is not None:
+        return {target.name: Pictures(scene, images) for target in targets}
+    pictures = {target.name: backends[target.device].pictures(target.options, cache) for target in targets}
+    return {
+        name: Pictures(scene or own.scene, images or own.images)
+        for name, own in pictures.items()
+        if own is not None
+    }
+
+
 def _pictures(
     config: RunConfig,
-    backends: Mapping[str, Backend],
-    targets: Sequence[Target],
     model_pictures: Sequence[ModelPictures],
+    own_pictures: Iterable[Pictures],
     cache: Cache,
 ) -> tuple[Scene, ImageSet | None]:
-    """The run's scene and images: the first model's, else what was asked for, or the only target's."""
+    """The run's scene and images: the first model's, else the first target's own, else the shipped ones."""
     if model_pictures:
         first = _main(model_pictures)
         return first.scene, first.images
-    scene = load_scene(config.scene, cache) if config.scene else None
-    images = load_images(config.images, cache) if config.images else None
-    if len(targets) == 1 and (scene is None or images is None):
-        own = backends[targets[0].device].pictures(targets[0].options, cache)
-        if own is not None:
-            return scene or own.scene, images or own.images
-    return scene or shipped_scene(cache), images or shipped_images(cache, "test")
+    for own in own_pictures:
+        return own.scene, own.images
+    scene = load_scene(config.scene, cache) if config.scene else shipped_scene(cache)
+    return scene, load_images(config.images, cache) if config.images else shipped_images(cache, "test")
 
 
 def _main(model_pictures: Sequence[ModelPictures]) -> ModelPictures:

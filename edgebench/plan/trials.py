@@ -51,7 +51,7 @@ class PlannedTrial:
 
 @dataclass(frozen=True)
 class ModelData:
-    """A model's source, and what its trials are timed and tested with."""
+    """What trials of a model, or of a target with pictures of its own, are timed and tested with."""
 
     source: ModelSource
     scene: Scene
@@ -142,11 +142,13 @@ def make_trials(
     period_s: float | None = None,
     sustained_s: float | None = None,
     model_data: Mapping[str, ModelData] | None = None,
+    target_data: Mapping[str, ModelData] | None = None,
 ) -> tuple[PlannedTrial, ...]:
     """The trials, in the order in which tables show them; `variants` are by target or backend.
 
     Without `batches` each backend's default is taken; UsageError for one that a backend does not take.
-    `model_data` has, by the variants' family, what trials of other models than the shipped one need.
+    `model_data` has, by the variants' family, what trials of other models than the shipped one need;
+    `target_data`, by target, what those with pictures of their own do.
     """
     # Absent where they are not asked for: keys of back-to-back trials are what they always were.
     pace = {"period_s": period_s, "sustained_s": sustained_s}
@@ -156,7 +158,7 @@ def make_trials(
         backend = backends[target.device]
         for variant in variants[target.name if target.name in variants else target.device]:
             for batch in batches_of(backend, batches):
-                own = (model_data or {}).get(variant.family)
+                own = (target_data or {}).get(target.name) or (model_data or {}).get(variant.family)
                 source = SHIPPED if own is None else own.source
                 request = PrepareRequest(variant, batch, target.options, source=source)
                 timed, tested = (scene, images) if own is None else (own.scene, own.images)

@@ -10,6 +10,8 @@ from edgebench import registry
 from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError, UsageError
 from edgebench.fit.summarise import summarise
+from edgebench.plan.config import resolve
+from edgebench.plan.planner import build
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.target import Target
@@ -184,3 +186,22 @@ def test_a_scenario_may_give_windows(session_cache, tmp_path):
     crashed = scenario(tmp_path, "windows = {}\ncrashes = [{ session = 1 }]\n", "crashed.toml")
     failed = replay(session_cache, tmp_path, crashed, name="crashed", retries=0)
     assert sorted(failed.sessions["status"]) == ["crash", "ok", "ok"]
+
+
+def test_each_of_several_sources_is_played_with_pictures_of_its_own(session_cache, tmp_path):
+    wide = scenario(tmp_path, "\n[scene]\nrows = 1\ncolumns = 4\n", "wide.toml")
+    (tmp_path / "wide.toml").write_text((tmp_path / "wide.toml").read_text().replace("n = 20", "n = 30"))
+    results = replay(session_cache, tmp_path / "both", scenario(tmp_path), f"source={wide}")
+    first, second = summarise(results)
+    scenes = [results.experiment.scene_of(trial) for trial in results.experiment.trials]
+    assert [(scene.rows, scene.columns) for scene in scenes] == [(2, 3), (1, 4)]
+    assert first.accuracy and second.accuracy
+    assert (first.accuracy.n, second.accuracy.n) == (20, 30)
+    assert first.accuracy.k > 12 and second.accuracy.k > 18  # nine of ten, and never one of five
+
+
+def test_a_replay_beside_a_device_keeps_its_own_pictures(session_cache, tmp_path):
+    config = resolve({"device": ["toy", "replay"], "set": [f"source={scenario(tmp_path)}"]}).config
+    plan = build(config, session_cache, lambda text: None).plan
+    patches = {trial.target.name: plan.scene_of(trial).patches for trial in plan.trials}
+    assert patches == {"toy": 400, "replay": 6}

@@ -172,6 +172,15 @@ def test_an_emulated_device_has_no_seconds_and_no_verdict(run, gives):
         assert "emulated" in text
 
 
+def test_a_sweep_measures_the_devices_own_pictures(run):
+    measured(run, "--quiet", "--set", "gives=windows", "--set", "gives=passes")
+    first, second = summarise(edgebench.load("results/one"))
+    for trial in (first, second):
+        assert trial.status == "done"
+        assert trial.accuracy is not None and (trial.accuracy.k, trial.accuracy.n) == (4, 4)
+        assert trial.infer_s is not None and trial.infer_s.median == pytest.approx(SCENE_S)
+
+
 def test_an_early_end_is_told_in_the_backends_words(run):
     measured(run, "--quiet", "--retries", "0", options={"dies": True}, code=5)
     record = edgebench.load("results/one").session_records(
