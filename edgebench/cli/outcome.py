@@ -70,7 +70,7 @@ def conclude(
 
 def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> None:
     """The trials of a dry run, how long they will take and what they will resolve."""
-    from edgebench.measure.lane_group import IDLE_WINDOW_S
+    from edgebench.measure.lane_trials import IDLE_WINDOW_S
     from edgebench.plan.cost import costs_of
     from edgebench.report.planned import planned_json, print_planned
 
@@ -83,7 +83,7 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
 
 def say_forecast(observer: Observer, built: Built, cache: Cache) -> None:
     """Before a run: what its sessions will not resolve, while there is time to ask for more."""
-    from edgebench.measure.lane_group import IDLE_WINDOW_S
+    from edgebench.measure.lane_trials import IDLE_WINDOW_S
     from edgebench.plan.cost import costs_of
     from edgebench.report.planned import forecast_notes
 

@@ -11,15 +11,8 @@ from dataclasses import dataclass
 from edgebench import interruption
 from edgebench.contract import Device
 from edgebench.measure.adaptive import Settled, TimeBudget, never
-from edgebench.measure.lane import (
-    IDLE_WINDOW_S,
-    ExplainTrial,
-    Lane,
-    Standing,
-    Store,
-    label,
-    nothing_to_add,
-)
+from edgebench.measure.lane import ExplainTrial, Lane, Store, nothing_to_add
+from edgebench.measure.lane_trials import LaneTrials, Standing
 from edgebench.measure.progress import Observer
 from edgebench.measure.run_progress import RunProgress
 from edgebench.measure.signals import handling
@@ -31,8 +24,6 @@ from edgebench.vocabulary.artifact import Artifact
 
 SIGNAL_CHECK_S = 1.0
 """How long a signal may lie before the thread that waits for the lanes looks for one by itself."""
-
-__all__ = ["IDLE_WINDOW_S", "Experiment", "Outcome", "Store", "label"]
 
 
 @dataclass(frozen=True)
@@ -118,23 +109,26 @@ class Experiment:
             Lane(
                 host=host or "",
                 plan=self.plan,
-                trials=by_host[host],
-                artifacts=artifacts,
-                standing=standing,
-                standing_of=self._from_store,
+                trials=LaneTrials(
+                    plan=self.plan,
+                    by_key=by_host[host],
+                    artifacts=artifacts,
+                    standing=standing,
+                    standing_of=self._from_store,
+                    costs=KnownCosts(
+                        by_host[host], {key: self.costs[key] for key in by_host[host] if key in self.costs}
+                    ),
+                    settled=self.settled,
+                ),
                 open_device=self.open_device,
                 store=self.store,
                 progress=progress,
-                costs=KnownCosts(
-                    by_host[host], {key: self.costs[key] for key in by_host[host] if key in self.costs}
-                ),
                 note_cost=self.note_cost,
                 contained=any(
                     trial.target.connection != self.plan.trials[0].target.connection
                     for trial in self.plan.trials
                 ),
                 lock=lock,
-                settled=self.settled,
                 explain=self.explain,
                 revise=self.revise,
                 budget=budget,
