@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from edgebench.fit.metrics import METRICS, shown_in
@@ -212,20 +212,24 @@ def latency_tables(summaries: Sequence[TrialSummary]) -> list[tuple[str, str, Ta
         (metric.name, shown.heading or words.passes(summaries), latency(summaries, metric.name))
         for metric, shown in shown_in("latency")
     ]
-    queued = [summary for summary in summaries if summary.concurrency > 1]
-    if queued:
-        tables.append(("request_ms", "one request, from submission to completion", requests(queued)))
+    table = requests(summaries)
+    if table.rows:
+        tables.append(("request_ms", "one request, from submission to completion", table))
     return tables
 
 
 def requests(summaries: Sequence[TrialSummary]) -> Table:
-    """How long a request takes by itself, and how many are in flight."""
+    """How long a request takes by itself, and how many are in flight, of the trials that have several."""
+    queued = [summary for summary in summaries if summary.concurrency > 1]
     notes = []
-    for summary in summaries:
+    for summary in queued:
         why = reasons(summary)
         notes.append(words.plain(why.get("request_ms") or why.get("request_ms.p99", "")))
     caption = f"a request is a batch; infer_s counts the time of overlapping requests once; {words.MEDIAN}"
-    return without_empty(_metric_table("requests", summaries, caption, (Column("", long=True), notes)))
+    names = trial_names(summaries)
+    return without_empty(
+        _metric_table("requests", queued, caption, (Column("", long=True), notes), names=names)
+    )
 
 
 def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[Column, list[str]]]:
@@ -250,9 +254,13 @@ def _metric_table(
     summaries: Sequence[TrialSummary],
     caption: str,
     *more: tuple[Column, Sequence[str]],
+    names: Mapping[str, str] | None = None,
 ) -> Table:
-    """One row a trial, a column for everything that is shown in the table of that title, then `more`."""
-    names = trial_names(summaries)
+    """One row a trial, a column for everything that is shown in the table of that title, then `more`.
+
+    `names` are the trials' by key, where others of the report are left out.
+    """
+    names = trial_names(summaries) if names is None else names
     columns = [*metric_columns(title, summaries), *more]
     cells = [texts for _, texts in columns]
     rows = [(names[summary.key], *row) for summary, *row in zip(summaries, *cells, strict=True)]
@@ -262,7 +270,7 @@ def _metric_table(
 def stages(summaries: Sequence[TrialSummary]) -> Table:
     """Milliseconds a patch by stage."""
     staged = [summary for summary in summaries if summary.stages_ms]
-    return _metric_table("stages", staged, f"a patch; {words.MEDIAN}")
+    return _metric_table("stages", staged, f"a patch; {words.MEDIAN}", names=trial_names(summaries))
 
 
 def cold(summaries: Sequence[TrialSummary]) -> Table:

@@ -61,6 +61,12 @@ def test_without_a_queue_there_is_no_such_table() -> None:
     assert [name for name, _, _ in tables.latency_tables(samples.nine())] == ["image_s", "infer_s"]
 
 
+def test_a_row_names_its_trial_as_the_other_tables_do() -> None:
+    pair = [samples.summary(target="one at a time"), samples.summary(target="queued", concurrency=4)]
+    [row] = tables.requests(pair).rows
+    assert row[0] == "queued: 0.25 int8 4 in flight"
+
+
 def test_a_missing_p99_stands_with_its_reason() -> None:
     few = samples.summary(concurrency=2, request_ms=RequestLatency(12.34, None, 180, "n too small"))
     assert [row[1:3] + row[4:] for row in tables.requests([few]).rows] == [("12.3", "-", "n too small")]
