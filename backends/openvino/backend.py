@@ -14,6 +14,7 @@ from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.models.prepare.onnx import OnnxChain
 from edgebench.models.prepare.onnx_form import OnnxForm
+from edgebench.refusals import form
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.target import Body, Target
@@ -61,6 +62,7 @@ class OpenVinoOptions(LibraryOptions):
         default="CPU",
         pattern=r"^(CPU|AUTO|(GPU|NPU)(\.[0-9]{1,2})?)$",
         description="CPU, GPU, NPU, AUTO, or one of several such as GPU.1",
+        json_schema_extra=form("write CPU, GPU, NPU, AUTO, or one of several such as GPU.1"),
     )
     threads: int = Field(
         default=0, ge=0, le=1024, description="of the processor; 0: as many as the library takes"
@@ -79,6 +81,7 @@ class StickOptions(LibraryOptions):
     )
     device: str = Field(
         default="MYRIAD",
+        json_schema_extra=form("write MYRIAD, one of several sticks such as MYRIAD.1.2-ma2480, or CPU"),
         pattern=r"^(CPU|MYRIAD(\.[A-Za-z0-9._-]{1,40})?)$",
         description="MYRIAD, one of several such as MYRIAD.1.2-ma2480, or CPU: without a stick, marked so",
     )
@@ -107,16 +110,16 @@ class LibraryBackend(AgentBackend):
         return _CHAIN.prepare(requests, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
-        """The library with its plug-ins and devices, the stick, and the state of the machine."""
+        """The library with its plugins and devices, the stick, and the state of the machine."""
         return findings(target)
 
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
-        """The library and its plug-ins by their files, and the stick."""
+        """The library and its plugins by their files, and the stick."""
         return board_check(facts, target)
 
     def explain(self, error: SessionError) -> SessionError | None:
         """A stick that cannot be opened, and what a build or a system lacks for a device."""
-        return explain(error)
+        return explain(error, self.name)
 
     def bodies(self) -> Mapping[str, Body]:
         """The stick."""

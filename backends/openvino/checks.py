@@ -1,4 +1,4 @@
-"""What `doctor` says of OpenVINO, its plug-ins and devices, and of a Neural Compute Stick 2."""
+"""What `doctor` says of OpenVINO, its plugins and devices, and of a Neural Compute Stick 2."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _of_library(library: Library, python: str, device: str) -> list[Finding]:
     if library.broken_plugins:
         listed += f"; cannot be loaded: {', '.join(library.broken_plugins)}"
     listed += f"; devices found: {', '.join(library.devices) or 'none'}"
-    return [_version(library.version), Finding("ok", "plug-ins", listed), _usable(library, device)]
+    return [_version(library.version), Finding("ok", "plugins", listed), _usable(library, device)]
 
 
 def _version(version: str) -> Finding:
@@ -117,28 +117,28 @@ def _usable(library: Library, device: str) -> Finding:
     name = device.partition(".")[0].partition(":")[0]
     if why := library.broken_plugins.get(name):
         lacking = next((file for file in LIBRARIES if file in why), None)
-        message = f"{name}: its plug-in cannot be loaded: {f'{lacking} is missing' if lacking else why}"
+        message = f"{name}: its plugin cannot be loaded: {f'{lacking} is missing' if lacking else why}"
         return Finding("error", "device", message, LIBRARIES.get(lacking or "", "mend what it names"))
     if name not in library.plugins:
         return _no_plugin(name, sorted(library.plugins))
     if any(there == device or there.startswith(f"{name}.") for there in library.devices) or name == "AUTO":
         return Finding("ok", "device", name)
     fix = "plug the stick in" if name == PLUGIN else f"install the driver of {name}, or name another device"
-    message = f"{name}: its plug-in finds no such device (found: {', '.join(library.devices) or 'none'})"
+    message = f"{name}: its plugin finds no such device (found: {', '.join(library.devices) or 'none'})"
     return Finding("error", "device", message, fix)
 
 
 def _no_plugin(device: str, plugins: list[str]) -> Finding:
-    message = f"{device} is not in this build, which has {', '.join(plugins) or 'no plug-in'}"
+    message = f"{device} is not in this build, which has {', '.join(plugins) or 'no plugin'}"
     return Finding("error", "device", message, _install(device, "name one of these: --set device=NAME"))
 
 
 def _install(device: str, otherwise: str) -> str:
-    return f"install one of: {WAYS}" if device.startswith(PLUGIN) else otherwise
+    return WAYS if device.startswith(PLUGIN) else otherwise
 
 
 def _of_packages(known: BoardFacts, device: str) -> list[Finding]:
-    """Version and plug-ins by what lies where the board's Python looks."""
+    """Version and plugins by what lies where the board's Python looks."""
     version = (known.packages or {}).get("openvino")
     if version is None:
         missing = package_finding(known, ("openvino",))
@@ -146,12 +146,12 @@ def _of_packages(known: BoardFacts, device: str) -> list[Finding]:
     plugins = known.openvino.plugins if known.openvino is not None else []
     name = device.partition(".")[0].partition(":")[0]
     if not plugins:
-        message = f"whether it has {name} shows when a session starts: no plug-ins lie beside the package"
+        message = f"whether it has {name} shows when a session starts: no plugins lie beside the package"
         return [_version(version), Finding("warning", "device", message, "see the first session's record")]
     if name not in plugins:
         return [_version(version), _no_plugin(name, plugins)]
     listed = f"{', '.join(plugins)}; which of these devices are there shows when a session starts"
-    return [_version(version), Finding("ok", "plug-ins", listed)]
+    return [_version(version), Finding("ok", "plugins", listed)]
 
 
 def _sticks(known: BoardFacts) -> list[UsbAccelerator]:
@@ -186,18 +186,18 @@ def _permission(stick: UsbAccelerator) -> Finding:
 
 
 def _firmware(known: BoardFacts) -> list[Finding]:
-    """It lies beside the plug-in that sends it; where there is no such plug-in, that is what is lacking."""
+    """It lies beside the plugin that sends it; where there is no such plugin, that is what is lacking."""
     if known.openvino is None or PLUGIN not in known.openvino.plugins:
         return []
     if known.openvino.firmware:
         files = ", ".join(known.openvino.firmware)
-        return [Finding("ok", "firmware", f"{files} beside OpenVINO's plug-ins")]
-    message = "no usb-ma2x8x.mvcmd beside OpenVINO's plug-ins: the stick cannot be started"
-    return [Finding("error", "firmware", message, f"install one of: {WAYS}")]
+        return [Finding("ok", "firmware", f"{files} beside OpenVINO's plugins")]
+    message = "no usb-ma2x8x.mvcmd beside OpenVINO's plugins: the stick cannot be started"
+    return [Finding("error", "firmware", message, WAYS)]
 
 
 def _libusb(known: BoardFacts) -> Finding:
     if path := (known.libraries or {}).get(LIBUSB):
         return Finding("ok", "libusb", path)
-    message = f"the loader finds no {LIBUSB}: the MYRIAD plug-in cannot be loaded"
+    message = f"the loader finds no {LIBUSB}: the MYRIAD plugin cannot be loaded"
     return Finding("warning", "libusb", message, LIBRARIES[LIBUSB])

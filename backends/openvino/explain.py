@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import NamedTuple
 
 from edgebench.errors import SessionError
 
 from .device.stick import BOOT_ID, READY_ID, USB_STATE
 
 STAGES = ("load", "golden")
-
-# 2021.4 says the first, 2022 the second; the third is of a stick that was named (MYRIAD.1.2-ma2480).
-_NO_STICK = re.compile(
-    r"Can not init Myriad device: [A-Z_]+|MYRIAD device is not opened|Myriad device: \S+ not found"
-)
-_NO_PLUGIN = re.compile(r'Device with "MYRIAD[^"]*" name is not registered|MYRIAD\S* is not in this')
-_NO_LIBRARY = re.compile(r"(?P<library>lib[A-Za-z0-9_.+-]{1,80}): cannot open shared object file")
-_USB = re.compile(rf"{USB_STATE} (?P<state>[^\n]{{1,300}})")
+STICK = "Neural Compute Stick 2"
 
 UDEV = (
     'echo \'SUBSYSTEM=="usb", ATTRS{idVendor}=="03e7", MODE="0666"\' | '
@@ -26,68 +21,127 @@ UDEV = (
 """What lets every user open the stick, before its firmware and with it."""
 
 WAYS = (
-    "the wheel openvino==2021.4.2 (Python 3.6 to 3.9 on x86-64), with the MYRIAD plug-in and the stick's "
-    "firmware; the archive of OpenVINO 2022.3 LTS, the last with MYRIAD; on a Raspberry Pi the archive of "
-    "2022.3 for ARM, or a build from source"
+    "pip install openvino==2021.4.2 (x86-64, Python 3.6 to 3.9), the archive of 2022.3 LTS, or on a "
+    "Raspberry Pi that archive for ARM: backends/openvino/README.md has the steps"
 )
-"""The three ways to a working stick; the backend's README says each step."""
+"""The three ways to a working stick."""
 
 LIBRARIES = {
     "libusb-1.0.so.0": "sudo apt install libusb-1.0-0",
     "libOpenCL.so.1": "install the GPU's OpenCL driver: sudo apt install intel-opencl-icd",
 }
-"""What installs a library that a plug-in needs and no wheel brings, by its name."""
+"""What installs a library that a plugin needs and no wheel brings, by its name."""
+
+# 2021.4 says the first, 2022 the second; the third is of a stick that was named (MYRIAD.1.2-ma2480).
+_NO_STICK = re.compile(
+    r"Can not init Myriad device: [A-Z_]+|MYRIAD device is not opened|Myriad device: \S+ not found"
+)
+_USB = re.compile(rf"{USB_STATE} (?P<state>[^\n]{{1,300}})")
 
 
-def explain(error: SessionError) -> SessionError | None:
-    """No stick, no plug-in, or a library that the plug-in lacks; None for any other failure."""
+class Explained(NamedTuple):
+    """What went wrong, why, and what to do."""
+
+    what: str
+    why: str
+    fix: str
+
+
+def explain(error: SessionError, device: str) -> SessionError | None:
+    """A device or a library that is missing; None for any other failure.
+
+    Args:
+        error: of a session.
+        device: a name of `edgebench devices`: which OpenVINO to install depends on it.
+    """
     if error.stage not in STAGES:
         return None
-    if no_stick := _NO_STICK.search(error.why):
-        usb = _USB.search(error.why)
-        state = usb["state"] if usb else "is not known here: see `lsusb -d 03e7:`"
-        return _as(
-            error,
-            "the Neural Compute Stick 2 cannot be opened",
-            f"{no_stick.group()}; on USB: {state}",
-            _fix(state),
-        )
-    if _NO_PLUGIN.search(error.why):
-        return _as(
-            error,
-            "this OpenVINO has no plug-in for the Neural Compute Stick 2",
-            "MYRIAD is not in this build: wheels from 2022.1 on are without it, and so is everything from "
-            "2023 on",
-            f"install one of: {WAYS}",
-        )
-    no_library = _NO_LIBRARY.search(error.why)
-    if no_library and no_library["library"] in LIBRARIES:
-        library = no_library["library"]
-        return _as(
-            error, f"OpenVINO's plug-in cannot be loaded: {library} is missing", error.why, LIBRARIES[library]
-        )
+    for pattern, in_words in _CAUSES:
+        if match := pattern.search(error.why):
+            words = in_words(match, device)
+            return SessionError(
+                words.what,
+                status=error.status,
+                stage=error.stage,
+                signal=error.signal,
+                stderr_tail=error.stderr_tail,
+                why=words.why,
+                fix=words.fix,
+            )
     return None
 
 
-def _fix(state: str) -> str:
-    """What to do, the likeliest first by what USB shows."""
-    plug = "plug the stick in where the session runs (a virtual machine needs both its ids passed through)"
-    hub = "plug it into the board itself or a powered hub: a USB 2 hub gives it too little power to start"
-    udev = f"install the udev rule: {UDEV}"
-    if "not write" in state:
+def how_to_install(device: str) -> str:
+    """What brings an OpenVINO for a device of `edgebench devices`."""
+    return WAYS if device == "ncs2" else "pip install openvino, for the Python that runs there"
+
+
+def _no_stick(match: re.Match[str], device: str) -> Explained:
+    usb = _USB.search(match.string)
+    state = usb["state"] if usb else "not known, see `lsusb -d 03e7:`"
+    what = f"the {STICK} cannot be opened"
+    return Explained(what, f"{match.group()}; on USB: {state}", _stick_fix(state))
+
+
+def _stick_fix(state: str) -> str:
+    """The causes that are left, the likeliest first by what USB shows."""
+    udev = "install the udev rule (backends/openvino/README.md has it)"
+    hub = "use the board's own port or a powered hub: a USB 2 hub gives it too little power"
+    if "may not write" in state:
         return f"{udev}; else {hub}"
     if state.startswith((BOOT_ID, READY_ID)):
-        return f"end what else holds the stick; else {hub}; else {udev}"
-    return f"{plug}; if it is: {hub}; {udev}"
+        return f"end what else holds it; else {hub}; else {udev}"
+    return f"plug it in where the session runs; if it is, {hub}; else {udev}"
 
 
-def _as(error: SessionError, what: str, why: str, fix: str) -> SessionError:
-    return SessionError(
-        what,
-        status=error.status,
-        stage=error.stage,
-        signal=error.signal,
-        stderr_tail=error.stderr_tail,
-        why=why,
-        fix=fix,
-    )
+def _no_plugin(match: re.Match[str], device: str) -> Explained:
+    library, why = f"OpenVINO {match['release']}", f"it has {match['plugins'].strip()}"
+    if match["device"].startswith("MYRIAD"):
+        return Explained(f"{library} has no plugin for the {STICK} (MYRIAD)", why, WAYS)
+    what = f"{library} has no plugin for {match['device']}"
+    return Explained(what, why, "name one of these: --set device=NAME")
+
+
+def _no_library(match: re.Match[str], device: str) -> Explained:
+    what = f"OpenVINO's plugin cannot be loaded: {match.group()} is missing"
+    return Explained(what, "the loader does not find it on that system", LIBRARIES[match.group()])
+
+
+def _no_device(match: re.Match[str], device: str) -> Explained:
+    what = f"no {match['device']} is found here"
+    fix = f"install the driver of the {match['device']}, or name one that is found: --set device=NAME"
+    return Explained(what, match["listed"], fix)
+
+
+def _no_folder(match: re.Match[str], device: str) -> Explained:
+    fix = "name another one (--set cache=FOLDER), or none"
+    return Explained(f"the cache folder {match['folder']} cannot be written to", match["reason"], fix)
+
+
+def _no_openvino(match: re.Match[str], device: str) -> Explained:
+    return Explained("the Python that runs there has no OpenVINO", match["reason"], how_to_install(device))
+
+
+# The words of the runner and of the library; the first that fits counts.
+_CAUSES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Explained]], ...] = (
+    (
+        re.compile(
+            r"OpenVINO (?P<release>[0-9.]{1,20})[^\s;]{0,100} has no plugin for (?P<device>[^\s;]{1,60}); "
+            r"it has (?P<plugins>[A-Z, ]{1,100})"
+        ),
+        _no_plugin,
+    ),
+    (re.compile("|".join(re.escape(name) for name in LIBRARIES)), _no_library),
+    (_NO_STICK, _no_stick),
+    (
+        re.compile(r"no (?P<device>[^\s(]{1,60}) is found here \((?P<listed>devices found: [^)\n]{1,200})\)"),
+        _no_device,
+    ),
+    (
+        re.compile(
+            r"the cache folder (?P<folder>[^\n]{1,300}) cannot be written to: (?P<reason>[^;\n]{1,200})"
+        ),
+        _no_folder,
+    ),
+    (re.compile(r"no OpenVINO here \((?P<reason>[^\n]{1,300})\)"), _no_openvino),
+)

@@ -1,4 +1,4 @@
-"""Which devices an installed OpenVINO has plug-ins for, and the stick's firmware, by its files alone."""
+"""Which devices an installed OpenVINO has plugins for, and the stick's firmware, by its files alone."""
 
 import glob
 import os

@@ -206,13 +206,13 @@ def test_whether_a_stick_may_be_opened(tmp_path):
         (["other/libs/libmyriadPlugin.so"], [], []),
     ],
 )
-def test_openvinos_plug_ins_and_the_sticks_firmware_lie_in_its_wheel(tmp_path, files, plugins, firmware):
+def test_openvinos_plugins_and_the_sticks_firmware_lie_in_its_wheel(tmp_path, files, plugins, firmware):
     folder = planted(tmp_path / "site-packages", dict.fromkeys(files, ""))
     facts = board_facts(str(tmp_path), path=["/no/such/folder", str(folder)])
     assert facts["openvino"] == {"plugins": plugins, "firmware": firmware}
 
 
-def test_openvinos_plug_ins_lie_beside_an_archives_python(tmp_path):
+def test_openvinos_plugins_lie_beside_an_archives_python(tmp_path):
     library = "runtime/lib/intel64/libopenvino_intel_myriad_plugin.so"
     planted(tmp_path, {library: "", "runtime/lib/intel64/usb-ma2x8x.mvcmd": ""})
     planted(tmp_path, {"python/python3.9/openvino/__init__.py": ""})

@@ -44,7 +44,7 @@ def by_subject(facts: dict[str, Any], device: str = "ncs2", **options: Any) -> d
 def test_a_board_with_all_that_the_stick_needs():
     findings = by_subject(BOARD)
     assert {finding.level for finding in findings.values()} == {"ok"}
-    assert set(findings) == {"openvino", "plug-ins", "stick", "firmware", "libusb"}
+    assert set(findings) == {"openvino", "plugins", "stick", "firmware", "libusb"}
     assert "IECore" in findings["openvino"].message
     assert "before its firmware" in findings["stick"].message
 
@@ -100,7 +100,7 @@ def test_what_the_stick_lacks_is_told_with_its_fix(change, subject, level, messa
 
 def test_another_device_needs_no_stick():
     findings = by_subject({**BOARD, "usb_accelerators": [], "libraries": {}}, device="openvino")
-    assert set(findings) == {"openvino", "plug-ins"}
+    assert set(findings) == {"openvino", "plugins"}
     gpu = Target("openvino", "openvino", {"device": "NPU"}, host="pi")
     [finding] = [found for found in checks.board_check(BOARD, gpu) if found.subject == "device"]
     assert "NPU is not in this build, which has AUTO, CPU, GPU, MYRIAD" in finding.message
@@ -158,10 +158,10 @@ def here(monkeypatch, tmp_path):
     return of
 
 
-def test_version_plug_ins_and_devices_are_told(here):
+def test_version_plugins_and_devices_are_told(here):
     findings = here("CPU", plugins=("CPU", "AUTO"), devices=("CPU",), broken={"GPU": "libOpenCL.so.1: no"})
     assert findings["openvino"].message == "2026.4.1-22982, by openvino.Core"
-    assert findings["plug-ins"].message == "CPU, AUTO; cannot be loaded: GPU; devices found: CPU"
+    assert findings["plugins"].message == "CPU, AUTO; cannot be loaded: GPU; devices found: CPU"
     assert findings["device"] == Finding("ok", "device", "CPU")
     assert "stick" not in findings
 
