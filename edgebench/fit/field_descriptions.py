@@ -82,8 +82,8 @@ DESCRIPTIONS: Descriptions = {
             "Energy of an image by session.", "probes.parquet", unit="J", always=True
         ),
         "uncovered": Described(
-            "Which sessions' steady windows its samples do not cover, and why: it passes no limit then; "
-            "else empty.",
+            "Which sessions' steady windows its samples do not cover, or in which readings are no number or "
+            "out of range, and why: it passes no limit then; else empty.",
             "probes.parquet",
         ),
     },

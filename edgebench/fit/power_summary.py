@@ -47,6 +47,7 @@ class _OneSession:
     energy_j: float | None
     net_energy_j: float | None
     reason: str
+    unread: str = ""  # which readings of the steady window are no value, so that nobody knows what was drawn
 
 
 def power_figures(
@@ -118,13 +119,24 @@ def _session(rail: _Rail, record: SessionRecord, rows: pd.DataFrame | None, imag
         reason = "no steady window was recorded" if scale else f"its unit {rail.unit!r} is not known"
         return _OneSession(WindowPower(None, None, 0.0, 0, 0.0, reason), None, None, None, reason)
     t_ns, watts = _watts(rail, rows, scale)
+    unread = _unread(t_ns, watts, *steady)
     window = window_power(t_ns, watts, *steady, rate_hz=rail.rate_hz)
     if window.reason and (why := reasons_by_probe(record).get(rail.meter)):
         window = replace(window, reason=f"{window.reason} ({why})")
     idle = record.windows_ns.get("idle")
     idle_w = window_power(t_ns, watts, *idle, rate_hz=rail.rate_hz).mean_w if idle else None
     gross_j, net_j, reason = energy_per_image(window, images, idle_w)
-    return _OneSession(window, idle_w, gross_j, net_j, reason)
+    return _OneSession(window, idle_w, gross_j, net_j, reason, unread)
+
+
+def _unread(t_ns: NDArray[np.int64], watts: NDArray[np.float64], start_ns: int, end_ns: int) -> str:
+    """That readings within a window are no value: out of the meter's range, or none; "" where each is one.
+
+    What was drawn then may be more than all that the meter could read.
+    """
+    within = (t_ns >= start_ns) & (t_ns <= end_ns)
+    lost = int((~np.isfinite(watts[within])).sum())
+    return f"{lost} of {int(within.sum())} readings there are no number or out of range" if lost else ""
 
 
 def _watts(
@@ -136,7 +148,10 @@ def _watts(
     values = np.where(np.abs(values) < MOST, values, np.nan)
     if rail.quantity == "power":
         return t_ns, values
-    # A counter: the mean power of each interval, stamped at its end; one that runs back says nothing.
+    # A counter: the mean power of each interval, stamped at its end; one that runs back says nothing. It goes
+    # on counting through readings that are no number.
+    counted = np.isfinite(values)
+    t_ns, values = t_ns[counted], values[counted]
     order = np.argsort(t_ns, kind="stable")
     steps_s, steps_j = np.diff(t_ns[order]) / 1e9, np.diff(values[order])
     usable = (steps_s > 0) & (steps_j >= 0)
@@ -148,7 +163,11 @@ def _figure(rail: _Rail, sessions: Sequence[_OneSession]) -> PowerFigure:
     peaks = _present([session.window.peak_w for session in sessions])
     energies = _present([session.energy_j for session in sessions])
     reasons = dict.fromkeys(session.reason for session in sessions if session.reason)
-    uncovered = [session.window.reason for session in sessions if session.window.mean_w is None]
+    uncovered = [
+        session.window.reason or session.unread
+        for session in sessions
+        if session.window.mean_w is None or session.unread
+    ]
     return PowerFigure(
         meter=rail.meter,
         channel=rail.channel,

@@ -79,7 +79,7 @@ class PowerFigure:
     window_s: float | None = None  # the shortest steady window over the sessions
     mean_w_sessions: tuple[float, ...] = ()  # one value a session that has one; intervals come from these
     energy_j_sessions: tuple[float, ...] = ()
-    uncovered: str = ""  # which sessions' windows its samples do not cover, and why: it passes no limit then
+    uncovered: str = ""  # which sessions' windows it did not see all of, and why: it passes no limit then
 
 
 @dataclass(frozen=True)

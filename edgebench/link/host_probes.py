@@ -30,6 +30,9 @@ from edgebench.vocabulary.probe import ProbeChunk, ProbeInfo
 LAST_SAMPLES_S = 3.0
 """How long the samples up to a session's end are waited for: a chunk comes about every half second."""
 
+AHEAD_NS = 1_000_000_000
+"""How far a stamp may lie ahead of the clock that it was read from: rounding is less."""
+
 SIGN_OF_LIFE_S = 600.0
 """An agent that hears nothing for an hour ends itself: it is asked for the time before that."""
 
@@ -169,6 +172,8 @@ class HostProbes:
             return
         try:
             probe.hear(frame)
+            if probe.latest_ns > time.monotonic_ns() + AHEAD_NS:
+                raise ProtocolError("stamps of a time to come, by this machine's monotonic clock")
         except ProtocolError as error:
             self._faults.setdefault(name, f"{name}: what it sends cannot be understood: {error}")
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, field_validator
 
 from edgebench.agent.frames import Frame, Message, ProtocolError
+from edgebench.link.stamp_checks import LAST_NS
 from edgebench.printable import printable
 from edgebench.stage_names import fault_of_stages
 from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
@@ -225,6 +226,8 @@ class ProbeReport(Reply):
         if not columns:
             columns = [b""] * (1 + len(self.channels))
         stamps = np.frombuffer(columns[0], "<i8").astype(np.int64)
+        if stamps.size and not -LAST_NS < stamps.min() <= stamps.max() < LAST_NS:
+            raise ProtocolError("a probe's samples with stamps out of range")
         values = [np.frombuffer(column, "<f8").astype(np.float64) for column in columns[1:]]
         return ProbeChunk(self.probe, stamps, dict(zip(self.channels, values, strict=True)))
 

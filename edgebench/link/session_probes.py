@@ -90,7 +90,10 @@ class SessionProbes:
             connection.request({"op": "probe_stop"}, timeout_s)
 
     def hear(self, frame: Frame) -> None:
-        """Take in one message of a probe; ProtocolError when it is none."""
+        """Take in one message of a probe; ProtocolError when it is none.
+
+        Samples that come before the probe has said what it is are of a process that was given up.
+        """
         report = checked(ProbeReport, frame.message)
         meter = report.probe
         if meter not in self._all:
@@ -98,9 +101,11 @@ class SessionProbes:
         if report.kind in {"missing", "failed", "ended"}:
             self._late.discard(meter)
         if report.kind == "info":
+            if meter in self._infos:
+                raise ProtocolError(f"{meter} announced itself twice: nobody knows what its samples are of")
             self._infos[meter] = report.probe_info()
-        elif report.kind == "chunk":
-            self._store_chunk(report.chunk(frame.payload))
+        elif report.kind == "chunk" and meter in self._infos:
+            self._store_chunk(_announced(report.chunk(frame.payload), self._infos[meter]))
         elif report.kind == "rejected" and meter in self._infos:
             info = self._infos[meter]
             first = (*info.rejected_first, *(printable(reading) for reading in report.first))
@@ -155,7 +160,7 @@ class SessionProbes:
                 f"more than {MAX_UNREAD_SAMPLE_BYTES >> 20} MiB of samples in one pass"
             )
         self.require_all()
-        self.latest_ns = max(self.latest_ns, int(chunk.stamps_ns[-1]))
+        self.latest_ns = max(self.latest_ns, int(chunk.stamps_ns.max()))
         self._chunks.append(chunk)
 
     def _silent(self) -> list[str]:
@@ -163,6 +168,15 @@ class SessionProbes:
 
     def _all_reported(self) -> bool:
         return not self._silent()
+
+
+def _announced(chunk: ProbeChunk, info: ProbeInfo) -> ProbeChunk:
+    """The chunk, where it is of channels that its probe has."""
+    unknown = set(chunk.values) - {channel.name for channel in info.channels}
+    if unknown or not chunk.values:
+        names = ", ".join(printable(repr(name)) for name in sorted(unknown)) or "no channel"
+        raise ProtocolError(f"samples of {names}, which {chunk.probe} has not announced")
+    return chunk
 
 
 def _size_bytes(chunk: ProbeChunk) -> int:

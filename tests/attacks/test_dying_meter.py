@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 
+import numpy as np
 import pandas as pd
 import psutil
 import pytest
@@ -25,6 +26,7 @@ from tests.link.rig import make_rig
 from tests.synthetic_results import METER, made_experiment
 
 NO_PASSES = SteadyPasses((), (), (), {}, {}, 0)
+NEVER_PASSES = "it can fail a power limit and pass none"
 DIED = "ina: OSError: the bus is gone"
 WATTS = {"statistic": "max", "unit": "W"}
 LIMITS = (
@@ -97,6 +99,27 @@ def test_a_meter_that_missed_a_part_passes_nothing_and_still_fails(lasts_s, seen
         assert seen in verdict.reason and DIED in verdict.reason
     low = [{**limit, "limit": 2.0} for limit in LIMITS]
     assert {one.verdict for one in verdicts(power, low)} == {"fail"}
+
+
+def _out_of_range_at_times(value):
+    """The same board with one reading in twenty that the meter cannot express."""
+    return lambda at_s: np.where(np.arange(at_s.size) % 20 == 0, value, _steps(at_s))
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        pytest.param(value, marks=pytest.mark.attack(f"a meter reads {what} amid its window: {NEVER_PASSES}"))
+        for value, what in ((np.nan, "no number, or more than its range,"), (1e300, "1e300 W"))
+    ],
+)
+def test_what_a_meter_could_not_read_may_have_been_above_the_limit(reading):
+    power = figures([13, 13, 13], _out_of_range_at_times(reading))
+    for verdict in verdicts(power):
+        assert verdict.verdict == "inconclusive"
+        assert "readings there are no number or out of range" in verdict.reason
+    low = [{**limit, "limit": 2.0} for limit in LIMITS]
+    assert {verdict.verdict for verdict in verdicts(power, low)} == {"fail"}
 
 
 @pytest.mark.attack("a meter that was asked for without its colon dies: the figure has its last words")

@@ -97,6 +97,17 @@ def test_a_counter_that_runs_back_is_left_out_there():
     assert figure.peak_w == pytest.approx(3.0)
 
 
+def test_a_counter_goes_on_through_readings_that_are_no_number():
+    def counter(at_s):
+        peaks = np.arange(at_s.size) % 7 == 0
+        return np.where(peaks, np.nan, np.cumsum(np.where(peaks, 8.0, 1.0)) / 100.0)
+
+    probe = _probe(channels=[("in", "energy", "J")])
+    [figure] = _figures([_record(probes=[probe])], _samples(counter), {0: 5.0})
+    assert figure.mean_w == pytest.approx(2.0, rel=1e-2)
+    assert figure.uncovered == ""
+
+
 def test_the_rail_that_its_meter_marks_is_the_headline_whatever_the_others_carry():
     probe = _probe(channels=(("cpu", "power", "W"), ("in", "power", "W")))
     probe["channels"][1]["total"] = True

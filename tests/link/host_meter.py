@@ -57,6 +57,14 @@ class Meter:
                 time.sleep(1 / RATE_HZ)
                 stamps.append(time.monotonic_ns())
             watts = [stamp / 1e9 for stamp in stamps]
+            if self.address == "of another clock":
+                stamps = [time.time_ns() for _ in stamps]
+            if self.address == "out of range":
+                stamps[-1] = 2**63 - 1
+            if self.address == "unannounced":
+                yield stamps, {"out": watts}
+            if self.address == "without a channel":
+                yield stamps, {}
             if self.address == "noisy":
                 self.rejected.append("watts: \x1b[1m?")
                 watts[0] = -1.0

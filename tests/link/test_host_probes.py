@@ -21,6 +21,7 @@ from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.target import Target
 from tests.link import host_meter, sshd
 
+LEAVES_ITS_REASON = "its reason is kept, and the session is measured"
 OFFSET_NS, DRIFT_PPM = 3_600_000_000_000, 400.0
 MOVED = f"{OFFSET_NS},{DRIFT_PPM}"
 
@@ -155,6 +156,27 @@ def test_one_that_cannot_be_understood_is_begun_anew(meter):
         assert pids[0] != pids[1]
     finally:
         probes.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        pytest.param(
+            address, why, marks=pytest.mark.attack(f"a meter on the host {what}: {LEAVES_ITS_REASON}")
+        )
+        for address, why, what in (
+            ("unannounced", "has not announced", "samples what it has not announced"),
+            ("without a channel", "has not announced", "samples nothing"),
+            ("out of range", "out of range", "stamps beyond 62 bits"),
+            ("of another clock", "a time to come", "stamps with the wall clock"),
+        )
+    ],
+)
+def test_one_whose_samples_cannot_be_ends_no_session(device, rig, meter, host_probes, address, why):
+    name = f"{meter}:{address}"
+    record = measure_session(device, job(rig, name), {}, host_probes=host_probes).record
+    assert (record.status, record.failure) == ("ok", None)
+    assert why in record.probe_reasons[name]
 
 
 def test_an_interrupt_while_the_last_samples_are_waited_for_loses_nothing(
