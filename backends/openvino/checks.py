@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from edgebench.agent.facts import board_facts
 from edgebench.agent.openvino_files import openvino_files
+from edgebench.agent.packages import UNTOLD
 from edgebench.errors import EdgeBenchError, UnavailableError
 from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.board_findings import accelerator_finding, board_findings
@@ -106,7 +107,7 @@ def _version(version: str) -> Finding:
     year = int(version.partition(".")[0]) if version.partition(".")[0].isdecimal() else 0
     if year == 0:
         message = f"{version}: its API is found when a session starts"
-        return Finding("warning", "openvino", message, "see `edgebench run`'s first session")
+        return Finding("warning", "openvino", message, "start a session: its record names it")
     api = "openvino.Core" if year >= FIRST_CORE else "openvino.runtime.Core"
     if year < FIRST_RUNTIME:
         api = "openvino.inference_engine.IECore, the API until 2021.4"
@@ -139,15 +140,15 @@ def _install(device: str, otherwise: str) -> str:
 
 def _of_packages(known: BoardFacts, device: str) -> list[Finding]:
     """Version and plugins by what lies where the board's Python looks."""
-    version = (known.packages or {}).get("openvino")
+    plugins = known.openvino.plugins if known.openvino is not None else []
+    version = (known.packages or {}).get("openvino") or (UNTOLD if plugins else None)
     if version is None:
         missing = package_finding(known, ("openvino",))
         return [Finding("error", "openvino", missing.message, _install(device, missing.fix))]
-    plugins = known.openvino.plugins if known.openvino is not None else []
     name = device.partition(".")[0].partition(":")[0]
     if not plugins:
         message = f"whether it has {name} shows when a session starts: no plugins lie beside the package"
-        return [_version(version), Finding("warning", "device", message, "see the first session's record")]
+        return [_version(version), Finding("warning", "device", message, "start a session: its record names it")]
     if name not in plugins:
         return [_version(version), _no_plugin(name, plugins)]
     listed = f"{', '.join(plugins)}; which of these devices are there shows when a session starts"

@@ -21,6 +21,7 @@ _WHEELS: Mapping[str, Mapping[str, tuple[Version, Version | None]]] = {
         "armv7l": ((3, 7), (3, 11)),
     },
     "onnxruntime": {"x86_64": ((3, 6), None), "aarch64": ((3, 6), None)},
+    "openvino": {"x86_64": ((3, 6), None), "aarch64": ((3, 8), None)},
 }
 _NUMPY = {"tflite-runtime": "'numpy<2'"}  # what it was built against
 _32_BITS = {"aarch64": "armv7l", "armv8l": "armv7l", "x86_64": "i686"}

@@ -58,15 +58,19 @@ def test_the_api_is_told_by_the_version(version, api):
     assert api in by_subject(facts)["openvino"].message
 
 
-def test_a_version_that_is_not_told_is_no_api():
-    facts = {**BOARD, "packages": {"openvino": "version not told"}}
-    assert by_subject(facts)["openvino"].level == "warning"
+@pytest.mark.parametrize("packages", [{"openvino": "version not told"}, {}], ids=["untold", "an archive"])
+def test_a_version_that_is_not_told_is_no_api(packages):
+    findings = by_subject({**BOARD, "packages": packages})
+    assert (findings["openvino"].level, findings["plugins"].level) == ("warning", "ok")
 
 
 @pytest.mark.parametrize(
     ("change", "subject", "level", "message", "fix"),
     [
-        ({"packages": {}}, "openvino", "error", "openvino is not found", "openvino==2021.4.2"),
+        (
+            {"packages": {}, "openvino": {"plugins": [], "firmware": []}},
+            "openvino", "error", "openvino is not found", "openvino==2021.4.2",
+        ),
         (
             {"packages": {"openvino": "2026.4.1"}, "openvino": {"plugins": ["AUTO", "CPU"], "firmware": []}},
             "device", "error", "MYRIAD is not in this build, which has AUTO, CPU", "2022.3 LTS",

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from edgebench.cli.common import complete_results
+from edgebench.cli.completions import complete_device
 
 
 class Context:
@@ -58,3 +59,8 @@ def test_names_with_control_characters_are_not_completed(results):
     (results / "evil\nresult" / "experiment.json").write_text("{}")
     assert complete("e") == []
     assert complete("results/e") == []
+
+
+def test_both_names_of_a_backend_are_completed():
+    assert complete_device("nc") == ["ncs2"]
+    assert complete_device("openv") == ["openvino"]

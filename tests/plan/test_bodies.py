@@ -126,3 +126,7 @@ def test_a_stick_on_its_host():
     assert assembly.mass_g is None  # nobody says what the stick weighs
     card = assemble(("coral-m2-ae", "raspberry-pi-4b"), registry.backend("coral"))
     assert card.mass_g == pytest.approx(49.1)
+    assembly = assemble(("ncs2", "raspberry-pi-3b"), registry.backend("ncs2"))
+    assert assembly.size_mm == (85.0, 56.0, 31.0)
+    assert assembly.mass_g is None
+    assert "Intel's product brief" in assembly.sources
