@@ -147,8 +147,9 @@ def _of_packages(known: BoardFacts, device: str) -> list[Finding]:
         return [Finding("error", "openvino", missing.message, _install(device, missing.fix))]
     name = device.partition(".")[0].partition(":")[0]
     if not plugins:
-        message = f"whether it has {name} shows when a session starts: no plugins lie beside the package"
-        return [_version(version), Finding("warning", "device", message, "start a session: its record names it")]
+        message = f"whether it has {name} is not known: no plugins lie beside the package"
+        fix = "start a session: its record names the device"
+        return [_version(version), Finding("warning", "device", message, fix)]
     if name not in plugins:
         return [_version(version), _no_plugin(name, plugins)]
     listed = f"{', '.join(plugins)}; which of these devices are there shows when a session starts"

@@ -77,7 +77,7 @@ def test_a_version_that_is_not_told_is_no_api(packages):
         ),
         (
             {"openvino": {"plugins": [], "firmware": []}},
-            "device", "warning", "shows when a session starts", "session",
+            "device", "warning", "MYRIAD is not known", "session",
         ),
         ({"usb_accelerators": []}, "stick", "error", "neither 03e7:2485 nor 03e7:f63b", "plug the stick in"),
         (
