@@ -60,6 +60,8 @@ def probe_module(kind: str) -> ModuleType:
 def probe_files(module: ModuleType) -> tuple[Path, ...]:
     """What travels to where a probe samples: its module's file, or every file of its package, __init__ first.
 
+    Behind a module's own file those that it names as its COMPANIONS.
+
     Raises:
         UnavailableError: the module is no file.
     """
@@ -71,7 +73,7 @@ def probe_files(module: ModuleType) -> tuple[Path, ...]:
         )
     entry = Path(module.__file__)
     if not hasattr(module, "__path__"):
-        return (entry,)
+        return (entry, *(entry.parent / name for name in getattr(module, "COMPANIONS", ())))
     return (entry, *sorted(path for path in entry.parent.rglob("*.py") if path != entry))
 
 

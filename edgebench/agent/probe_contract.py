@@ -55,6 +55,8 @@ class ProbeModule(Protocol):
             samples there from the first session to the last, with that machine's Python, and its stamps are
             brought to the device's clock. It imports what is not in the standard library inside
             `open_probe`, so that it can be listed where that is not installed.
+        COMPANIONS: of a module, the names of files beside it that it takes in as `from .name import ...`:
+            what several probes share. May be left out; a package has no need of it.
         MONITOR: True for one that never has a power channel: it decides no key and gets no idle window.
             May be left out.
     """

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edgebench import registry
 from edgebench.testing import BackendContract, ProbeContract
+from tests.probes import jetson_board
 
 # What the contract has to know of one of them, beside its name.
 BACKENDS: dict[str, dict[str, Any]] = {
@@ -29,7 +32,13 @@ BACKENDS: dict[str, dict[str, Any]] = {
     "replay": {"options": {"source": "steady"}, "pass_limit_s": 1.0},
     "toy": {"pass_limit_s": 1.0},
 }
+# No Jetson here: its files, and a program that prints a line of its tegrastats.
+JETSON = tempfile.TemporaryDirectory(prefix="edgebench-test-jetson-")
+jetson_board.write(Path(JETSON.name), jetson_board.orin_nano())
+TEGRASTATS = jetson_board.tegrastats(Path(JETSON.name), jetson_board.AGX_ORIN)
 PROBES: dict[str, dict[str, Any]] = {
+    "ina3221": {"probe": f"ina3221:{JETSON.name}"},
+    "tegrastats": {"probe": f"tegrastats:{TEGRASTATS}"},
     "telemetry": {"probe": "telemetry:10"},
 }
 

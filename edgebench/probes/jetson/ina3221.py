@@ -1,0 +1,274 @@
+"""INA3221: the power rails of a Jetson, read from the chips' files in sysfs, finer than tegrastats has them.
+
+Sources, below `bus/i2c/drivers`: `ina3221/<bus>-00<addr>/hwmon/hwmon*/` of JetPack 5 and later, `inN_label`,
+`inN_input` in mV and `currN_input` in mA, N = 1 to 3 (4 to 7 are shunt voltages and their sum);
+`ina3221x/<bus>-00<addr>/iio:device*/` of JetPack 4, `rail_name_N` and `in_powerN_input` in mW, which on
+JetPack 4.6 root alone may read. The INA238 of Thor, `class/hwmon/hwmon*/power1_input` in uW, is its VIN.
+Beside them the GPU's clock, `class/devfreq/*.gpu/cur_freq` in Hz (or by its chip's name, such as .ga10b), and
+its thermal zone, five times a second: for them the firmware is asked.
+"""
+
+import glob
+import os
+import re
+import time
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from .rails import (
+    GPU_CLOCK,
+    NAN,
+    NOT_CONNECTED,
+    SCOPE,
+    TEMPERATURE,
+    Chunk,
+    ProbeDenied,
+    ProbeMissing,
+    gpu_clock_channel,
+    now_ns,
+    power_channels,
+    temperature_channel,
+    with_total,
+)
+
+PLACE = "board"
+COMPANIONS = ("rails.py",)
+TREE = "/sys"
+RATE_HZ = 50.0
+CHUNK_S = 0.5
+STATE_EVERY = 10  # samples, of clock and temperature
+MOST_RAILS = 32
+MUTE_S = 2.0
+SHOWN = 100
+
+HWMON = "bus/i2c/drivers/ina3221/*/hwmon/hwmon*"
+IIO = "bus/i2c/drivers/ina3221x/*/iio:device*"
+ANY_HWMON = "class/hwmon/hwmon*"
+GPU_DEVICE = re.compile(r"\.(gpu|g[a-z]\d{1,2}b)$")
+NUMBER = re.compile(r"-?\d{1,12}\n?\Z")
+
+
+class Unreadable(ValueError):
+    """A file has something other than a whole number in it; its text is the argument."""
+
+
+class NumberFile:
+    """A small file that is opened once and read again and again."""
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY)
+        self.number()
+
+    def number(self) -> float:
+        """Its number; OSError where it cannot be read, Unreadable where it holds none."""
+        text = os.pread(self._descriptor, 256, 0).decode("ascii", "backslashreplace")
+        if NUMBER.match(text) is None:
+            raise Unreadable(text)
+        return float(text)
+
+
+class Quantity(NamedTuple):
+    """What a channel is read from: the product of its files' numbers times a scale."""
+
+    name: str
+    files: Tuple[NumberFile, ...]
+    scale: float
+
+    def read(self) -> float:
+        """Its value in the channel's unit; OSError or Unreadable where there is none now."""
+        value = self.scale
+        for file in self.files:
+            value *= file.number()
+        return value
+
+
+class Ina3221Probe:
+    """The power of each rail, sampled together.
+
+    Args:
+        address: as it was given.
+        rails: in W.
+        state: clock and temperature, by channel.
+        absent: what is there and cannot be read, with the reason.
+    """
+
+    def __init__(
+        self, address: str, rails: List[Quantity], state: Dict[str, Quantity], absent: Dict[str, str]
+    ) -> None:
+        self._quantities = rails
+        self._state = state
+        self._running = True
+        self._samples = 0
+        self._heard_s = time.monotonic()
+        self.rejected: List[str] = []
+        channels, without_total = power_channels([rail.name for rail in rails])
+        if GPU_CLOCK in state:
+            channels.append(gpu_clock_channel())
+        channels += [temperature_channel(name) for name in state if name.startswith(TEMPERATURE)]
+        self._names = [str(channel["name"]) for channel in channels]
+        self.info: Dict[str, Any] = {
+            "kind": "ina3221",
+            "address": address,
+            "rate_hz": RATE_HZ,
+            "resolution": "what the driver gives: whole mV and mA, mW, or uW",
+            "scope": SCOPE,
+            "channels": channels,
+            "absent": dict(absent, **without_total),
+        }
+
+    def start(self) -> None:
+        """Nothing to do: the first sample is taken as soon as somebody asks for one."""
+        self._heard_s = time.monotonic()
+
+    def stop(self) -> None:
+        """End the iteration after one more sample."""
+        self._running = False
+
+    def __iter__(self) -> Iterator[Chunk]:
+        due = time.monotonic()
+        while self._running:
+            stamps: List[int] = []
+            values: Dict[str, List[float]] = {name: [] for name in self._names}
+            while self._running and len(stamps) < CHUNK_S * RATE_HZ:
+                due += 1 / RATE_HZ
+                now = time.monotonic()
+                if due <= now:  # late: go on from here rather than catch up
+                    due = now + 1 / RATE_HZ
+                time.sleep(due - now)
+                self._sample(stamps, values)
+            yield stamps, values
+
+    def _sample(self, stamps: List[int], values: Dict[str, List[float]]) -> None:
+        watts: Dict[str, float] = {}
+        error: Optional[OSError] = None
+        for rail in self._quantities:
+            try:
+                watts[rail.name] = self._value(rail)
+                self._heard_s = time.monotonic()
+            except OSError as failure:
+                watts[rail.name], error = NAN, failure
+        stamps.append(now_ns())
+        sample = with_total(watts)
+        if self._samples % STATE_EVERY == 0:
+            for name, quantity in self._state.items():
+                try:
+                    sample[name] = self._value(quantity)
+                except OSError:
+                    continue
+        self._samples += 1
+        for name in self._names:
+            values[name].append(sample.get(name, NAN))
+        if error is not None and time.monotonic() - self._heard_s > MUTE_S:
+            raise ProbeMissing(
+                "no rail could be read for {:g} s: {}".format(MUTE_S, error), "see dmesg on the board"
+            )
+
+    def _value(self, quantity: Quantity) -> float:
+        try:
+            return quantity.read()
+        except Unreadable as error:
+            self.rejected.append("{}: {}".format(quantity.name, str(error)[:SHOWN]))
+            return NAN
+
+
+def open_probe(address: str) -> Ina3221Probe:
+    """The probe of `ina3221:` (every rail below /sys) or `ina3221:/another/sysfs`."""
+    tree = glob.escape(address or TREE)
+    absent: Dict[str, str] = {}
+    denied: List[str] = []
+    rails: Dict[str, Quantity] = {}
+    for name, chip, paths, scale in _hwmon_rails(tree) + _iio_rails(tree) + _thor_input(tree):
+        if name == NOT_CONNECTED or len(rails) >= MOST_RAILS:
+            continue
+        name = name if name not in rails else "{}@{}".format(name, chip)
+        try:
+            rails[name] = Quantity(name, tuple(NumberFile(path) for path in paths), scale)
+        except PermissionError as error:
+            denied.append(str(error.filename))
+            absent[name] = str(error)
+        except (OSError, Unreadable) as error:
+            absent[name] = "{} cannot be read: {}".format(paths[0], str(error)[:SHOWN])
+    if denied and not rails:
+        raise ProbeDenied(
+            "{} may be read by root only".format(denied[0]),
+            "let root run it on this board (--host root@BOARD), or: sudo chmod a+r {}/*".format(
+                os.path.dirname(denied[0])
+            ),
+        )
+    if not rails:
+        why = "; ".join(absent.values()) or "{} has no INA3221 with a rail".format(address or TREE)
+        raise ProbeMissing(why[:1000], "a Jetson has one; on other boards use another meter")
+    state: Dict[str, Quantity] = {}
+    for what, find in (("GPU clock", _gpu_clock), ("GPU temperature", _gpu_temperature)):
+        try:
+            quantity = find(tree)
+            state[quantity.name] = quantity
+        except (OSError, ValueError) as error:
+            absent[what] = str(error)[:1000]
+    return Ina3221Probe(address, list(rails.values()), state, absent)
+
+
+Place = Tuple[str, str, List[str], float]  # a rail's name, its chip, its files and their scale
+
+
+def _hwmon_rails(tree: str) -> List[Place]:
+    """JetPack 5 and later: mV times mA is uW."""
+    places = []
+    for folder in sorted(glob.glob(os.path.join(tree, HWMON))):
+        chip = os.path.basename(os.path.dirname(os.path.dirname(folder)))
+        for number in ("1", "2", "3"):
+            name = _label(os.path.join(folder, "in{}_label".format(number)))
+            files = ["in{}_input".format(number), "curr{}_input".format(number)]
+            if name:
+                places.append((name, chip, [os.path.join(folder, file) for file in files], 1e-6))
+    return places
+
+
+def _iio_rails(tree: str) -> List[Place]:
+    """JetPack 4: mW."""
+    places = []
+    for folder in sorted(glob.glob(os.path.join(tree, IIO))):
+        chip = os.path.basename(os.path.dirname(folder))
+        for label in sorted(glob.glob(os.path.join(glob.escape(folder), "rail_name_[0-9]"))):
+            name = _label(label)
+            if name:
+                file = os.path.join(folder, "in_power{}_input".format(label[-1]))
+                places.append((name, chip, [file], 1e-3))
+    return places
+
+
+def _thor_input(tree: str) -> List[Place]:
+    """The INA238 of Thor in uW: it measures the module's input."""
+    folders = sorted(glob.glob(os.path.join(tree, ANY_HWMON)))
+    chips = [folder for folder in folders if _label(os.path.join(folder, "name")) == "ina238"]
+    if len(chips) > 1:  # which of them is the input is not known
+        return [
+            (os.path.basename(chip), "ina238", [os.path.join(chip, "power1_input")], 1e-6) for chip in chips
+        ]
+    return [("VIN", "ina238", [os.path.join(chip, "power1_input")], 1e-6) for chip in chips]
+
+
+def _gpu_clock(tree: str) -> Quantity:
+    """The GPU's clock in MHz; ValueError or OSError with why there is none."""
+    for folder in sorted(glob.glob(os.path.join(tree, "class/devfreq/*"))):
+        if GPU_DEVICE.search(os.path.basename(folder)):
+            return Quantity(GPU_CLOCK, (NumberFile(os.path.join(folder, "cur_freq")),), 1e-6)
+    raise ValueError("{}/class/devfreq has no GPU".format(tree))
+
+
+def _gpu_temperature(tree: str) -> Quantity:
+    """The GPU's temperature in C; ValueError or OSError with why there is none."""
+    for zone in sorted(glob.glob(os.path.join(tree, "class/thermal/thermal_zone*"))):
+        kind = _label(os.path.join(zone, "type"))
+        if kind.lower().startswith("gpu"):
+            return Quantity(TEMPERATURE + kind, (NumberFile(os.path.join(zone, "temp")),), 1e-3)
+    raise ValueError("{}/class/thermal has no zone of the GPU".format(tree))
+
+
+def _label(path: str) -> str:
+    """The name in a small file; empty where there is none."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read(256).decode("ascii", "replace").strip()
+    except OSError:
+        return ""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", text)[:40]

@@ -1,0 +1,191 @@
+"""tegrastats: a Jetson's power rails, with temperatures and the GPU's load and clock.
+
+It starts NVIDIA's own `tegrastats --interval 50` and reads its lines, stamped as they come; see
+`tegrastats_lines` for their forms and `rails` for the total. Another line than those known is a rejected
+reading. What is printed depends on the board, and on whether root started it.
+"""
+
+import os
+import shutil
+import time
+from typing import Any, Dict, Iterator, List, Tuple
+
+from .rails import (
+    GPU_CLOCK,
+    NAN,
+    SCOPE,
+    TEMPERATURE,
+    Chunk,
+    ProbeDenied,
+    ProbeMissing,
+    gpu_clock_channel,
+    power_channels,
+    temperature_channel,
+    with_total,
+)
+from .tegrastats_lines import GPU, Reading, UnknownForm, parse
+from .tegrastats_process import FIX_ALONE, FIX_PATH, TegrastatsProcess
+
+PLACE = "board"
+COMPANIONS = ("rails.py", "tegrastats_lines.py", "tegrastats_process.py")
+PROGRAM = "tegrastats"
+USUAL_PATH = "/usr/bin/tegrastats"
+
+RATE_HZ = 20.0
+CHUNK_S = 0.5
+FIRST_LINE_S = 8.0
+MOST_UNKNOWN = 40  # lines before the first that can be read
+LAST_LINE_S = 1.0
+SHOWN = 200
+
+
+class TegrastatsProbe:
+    """Each line of tegrastats as one sample; its channels are those of the first line.
+
+    Args:
+        address: as it was given.
+        process: the running program.
+        first: the first line that could be read.
+        rejected: the lines before it.
+    """
+
+    def __init__(self, address: str, process: TegrastatsProcess, first: Reading, rejected: List[str]) -> None:
+        self._process = process
+        self._rails = set(first.rails_w)
+        self._running = True
+        # A wait that a stop cuts short.
+        self._wake, self._waker = os.pipe()
+        self.rejected = rejected
+        channels, without_total = power_channels(list(first.rails_w))
+        if first.gpu_mhz is not None:
+            channels.append(gpu_clock_channel())
+        if first.gpu_percent is not None:
+            load = {"name": "gpu_load", "quantity": "utilisation", "unit": "%", "range": [0.0, 100.0]}
+            channels.append(load)
+        channels += [temperature_channel(TEMPERATURE + sensor) for sensor in first.celsius]
+        self._names = [str(channel["name"]) for channel in channels]
+        self.info: Dict[str, Any] = {
+            "kind": "tegrastats",
+            "address": address,
+            "rate_hz": RATE_HZ,
+            "resolution": "1 mW",
+            "scope": SCOPE,
+            "channels": channels,
+            "absent": dict(_not_printed(first), **without_total),
+        }
+
+    def start(self) -> None:
+        """Nothing to do: it has been printing since it was opened."""
+
+    def stop(self) -> None:
+        """End the iteration after one more line."""
+        self._running = False
+        os.write(self._waker, b"x")
+
+    def __iter__(self) -> Iterator[Chunk]:
+        try:
+            while self._running:
+                stamps, values = self._new_chunk()
+                end = time.monotonic() + CHUNK_S
+                while self._running and time.monotonic() < end:
+                    self._take(stamps, values, end - time.monotonic(), self._wake)
+                yield stamps, values
+            stamps, values = self._new_chunk()
+            end = time.monotonic() + LAST_LINE_S
+            while not stamps and time.monotonic() < end:
+                self._take(stamps, values, end - time.monotonic(), None)
+            yield stamps, values
+        finally:
+            self._process.close()
+
+    def _new_chunk(self) -> Tuple[List[int], Dict[str, List[float]]]:
+        return [], {name: [] for name in self._names}
+
+    def _take(self, stamps: List[int], values: Dict[str, List[float]], timeout_s: float, wake: Any) -> None:
+        """The lines that come within this time, as samples or as rejected readings."""
+        for stamp, line in self._process.lines(timeout_s, wake):
+            try:
+                reading = parse(line)
+                if set(reading.rails_w) != self._rails:
+                    raise UnknownForm("other rails than before")
+            except UnknownForm:
+                self.rejected.append(line[:SHOWN])
+                continue
+            stamps.append(stamp)
+            sample = _sample(reading)
+            for name in self._names:
+                values[name].append(sample.get(name, NAN))
+
+
+def open_probe(address: str) -> TegrastatsProbe:
+    """The probe of `tegrastats:` (the program of that name) or `tegrastats:/another/program`."""
+    path = shutil.which(address or PROGRAM) or address or USUAL_PATH
+    if not os.path.exists(path):
+        raise ProbeMissing(
+            "there is no program {}".format(path), "it comes with a Jetson's JetPack; " + FIX_PATH
+        )
+    process = TegrastatsProcess(path, int(1000 / RATE_HZ))
+    try:
+        first, rejected = _first_reading(process)
+        if not first.rails_w:
+            raise _without_rails()
+    except BaseException:
+        process.close()
+        raise
+    return TegrastatsProbe(address, process, first, rejected)
+
+
+def _first_reading(process: TegrastatsProcess) -> Tuple[Reading, List[str]]:
+    """The first line that can be read, and those before it."""
+    rejected: List[str] = []
+    end = time.monotonic() + FIRST_LINE_S
+    while time.monotonic() < end and len(rejected) < MOST_UNKNOWN:
+        lines = process.lines(end - time.monotonic())
+        # What came with it and after it is not waited for: it is as old.
+        for _, line in lines:
+            try:
+                return parse(line), rejected
+            except UnknownForm:
+                rejected.append(line[:SHOWN])
+    if not rejected:
+        raise ProbeMissing("tegrastats printed nothing for {:g} s".format(FIRST_LINE_S), FIX_ALONE)
+    raise ProbeMissing(
+        "none of the first {} lines of tegrastats has a known form; the first was {!r}".format(
+            len(rejected), rejected[0]
+        ),
+        "report that line; " + FIX_PATH,
+    )
+
+
+def _without_rails() -> ProbeMissing:
+    reason = "tegrastats prints no power rail"
+    if os.geteuid() != 0:
+        return ProbeDenied(
+            reason + " to a user other than root",
+            "let root run it on this board (--host root@BOARD), or use --meter ina3221",
+        )
+    return ProbeMissing(reason + ", although root runs it", "this board has no rails: use another meter")
+
+
+def _not_printed(first: Reading) -> Dict[str, str]:
+    """What else tegrastats has on other boards or for root, with why it is not here."""
+    why = "tegrastats prints none on this board"
+    if os.geteuid() != 0:
+        why = "tegrastats prints none; some fields are printed for root only"
+    missing = {
+        "GPU clock": first.gpu_mhz is None,
+        "GPU load": first.gpu_percent is None,
+        "temperatures": not first.celsius,
+    }
+    return {name: "{} ({})".format(why, GPU) if "GPU" in name else why for name in missing if missing[name]}
+
+
+def _sample(reading: Reading) -> Dict[str, float]:
+    """By channel, those values of a line that it has."""
+    sample = with_total(reading.rails_w)
+    sample = dict(sample, **{TEMPERATURE + sensor: value for sensor, value in reading.celsius.items()})
+    if reading.gpu_mhz is not None:
+        sample[GPU_CLOCK] = reading.gpu_mhz
+    if reading.gpu_percent is not None:
+        sample["gpu_load"] = reading.gpu_percent
+    return sample
