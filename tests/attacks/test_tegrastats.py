@@ -120,6 +120,7 @@ def test_the_program_ends_with_the_probe_however_that_ends(tmp_path):
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as sampler:
         try:
+            assert sampler.stdout is not None
             pid = int(sampler.stdout.readline())
             program_process = psutil.Process(pid)
         finally:

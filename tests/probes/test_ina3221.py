@@ -23,7 +23,8 @@ def opened(tree, files):
 
 def sampled(probe):
     """The first sample, by channel."""
-    stamps, values = [], {channel["name"]: [] for channel in probe.info["channels"]}
+    stamps: list[int] = []
+    values: dict[str, list[float]] = {channel["name"]: [] for channel in probe.info["channels"]}
     probe._sample(stamps, values)
     assert len(stamps) == 1
     return {name: column[0] for name, column in values.items()}
@@ -152,7 +153,7 @@ def test_rails_that_may_not_be_opened_are_denied(tmp_path, monkeypatch):
     def refuse(path, flags):
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(ina3221.os, "open", refuse)
+    monkeypatch.setattr("os.open", refuse)
     with pytest.raises(rails.ProbeDenied) as caught:
         ina3221.open_probe(str(tree))
     assert caught.value.denied and "chmod" in caught.value.fix
@@ -176,6 +177,6 @@ def test_rails_that_are_all_gone_end_the_probe(tmp_path, monkeypatch):
     def gone(*arguments):
         raise OSError(19, "No such device")
 
-    monkeypatch.setattr(ina3221.os, "pread", gone)
+    monkeypatch.setattr("os.pread", gone)
     with pytest.raises(rails.ProbeMissing, match="No such device"):
         sampled(probe)

@@ -34,7 +34,8 @@ def opened():
 
 def samples(probe, enough=3):
     """The first samples, by channel, and those after the stop; the last stamp is later than the first."""
-    stamps, columns = [], {channel["name"]: [] for channel in probe.info["channels"]}
+    stamps: list[int] = []
+    columns: dict[str, list[float]] = {channel["name"]: [] for channel in probe.info["channels"]}
     for chunk_stamps, values in probe:
         stamps += chunk_stamps
         for name, column in values.items():
@@ -79,7 +80,7 @@ def test_a_greeting_before_the_first_line_is_rejected(opened, tmp_path):
 
 
 def test_without_a_clock_the_reason_is_said(opened, tmp_path, monkeypatch):
-    monkeypatch.setattr(tegrastats.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
     probe = opened(board.tegrastats(tmp_path, board.ORIN_NANO))
     assert "gpu_clock" not in {channel["name"] for channel in probe.info["channels"]}
     assert "root only" in probe.info["absent"]["GPU clock"]
@@ -87,7 +88,7 @@ def test_without_a_clock_the_reason_is_said(opened, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("user", "denied"), [(0, False), (1000, True)])
 def test_without_rails_there_is_no_meter(tmp_path, monkeypatch, user, denied):
-    monkeypatch.setattr(tegrastats.os, "geteuid", lambda: user)
+    monkeypatch.setattr("os.geteuid", lambda: user)
     with pytest.raises(rails.ProbeMissing, match="no power rail") as caught:
         tegrastats.open_probe(board.tegrastats(tmp_path, WITHOUT_RAILS))
     assert caught.value.denied is denied

@@ -65,7 +65,9 @@ def test_a_boards_line(name):
     sensor, degrees = GPU_C[name]
     assert reading.celsius[sensor] == degrees
     channel, watts = TOTAL_W[name]
-    assert total_of(reading.rails_w).channel == channel
+    total = total_of(reading.rails_w)
+    assert total is not None
+    assert total.channel == channel
     assert with_total(reading.rails_w)[channel] == pytest.approx(watts)
 
 
