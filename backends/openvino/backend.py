@@ -126,10 +126,11 @@ class LibraryBackend(AgentBackend):
         return BODIES
 
     def runner_files(self) -> tuple[Path, ...]:
-        """The runner, then what it takes in: the library, what is asked of it, its APIs, and the stick."""
+        """The runner, and whatever lies beside it."""
         device, shared = Path(__file__).parent / "device", Path(__file__).parents[1] / "device"
-        names = ("runner", "library", "settings", "new_api", "stick")
-        return (*(device / f"{name}.py" for name in names), shared / "usb_sticks.py")
+        runner = device / "runner.py"
+        taken_in = sorted({*device.glob("*.py")} - {runner, device / "__init__.py"})
+        return (runner, *taken_in, shared / "usb_sticks.py")
 
 
 class OpenVinoBackend(LibraryBackend):

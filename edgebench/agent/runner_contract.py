@@ -93,6 +93,8 @@ class Model(Protocol):
         quantisations: see above; not needed where outputs are real numbers.
         extra_stage: the name of the device's own stage, where `done` is given `extra_ns`: a letter, then at
             most 40 letters, digits and underscores; not start, end, image, due, lateness or another stage's.
+        is_cold: False where most of the load was done before and kept, such as a model that was compiled by
+            an earlier session: this one then has no `load_s`.
         begin(stage): told that golden, measure or predict begins; never inside a timed region. Measure
             begins with the first pass, again with the warm-up, and again with each steady pass.
         scene(patches): told that the scene is there, and how many patches a pass has.

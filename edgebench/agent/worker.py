@@ -127,9 +127,10 @@ class Worker:
         self._tensors = request.get("tensors") or []
         self._loop = TimedLoop(model, spec, request["batch"], request["classes"], clock, self._tensors)
         moved = asked_for()
+        is_cold = getattr(model, "is_cold", True)
         return {
             "import_s": (imported - began) / 1e9 if imported > began and not own_time else None,
-            "load_s": (loaded - loading) / 1e9 if loaded > loading else None,
+            "load_s": (loaded - loading) / 1e9 if loaded > loading and is_cold else None,
             "own_time": own_time,
             "test_clock": {"offset_ns": moved[0], "drift_ppm": moved[1]} if moved else None,
             "after_load_bytes": self._memory.current_bytes(),

@@ -4,9 +4,13 @@ The worker writes into a request's own tensors and scores are read from them, so
 preprocessing and the device.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
-from .library import Library, core_of
+import numpy as np
+
+from .compile_cache import CompileCache
+from .failures import NO_READER, device_failure, unreadable
+from .library import Library
 from .settings import Settings, Tensor, require_static
 
 if TYPE_CHECKING:
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
 
 PRECISION_HINT = "INFERENCE_PRECISION_HINT"
 HINTS = {"latency": "LATENCY", "throughput": "THROUGHPUT"}
+ELEMENTS = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}  # as types print: <Type: 'float32'>
 
 
 class Request:
@@ -27,36 +32,55 @@ class Request:
         self.start: Callable[[], Any] = self._request.start_async
         self.wait: Callable[[], Any] = self._request.wait  # until it is done; RuntimeError where it failed
 
-    def when_done(self, call: "Callable[[int], None]", number: int) -> None:
-        """Have `call(number)` called by a thread of the library's when a batch is done, and did not fail."""
-        self._request.set_callback(call, number)
-
-    def check(self) -> None:
-        """RuntimeError where its batch failed; nothing while it is on its way."""
-        self._request.wait_for(0)
-
 
 class Compiled:
     """A model that is compiled for a device, with its requests.
 
+    Attributes:
+        inputs, outputs: in the file's order.
+        requests: as many as the settings ask for.
+        is_from_cache: whether an earlier session had compiled it; None where nothing is kept.
+
     Raises:
-        ValueError: it leaves the shape of an input open.
+        ValueError: it leaves the shape of an input open, or this release does not read such a file.
         RuntimeError: the library's own, for whatever else is wrong with file, device or settings.
     """
 
-    def __init__(self, library: Library, path: str, settings: Settings) -> None:
-        self._core: Any = core_of(library)
-        model = self._core.read_model(path)
+    def __init__(
+        self,
+        library: Library,
+        core: Any,
+        path: str,
+        settings: Settings,
+        cache: Optional[CompileCache],
+    ) -> None:
+        self._library = library
+        self._core = core
+        self._settings = settings
+        model = _read(library, core, path)
         if settings.input_shapes:
             model.reshape(dict(enumerate(settings.input_shapes)))
         for port in model.inputs:
             shape = port.get_partial_shape()
             require_static(port.get_any_name(), str(shape), shape.is_dynamic)
-        self._compiled: Any = self._core.compile_model(model, settings.device, self._properties(settings))
+        self.outputs = [_tensor(port, _quantisation(port.get_node())) for port in model.outputs]
+        self._compiled: Any = self._compile(model)
         self.inputs = [_tensor(port) for port in self._compiled.inputs]
         self.requests = [Request(self._compiled) for _ in range(settings.requests)]
+        self.is_from_cache = None if cache is None else self._was_cached(cache)
 
-    def _properties(self, settings: Settings) -> Dict[str, Any]:
+    def _compile(self, model: Any) -> Any:
+        precisions = self._settings.precisions
+        for precision in precisions:
+            try:
+                return self._core.compile_model(model, self._settings.device, self._properties(precision))
+            except RuntimeError as error:
+                if precision == precisions[-1] or PRECISION_HINT not in str(error):
+                    raise device_failure(self._library, self._core, self._settings.device, error) from error
+        raise AssertionError("there is a precision to try")
+
+    def _properties(self, precision: str) -> Dict[str, Any]:
+        settings = self._settings
         properties: Dict[str, Any] = {}
         if settings.hint:
             properties["PERFORMANCE_HINT"] = HINTS[settings.hint]
@@ -65,17 +89,116 @@ class Compiled:
             properties["NUM_STREAMS"] = str(settings.streams)
         if settings.threads:
             properties["INFERENCE_NUM_THREADS"] = str(settings.threads)
-        if settings.precision:
-            properties[PRECISION_HINT] = settings.precision
+        if precision:
+            properties[PRECISION_HINT] = precision
         if settings.cache:
             properties["CACHE_DIR"] = settings.cache
         return properties
 
+    def _was_cached(self, cache: CompileCache) -> Optional[bool]:
+        if not cache.models():
+            return None
+        told = self._property("LOADED_FROM_CACHE")  # since 2023
+        if told is not None:
+            return bool(told)
+        capabilities = self._device_property(self._settings.device, "OPTIMIZATION_CAPABILITIES") or ()
+        return cache.is_unchanged() if "EXPORT_IMPORT" in capabilities else None
+
     def facts(self) -> Dict[str, Any]:
-        """What the compiled model says of itself."""
-        return {}
+        """What the compiled model says of itself; None where this release does not tell."""
+        ran_on = self._property("EXECUTION_DEVICES")
+        devices = [self._settings.device] if ran_on is None else [str(name) for name in ran_on]
+        precision = self._property(PRECISION_HINT, devices[0])
+        return {
+            "runs_on": devices,
+            "device_name": self._device_property(devices[0], "FULL_DEVICE_NAME"),
+            "execution_precision": None if precision is None else _element(precision),
+            "streams": _number(self._property("NUM_STREAMS", devices[0])),
+            "threads": _number(self._property("INFERENCE_NUM_THREADS", devices[0])),
+            "optimal_requests": _number(self._property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")),
+        }
+
+    def layers(self) -> List[Tuple[str, str]]:
+        """Kind and precision of each layer that is carried out; empty where the device does not tell."""
+        try:
+            operations = self._compiled.get_runtime_model().get_ops()
+        except RuntimeError:
+            return []
+        return [
+            (_text(info["layerType"]), _text(info["runtimePrecision"]))
+            for info in (operation.get_rt_info() for operation in operations)
+            if "layerType" in info and "runtimePrecision" in info
+        ]
+
+    def _property(self, name: str, device: str = "") -> Any:
+        """Of the compiled model; of AUTO's those that it has for the device that it took."""
+        try:
+            return self._compiled.get_property(name)
+        except RuntimeError:
+            pass
+        try:
+            return self._compiled.get_property("DEVICE_PROPERTIES")[device][name]
+        except (KeyError, RuntimeError, TypeError):
+            return None
+
+    def _device_property(self, device: str, name: str) -> Any:
+        try:
+            return self._core.get_property(device, name)
+        except RuntimeError:
+            return None
 
 
-def _tensor(port: Any) -> Tensor:
+def _read(library: Library, core: Any, path: str) -> Any:
+    try:
+        return core.read_model(path)
+    except RuntimeError as error:
+        if path.endswith(".tflite") and "tflite" not in _readers(library):
+            raise ValueError(NO_READER.format(library.version)) from error
+        raise unreadable(error) from error
+
+
+def _readers(library: Library) -> List[str]:
+    from openvino.frontend import FrontEndManager
+
+    return [str(name) for name in FrontEndManager().get_available_front_ends()]
+
+
+def _tensor(port: Any, quantisation: Optional[Tuple[float, int]] = None) -> Tensor:
     shape = tuple(int(side) for side in port.get_shape())
-    return Tensor(str(port.get_any_name()), shape, str(port.get_element_type().to_dtype().name))
+    dtype = np.dtype(port.get_element_type().to_dtype()).name
+    return Tensor(str(port.get_any_name()), shape, str(dtype), quantisation)
+
+
+def _quantisation(result: Any) -> Optional[Tuple[float, int]]:
+    """Scale and zero point of an output that a .tflite file stores as integers; None for any other.
+
+    The reader makes it Result of Convert of FakeQuantize, whose four limits say which integers stand for
+    which real numbers.
+    """
+    convert = result.input_value(0).get_node()
+    if convert.get_type_name() != "Convert":
+        return None
+    fake_quantize = convert.input_value(0).get_node()
+    if fake_quantize.get_type_name() != "FakeQuantize":
+        return None
+    limits = [fake_quantize.input_value(at).get_node().get_data().reshape(-1)[0] for at in (1, 2, 3, 4)]
+    low, high, stored_low, stored_high = [float(limit) for limit in limits]
+    scale = (high - low) / (stored_high - stored_low)
+    return scale, round(stored_low - low / scale)
+
+
+def _element(value: Any) -> str:
+    """`f32` of what properties print as <Type: 'float32'>."""
+    name = str(value).replace("<Type: '", "").replace("'>", "")
+    return ELEMENTS.get(name, name)
+
+
+def _text(value: Any) -> str:
+    return str(getattr(value, "value", value))
+
+
+def _number(value: Any) -> Optional[int]:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return None

@@ -1,17 +1,19 @@
-"""A model by OpenVINO (device side, Python 3.6 syntax): .onnx in, scores out.
+"""A model by OpenVINO (device side, Python 3.6 syntax): .onnx or .tflite in, scores out.
 
-Either generation of the library's API gives the same: a compiled model with inputs and requests. One request
-is run in turn; several are in flight at once.
+Either generation of the library's API gives the same: a compiled model, and requests with inputs and outputs
+of their own. One request is run in turn; several are in flight at once.
 """
 
 import os
-import platform
 from typing import TYPE_CHECKING, Any, Dict, List
 
 import numpy as np
 
 from ...device.usb_sticks import ROOT
-from .library import NEW, Library, find
+from . import new_api, old_api, record
+from .compile_cache import CompileCache
+from .flight import Flight
+from .library import OLD, Library, core_of, find
 from .settings import Settings, settings_of
 from .stick import Stick
 
@@ -23,39 +25,45 @@ _LIBRARY, _WHY_NONE = find()
 
 
 class Model:
-    """A compiled model, and its requests."""
+    """A compiled model and its requests.
 
-    def __init__(self, library: Library, path: str, settings: Settings) -> None:
-        from . import new_api
+    Attributes:
+        input_shape, input_dtype: of its first input.
+        quantisations: of its outputs; None for one of real numbers.
+        is_cold: whether it was compiled by this load.
+    """
 
+    def __init__(
+        self, library: Library, settings: Settings, compiled: Any, stick: Stick, precision: str
+    ) -> None:
         self._library = library
         self._settings = settings
-        self._stick = Stick(settings.device, os.environ.get(ROOT, "/"))
-        with self._stick.explained():
-            self._compiled = new_api.Compiled(library, path, settings)
-        self._requests = self._compiled.requests
-        first = self._compiled.inputs[0]
-        self.input_shape, self.input_dtype = first.shape, first.dtype
+        self._compiled = compiled
+        self._stick = stick
+        self._precision = precision
+        self._requests: List[Any] = compiled.requests
+        self.input_shape = compiled.inputs[0].shape
+        self.input_dtype = compiled.inputs[0].dtype
+        self.quantisations = [tensor.quantisation for tensor in compiled.outputs]
+        self.is_cold = not compiled.is_from_cache
+        self._has_row = self._gives_one_row()
+        self._results = [self._result_of(request) for request in self._requests]
+        self._flight = Flight(self._requests, self._results) if len(self._requests) > 1 else None
+        if self._flight is not None:
+            self.infer_many = self._flight.fly
 
     def describe(self) -> Dict[str, Any]:
         """The library, its version, and what the compiled model says of itself."""
-        facts: Dict[str, Any] = {
-            "name": "openvino",
-            "version": self._library.version,
-            "python": platform.python_version(),
-            "api": self._library.module.__name__,
-            "device": self._settings.device,
-            "requests": len(self._requests),
-            "warnings": [],
-            "absent": {},
-        }
-        for more in (self._compiled.facts(), self._stick.facts()):
-            warnings, absent = facts["warnings"] + more.pop("warnings", []), more.pop("absent", {})
-            facts.update(more, warnings=warnings, absent=dict(facts["absent"], **absent))
-        return facts
+        return record.described(
+            self._library,
+            self._settings,
+            self._precision,
+            self._compiled,
+            self._stick.facts(),
+        )
 
     def buffers(self) -> "List[NDArray[Any]]":
-        """The requests' own inputs."""
+        """The requests' own inputs, so that an input lives until its request is done."""
         return [request.inputs[0] for request in self._requests]
 
     def infer(self, slot: Any) -> Any:
@@ -64,23 +72,48 @@ class Model:
         Returns:
             Scores [batch, classes], or a tuple of all outputs where they are anything else.
         """
-        request = self._requests[0]
+        request = self._requests[slot.number]
         if isinstance(slot.array, tuple):
             for place, array in zip(request.inputs, slot.array):
                 np.copyto(place, array)
         request.infer()
-        return self._scores(request)
+        return self._results[slot.number]
 
-    def _scores(self, request: Any) -> Any:
-        if len(request.outputs) != 1:
-            return tuple(request.outputs)
-        return request.outputs[0]
+    def close(self) -> None:
+        """Let go of the device: of the requests first, then of the compiled model."""
+        if self._flight is not None:
+            self._flight.close()
+        del self._flight
+        self._results = []
+        self._requests = []
+        self._compiled = None
+
+    def _gives_one_row(self) -> bool:
+        """Whether there is one output, of real numbers: a row of scores for every item of the batch."""
+        if len(self._compiled.outputs) != 1:
+            return False
+        (output,) = self._compiled.outputs
+        batch = self.input_shape[0] if self.input_shape else 1
+        rest = [side for side in output.shape[1:] if side > 1]
+        is_row = bool(output.shape) and output.shape[0] == batch and len(rest) <= 1
+        return is_row and output.quantisation is None
+
+    def _result_of(self, request: Any) -> Any:
+        """Views of a request's outputs, which stay where they are."""
+        if self._has_row:
+            return request.outputs[0].reshape(self.input_shape[0] if self.input_shape else 1, -1)
+        return tuple(request.outputs)
 
 
 def load(path: str, options: Dict[str, Any]) -> Model:
-    """Read a model and compile it; `options` are those of the backend."""
+    """Read a model and compile it; `options` are those of the backend, and the variant's precision."""
     if _LIBRARY is None:
         raise ImportError("no OpenVINO here ({})".format(_WHY_NONE))
-    if _LIBRARY.generation != NEW:
-        raise ImportError("OpenVINO {} has the old API".format(_LIBRARY.version))
-    return Model(_LIBRARY, path, settings_of(options))
+    settings = settings_of(options)
+    cache = CompileCache(settings.cache) if settings.cache else None
+    core = core_of(_LIBRARY)
+    api: Any = old_api if _LIBRARY.generation == OLD else new_api
+    stick = Stick(settings.device, os.environ.get(ROOT, "/"))
+    with stick.explained():
+        compiled = api.Compiled(_LIBRARY, core, path, settings, cache)
+    return Model(_LIBRARY, settings, compiled, stick, str(options["precision"]))

@@ -1,11 +1,10 @@
 """What a session asks of the library, in the library's own terms (device side, Python 3.6 syntax)."""
 
-import os
-import tempfile
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-# The precision that a variant is computed in where it is float. On its own a plugin may take bf16 for fp32.
-PRECISIONS = {"fp32": "f32", "fp16": "f16", "int8": "f32"}
+# What float operations are computed in, best first. Left to itself a plugin may take bf16 for fp32, and one
+# without 16-bit arithmetic may refuse f16 instead of taking f32.
+PRECISIONS = {"fp32": ["f32"], "fp16": ["f16", "f32"], "int8": ["f32"]}
 
 Settings = NamedTuple(
     "Settings",
@@ -13,15 +12,23 @@ Settings = NamedTuple(
         ("device", str),
         ("requests", int),
         ("streams", int),  # 0: the device's choice
-        ("threads", int),  # 0: the device's choice
+        ("threads", int),  # 0: the library's choice
         ("hint", str),  # latency, throughput, or nothing
-        ("precision", str),  # f32, f16, bf16, or nothing: the device's choice
+        ("precisions", List[str]),  # to be tried in turn: f32, f16, bf16, or nothing, the device's choice
         ("cache", str),  # a folder, or nothing
         ("input_shapes", List[List[int]]),  # empty: the file says all
     ],
 )
 
-Tensor = NamedTuple("Tensor", [("name", str), ("shape", Tuple[int, ...]), ("dtype", str)])
+Tensor = NamedTuple(
+    "Tensor",
+    [
+        ("name", str),
+        ("shape", Tuple[int, ...]),
+        ("dtype", str),
+        ("quantisation", Optional[Tuple[float, int]]),  # scale and zero point of an output of integers
+    ],
+)
 
 
 def settings_of(options: Dict[str, Any]) -> Settings:
@@ -31,41 +38,34 @@ def settings_of(options: Dict[str, Any]) -> Settings:
     if hint == "auto":
         hint = "latency" if requests == 1 else "throughput"
     precision = str(options.get("execution_precision", "auto"))
-    if precision == "auto":
-        precision = PRECISIONS[str(options["precision"])]
+    named = [""] if precision == "device" else [precision]
     return Settings(
         device=str(options["device"]),
         requests=requests,
         streams=int(options["streams"]),
         threads=int(options.get("threads", 0)),
         hint="" if hint == "none" else hint,
-        precision="" if precision == "device" else precision,
-        cache=cache_folder(str(options["cache"])),
+        precisions=PRECISIONS[str(options["precision"])] if precision == "auto" else named,
+        cache=str(options["cache"]),
         input_shapes=[list(shape) for shape in options.get("input_shapes") or []],
     )
 
 
-def cache_folder(name: str) -> str:
-    """The folder for compiled models, made where it is not there; OSError where it cannot be written to."""
-    if not name:
-        return ""
-    folder = os.path.abspath(os.path.expanduser(name))
-    try:
-        os.makedirs(folder, exist_ok=True)
-        # Nothing else tells for sure: the superuser may write where permissions say no, and a full disk.
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise OSError(
-            "the cache folder {} cannot be written to: {}; "
-            "name another one (--set cache=FOLDER), or none".format(folder, error.strerror or error)
-        ) from error
-    return folder
-
-
-def require_static(name: str, shape: Sequence[Any], is_dynamic: bool) -> None:
+def require_static(name: str, shape: Any, is_dynamic: bool) -> None:
     """ValueError for an input that leaves an axis open."""
     if is_dynamic:
         raise ValueError(
-            "the input {} has the shape {}: a fixed one is needed; "
-            "export the model with a fixed shape".format(name, shape)
+            "the input {} has an open shape, {}: export the model with a fixed one".format(name, shape)
         )
+
+
+def family_of(device: str) -> str:
+    """`GPU` of `GPU.1`."""
+    return device.split(".")[0]
+
+
+def in_one_line(error: BaseException, skipped: Sequence[str] = ("Exception from ", "Check '")) -> str:
+    """The library's words without the lines that say where in its source they were thrown."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    kept = [line for line in lines if line and not line.startswith(tuple(skipped))]
+    return " ".join(kept or lines)

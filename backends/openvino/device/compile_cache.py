@@ -1,0 +1,38 @@
+"""The folder in which the library keeps compiled models (device side, Python 3.6 syntax)."""
+
+import os
+import tempfile
+from typing import Set
+
+SUFFIX = ".blob"
+
+
+class CompileCache:
+    """A folder for compiled models, made where it is not there.
+
+    Raises:
+        OSError: it cannot be written to.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.folder = os.path.abspath(os.path.expanduser(name))
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+            # Nothing else tells for sure: the superuser may write where permissions say no, but no one to a
+            # file system that is mounted to be read.
+            tempfile.TemporaryFile(dir=self.folder).close()
+        except OSError as error:
+            raise OSError(
+                "the cache folder {} cannot be written to: {}; "
+                "name another one (--set cache=FOLDER), or none".format(self.folder, error.strerror or error)
+            ) from error
+        self._before = self.models()
+
+    def is_unchanged(self) -> bool:
+        """Whether it holds compiled models, and none that was not there before."""
+        now = self.models()
+        return bool(now) and now <= self._before
+
+    def models(self) -> Set[str]:
+        """The files of the compiled models in it."""
+        return {name for name in os.listdir(self.folder) if name.endswith(SUFFIX)}

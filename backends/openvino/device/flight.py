@@ -1,0 +1,90 @@
+"""Several requests in flight at once (device side, Python 3.6 syntax)."""
+
+import threading
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
+
+ONE_AT_A_TIME = "a model that takes no picture is measured one inference at a time: --set requests=1"
+
+
+class Flight:
+    """Requests that are started in one thread and awaited in one thread each, asleep in the library's `wait`.
+
+    Not by the library's callbacks: they are not called for a request that failed, and a request that is
+    started again before its callback is back loses the next one.
+
+    Args:
+        requests: each with `start()`, and `wait()`, which raises what went wrong.
+        results: what each request's outputs are seen as.
+    """
+
+    def __init__(self, requests: Sequence[Any], results: Sequence[Any]) -> None:
+        self._requests = requests
+        self._results = results
+        self._index_of = [0] * len(requests)
+        self._started = [threading.Semaphore(0) for _ in requests]
+        self._ended = threading.Semaphore(0)
+        self._errors: List[BaseException] = []
+        self._done: Optional[Callable[..., None]] = None
+        self._threads = [
+            threading.Thread(target=self._await, args=(number,), daemon=True)
+            for number in range(len(requests))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def fly(self, slots: "Iterator[Tuple[int, Any]]", done: "Callable[..., None]") -> None:
+        """Take every batch through the request of its slot's number; whichever is free is started next.
+
+        `done` is called at once when a request is through, by the thread that awaits it.
+
+        Raises:
+            RuntimeError: a request failed; the library's own.
+            Exception: whatever `slots` or `done` raise. What is on its way is waited for first.
+        """
+        self._done, self._errors = done, []
+        in_flight = 0
+        try:
+            while not self._errors:
+                if in_flight == len(self._requests):
+                    self._ended.acquire()
+                    in_flight -= 1
+                    continue
+                taken = next(slots, None)
+                if taken is None:
+                    break
+                self._start(*taken)
+                in_flight += 1
+        finally:
+            for _ in range(in_flight):
+                self._ended.acquire()
+        for error in self._errors:
+            raise error
+
+    def close(self) -> None:
+        """End the threads."""
+        self._done = None
+        for started in self._started:
+            started.release()
+        for thread in self._threads:
+            thread.join()
+
+    def _start(self, index: int, slot: Any) -> None:
+        if isinstance(slot.array, tuple):
+            raise ValueError(ONE_AT_A_TIME)
+        self._index_of[slot.number] = index
+        self._requests[slot.number].start()
+        self._started[slot.number].release()
+
+    def _await(self, number: int) -> None:
+        while True:
+            self._started[number].acquire()
+            done = self._done
+            if done is None:
+                return
+            try:
+                self._requests[number].wait()
+                done(self._index_of[number], self._results[number])
+            except BaseException as error:
+                self._errors.append(error)
+            finally:
+                self._ended.release()
