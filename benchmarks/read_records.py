@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow.parquet  # noqa: F401  # both sides have it imported
 
 import edgebench
+from edgebench import registry
 from edgebench.measure.lane_group import Experiment
 from edgebench.measure.progress import SilentObserver
 from edgebench.plan.trials import Plan, PlannedTrial
@@ -27,6 +28,8 @@ from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.variant import Variant
 from tests.fakes import made_artifact, made_scene
+
+DEVICE = "cpu"
 
 
 class _Reached(BaseException):
@@ -52,9 +55,10 @@ def resume(folder: Path) -> int:
     """Open the experiment and go on as far as its next session; the sessions that are on disk."""
     with ExperimentStore.open(folder) as store:
         plan = _plan(store.record)
+        artifact = made_artifact()
         experiment = Experiment(
             plan=plan,
-            artifacts={trial.key: made_artifact() for trial in plan.trials},
+            artifacts={trial.key: artifact for trial in plan.trials},
             open_device=lambda trial: _Device(),
             store=store,
             observer=SilentObserver(),
@@ -68,7 +72,7 @@ def resume(folder: Path) -> int:
 
 
 def _plan(record: ExperimentRecord) -> Plan:
-    target = Target("cpu", "cpu")
+    target = Target(DEVICE, DEVICE)
     variant = Variant(0.25, "int8")
     trials = tuple(
         PlannedTrial(
@@ -82,6 +86,7 @@ def _plan(record: ExperimentRecord) -> Plan:
 def main(how: str, folder: Path, files: Path | None = None) -> None:
     """Read once, and say what it took."""
     paths = [] if files is None else files.read_text().splitlines()
+    registry.backend(DEVICE)  # its import is not counted either: a run has planned with it
     ways: dict[str, Callable[[], int]] = {
         "load": lambda: len(edgebench.load(folder).passes),
         "pandas": lambda: len(pd.read_parquet(paths)),  # type: ignore[call-overload]  # lists are taken too

@@ -24,7 +24,7 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
-def require_regular(path: Path, most_bytes: int | None = None) -> os.stat_result:
+def require_regular(path: Path | str, most_bytes: int | None = None) -> os.stat_result:
     """The state of a regular file that a library is about to open by its name.
 
     Args:
@@ -36,7 +36,7 @@ def require_regular(path: Path, most_bytes: int | None = None) -> os.stat_result
             is a reason for people.
     """
     try:
-        state = path.stat()
+        state = os.stat(path)  # noqa: PTH116  # thousands are read in a row, and a name is enough
     except ValueError as error:  # a null character in the name
         raise OSError(errno.EINVAL, "its name holds a null character", str(path)) from error
     _refuse(state, path, most_bytes)
@@ -49,23 +49,41 @@ def open_regular(path: Path, most_bytes: int | None = None) -> BufferedReader:
     It is looked at before it is opened, as opening alone may act on a device, and again afterwards, as it may
     be another by then.
     """
-    require_regular(path, most_bytes)
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    handle, _ = _opened(path, most_bytes)
     try:
-        _refuse(os.fstat(handle), path, most_bytes)
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
         raise
 
 
-def read_regular(path: Path, most_bytes: int) -> bytes:
+def read_regular(path: Path | str, most_bytes: int) -> bytes:
     """The bytes of a regular file of at most `most_bytes`; OSError as `require_regular` has it.
 
     No more is read than its size was when it was opened: it may grow meanwhile.
     """
-    with open_regular(path, most_bytes) as file:
-        return file.read(os.fstat(file.fileno()).st_size)
+    handle, left_bytes = _opened(path, most_bytes)
+    parts = []
+    try:
+        while left_bytes and (part := os.read(handle, left_bytes)):
+            parts.append(part)
+            left_bytes -= len(part)
+    finally:
+        os.close(handle)
+    return b"".join(parts)
+
+
+def _opened(path: Path | str, most_bytes: int | None) -> tuple[int, int]:
+    """A file descriptor of a regular file, for reading, and how many bytes it had then."""
+    require_regular(path, most_bytes)
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    try:
+        state = os.fstat(handle)
+        _refuse(state, path, most_bytes)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle, state.st_size
 
 
 def reason(error: Exception) -> str:
@@ -80,7 +98,7 @@ def not_utf8(error: UnicodeDecodeError) -> str:
     return f"line {error.object.count(bytes([10]), 0, error.start) + 1} is not UTF-8 text"
 
 
-def _refuse(state: os.stat_result, path: Path, most_bytes: int | None) -> None:
+def _refuse(state: os.stat_result, path: Path | str, most_bytes: int | None) -> None:
     for is_kind, why in _KINDS:
         if is_kind(state.st_mode):
             raise OSError(errno.EISDIR if stat.S_ISDIR(state.st_mode) else errno.EINVAL, why, str(path))

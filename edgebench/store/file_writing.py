@@ -125,11 +125,13 @@ def remove_leftovers(folder: Path) -> None:
     """Remove what a killed writer left directly in `folder`; only under the experiment's lock."""
     if not folder.is_dir() or folder.is_symlink():
         return
-    for entry in folder.glob(f"{WRITING_PREFIX}*"):
-        if entry.is_dir() and not entry.is_symlink():
+    with os.scandir(folder) as entries:
+        leftovers = [entry for entry in entries if entry.name.startswith(WRITING_PREFIX)]
+    for entry in leftovers:
+        if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry)
         else:
-            entry.unlink()
+            os.unlink(entry)  # noqa: PTH108
 
 
 def _umask() -> int:

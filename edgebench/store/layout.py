@@ -67,26 +67,30 @@ def _checked(key: str) -> str:
 
 def session_numbers(experiment: Path, key: str) -> list[int]:
     """The numbers of a trial's session folders, sorted, whatever they contain; other names are skipped."""
-    folder = sessions_folder(experiment, key)
+    return numbers_in(sessions_folder(experiment, key))
+
+
+def numbers_in(sessions: Path | str) -> list[int]:
+    """The same of a folder of sessions."""
     try:
-        names = [name for name in os.listdir(folder) if _SESSION.fullmatch(name)]  # noqa: PTH208
+        names = [name for name in os.listdir(sessions) if _SESSION.fullmatch(name)]  # noqa: PTH208
     except (FileNotFoundError, NotADirectoryError):
         return []
     numbers = {int(name) for name in names if f"{int(name):03}" == name}
     return sorted(numbers)
 
 
-def regular_file(path: Path, root: Path) -> int | None:
+def regular_file(path: Path | str, root: Path) -> int | None:
     """The size in bytes of a regular file that lies in `root`, None when there is no such file.
 
     StoredResultError for a link that leads out of `root`, and for anything that is not a plain file
     (a pipe would block its reader). The folders between `root` and the file are `inside`'s to check.
     """
     try:
-        status = path.lstat()
+        status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
-            inside(path, root)
-            status = path.stat()
+            inside(Path(path), root)
+            status = os.stat(path)  # noqa: PTH116  # names, no objects: a large result asks thousands of times
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,8 +18,8 @@ from edgebench.store.layout import (
     RUN_FILE,
     SESSION_FILE,
     inside,
+    numbers_in,
     regular_file,
-    session_numbers,
     sessions_folder,
 )
 from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, RunRecord, SessionRecord
@@ -65,18 +66,19 @@ def read_run(folder: Path) -> RunRecord | None:
 
 def read_session(folder: Path, key: str, n: int) -> SessionRecord:
     """session.json of one session; StoredResultError when it is not that session's sound record."""
-    return _read_session(inside(sessions_folder(folder, key), folder), folder, key, n)
+    return _read_session(str(inside(sessions_folder(folder, key), folder)), folder, key, n)
 
 
-def _read_session(sessions: Path, folder: Path, key: str, n: int) -> SessionRecord:
+def _read_session(sessions: str, folder: Path, key: str, n: int) -> SessionRecord:
     """`read_session` where the folder of the trial's sessions is known to lie in the result folder.
 
-    A large result has thousands: the steps to that folder are followed once a trial, not once a session.
+    A large result has thousands: the steps to that folder are followed once a trial, not once a session,
+    and names of files are text, as `Path` takes longer to put one together than the system to look at it.
     """
-    session = sessions / f"{n:03}"
-    if session.is_symlink():
-        inside(session, folder)
-    path = session / SESSION_FILE
+    session = f"{sessions}{os.sep}{n:03}"
+    if os.path.islink(session):  # noqa: PTH114
+        inside(Path(session), folder)
+    path = f"{session}{os.sep}{SESSION_FILE}"
     data = read_bounded(path, folder)
     if data is None:
         raise _damaged(path, "the file is missing")
@@ -91,8 +93,8 @@ def read_sessions(folder: Path, key: str) -> tuple[list[SessionRecord], list[str
     records: list[SessionRecord] = []
     warnings: list[str] = []
     try:
-        sessions = inside(sessions_folder(folder, key), folder)
-        numbers = session_numbers(folder, key)
+        sessions = str(inside(sessions_folder(folder, key), folder))
+        numbers = numbers_in(sessions)
     except (StoredResultError, OSError) as error:
         return [], [f"trial {key} is left out: {_one_line(error)}"]
     for n in numbers:
@@ -103,7 +105,7 @@ def read_sessions(folder: Path, key: str) -> tuple[list[SessionRecord], list[str
     return records, warnings
 
 
-def read_bounded(path: Path, root: Path) -> bytes | None:
+def read_bounded(path: Path | str, root: Path) -> bytes | None:
     """A file's bytes, None when there is none; StoredResultError when it is too large or not a plain file."""
     size = regular_file(path, root)
     if size is None:
@@ -118,7 +120,7 @@ def read_bounded(path: Path, root: Path) -> bytes | None:
         ) from error
 
 
-def parse(data: bytes, path: Path, model: type[_Model]) -> _Model:
+def parse(data: bytes, path: Path | str, model: type[_Model]) -> _Model:
     """The record in a JSON text; StoredResultError naming the file and the first thing that is wrong."""
     try:
         value: Any = from_json(data, allow_inf_nan=False)
@@ -172,7 +174,8 @@ def _glob(folder: Path, pattern: str) -> list[Path]:
         return []
 
 
-def _damaged(path: Path, why: str) -> StoredResultError:
+def _damaged(file: Path | str, why: str) -> StoredResultError:
+    path = Path(file)
     if path.name == SESSION_FILE:
         fix = f"remove {path.parent}, then run again with --resume to measure it anew"
     elif path.name == RUN_FILE:
