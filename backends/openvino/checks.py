@@ -62,7 +62,8 @@ def findings(target: Target) -> list[Finding]:
 def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
     """Of a board, by its files and what it shows on USB: nothing of OpenVINO is run there."""
     known, device = BoardFacts.of(facts), _device(target)
-    return [*_of_packages(known, device), *_of_stick(known, device)]
+    libusb = [_libusb(known)] if device.startswith(PLUGIN) else []
+    return [*_of_packages(known, device), *_of_stick(known, device), *libusb]
 
 
 def _device(target: Target) -> str:
@@ -161,16 +162,18 @@ def _sticks(known: BoardFacts) -> list[UsbAccelerator]:
 
 
 def _of_stick(known: BoardFacts, device: str) -> list[Finding]:
-    """The stick with its permission, its firmware file and libusb; nothing where it is not asked for."""
+    """The stick with its permission, and its firmware file; nothing where it is not asked for."""
     if not device.startswith(PLUGIN):
         return []
-    return [*_on_usb(known), *_firmware(known), _libusb(known)]
+    return [*_on_usb(known), *_firmware(known)]
 
 
 def _on_usb(known: BoardFacts) -> list[Finding]:
     sticks = _sticks(known)
     if not sticks:
         message = f"none is seen on USB, neither {BOOT_ID} nor {READY_ID}"
+        if known.usb_accelerators is None:
+            message = "USB cannot be read, as in many containers: whether a stick is there is not known"
         fix = "plug the stick in where this runs; a virtual machine needs both its ids passed through"
         return [Finding("error", "stick", message, fix)]
     return [_permission(stick) for stick in sticks]
@@ -199,6 +202,7 @@ def _firmware(known: BoardFacts) -> list[Finding]:
 
 
 def _libusb(known: BoardFacts) -> Finding:
+    """Of a board, whose plugins nobody has loaded: what the MYRIAD plugin needs and no wheel brings."""
     if path := (known.libraries or {}).get(LIBUSB):
         return Finding("ok", "libusb", path)
     message = f"the loader finds no {LIBUSB}: the MYRIAD plugin cannot be loaded"

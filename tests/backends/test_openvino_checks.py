@@ -80,6 +80,7 @@ def test_a_version_that_is_not_told_is_no_api(packages):
             "device", "warning", "MYRIAD is not known", "session",
         ),
         ({"usb_accelerators": []}, "stick", "error", "neither 03e7:2485 nor 03e7:f63b", "plug the stick in"),
+        ({"usb_accelerators": None}, "stick", "error", "USB cannot be read", "plug the stick in"),
         (
             {"usb_accelerators": [{**STICK, "writable": False}]},
             "stick", "error", "may not open", "97-myriad-usbboot.rules",
@@ -189,6 +190,8 @@ def test_a_device_that_cannot_be_used_here_is_an_error(here, device, broken, mes
 def test_a_stick_that_openvino_finds(here):
     findings = here("MYRIAD", plugins=("MYRIAD",), devices=("CPU", "MYRIAD.1.2-ma2480"))
     assert findings["device"] == Finding("ok", "device", "MYRIAD")
+    assert "stick" in findings
+    assert "libusb" not in findings  # the plugin was loaded with it
 
 
 @pytest.mark.parametrize(("name", "fix"), [("openvino", "-m pip install openvino"), ("ncs2", "==2021.4.2")])
