@@ -16,7 +16,7 @@ def files_of(folder):
 
 @pytest.mark.parametrize(
     ("name", "module", "class_name"),
-    [("my-board", "my_board", "MyBoard"), ("ncs2", "ncs2", "Ncs2"), ("a_b-c", "a_b_c", "ABC")],
+    [("my-board", "my_board", "MyBoard"), ("gap8", "gap8", "Gap8"), ("a_b-c", "a_b_c", "ABC")],
 )
 def test_the_name_is_everywhere_and_the_templates_nowhere(tmp_path, name, module, class_name):
     folder = make_package("backend", name, tmp_path)
