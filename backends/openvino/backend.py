@@ -15,6 +15,7 @@ from edgebench.link.agent_backend import AgentBackend
 from edgebench.models.prepare.onnx import OnnxChain
 from edgebench.models.prepare.onnx_form import OnnxForm
 from edgebench.refusals import form
+from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.target import Body, Target
@@ -31,6 +32,8 @@ PRECISION_REASONS: Mapping[str, str] = {
     "fp32": "the stick computes in fp16 alone: ask for --precision fp16",
     "int8": "the stick computes in fp16 alone and takes no int8 graph: ask for --precision fp16",
 }
+
+ON_CPU = "on the CPU"
 
 _CHAIN = OnnxChain(lambda _: OnnxForm(layout="NCHW"))
 
@@ -150,3 +153,13 @@ class StickBackend(LibraryBackend):
     precisions = ("fp16",)
     precision_reasons = PRECISION_REASONS
     options_model = StickOptions
+
+    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
+        """The same; where the processor stands in for the stick, every figure says so."""
+        prepared = super().prepare(requests, cache, progress)
+        return [
+            artifact.model_copy(update={"mark": ON_CPU})
+            if isinstance(artifact, Artifact) and request.options.get("device") == "CPU"
+            else artifact
+            for request, artifact in zip(requests, prepared, strict=True)
+        ]
