@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from edgebench.store.records import SessionRecord
 
+STAGES = ("patchify", "preprocess", "infer")
+"""Of a worker; one more may follow, the device's own."""
+
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -19,14 +22,17 @@ def is_played_on_the_host(
     passes: pd.DataFrame | None,
     windows: pd.DataFrame | None,
     scene_patches: int,
+    stages: Sequence[str],
 ) -> bool:
-    """Whether an agent's worker could not give these: it goes through the whole scene, and on a device."""
+    """Whether an agent's worker could not give these: it goes through the whole scene, in its own stages."""
     if windows is not None or any(
         record.emulated or record.measured_patches is not None for record in records
     ):
         return True
     if passes is None:
         return False
+    if tuple(stages[:3]) != STAGES or len(stages) > 4:
+        return True
     steady = passes[passes["phase"] != "warmup"]
     return bool((steady["patches"] < scene_patches).any())
 

@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from edgebench.errors import StoredResultError, UnsupportedError
+from edgebench.errors import StoredResultError
 from edgebench.store.records import SessionRecord
 
-from .host_sessions import host_session
+from .host_sessions import STAGES, host_session
 
 GOLDEN_PATCHES = 4
-STAGES = ("patchify", "preprocess", "infer")
 DEADLY = frozenset(
     {"SIGABRT", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGKILL", "SIGTERM", "SIGTRAP", "SIGSYS"}
 )
@@ -45,16 +44,12 @@ def golden_reference(classes: int) -> NDArray[np.float64]:
     return np.eye(classes)[np.arange(GOLDEN_PATCHES) % classes]
 
 
-def script_of(rows: TrialRows, classes: int) -> tuple[dict[str, Any], Arrays, float] | UnsupportedError:
-    """The script, its arrays and the tolerance of the golden check; or why it cannot be played.
+def script_of(rows: TrialRows, classes: int) -> tuple[dict[str, Any], Arrays, float]:
+    """The script, its arrays and the tolerance of the golden check.
 
     StoredResultError where the tables contradict one another.
     """
-    stages = _stages(rows.batches)
-    if stages[:3] != STAGES or len(stages) > 4:
-        return UnsupportedError(
-            "the source's stages cannot be played", why=f"{', '.join(stages)}; it takes {', '.join(STAGES)}"
-        )
+    stages = stages_of(rows.batches)
     tolerance = _tolerance(rows.records)
     arrays: Arrays = {}
     images = _scores(rows.predictions, "images")
@@ -104,9 +99,10 @@ def _tolerance(records: Sequence[SessionRecord]) -> float:
     return min(max(widest, 0.0), 0.4)
 
 
-def _stages(batches: pd.DataFrame | None) -> tuple[str, ...]:
+def stages_of(batches: pd.DataFrame | None) -> tuple[str, ...]:
+    """The stages' names, in order; the worker's where no session came so far."""
     if batches is None:
-        return STAGES  # no session came so far
+        return STAGES
     mine = batches.dropna(axis="columns", how="all")
     return tuple(name.removesuffix("_start_ns") for name in mine.columns if name.endswith("_start_ns"))
 

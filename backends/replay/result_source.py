@@ -27,7 +27,7 @@ from edgebench.vocabulary.variant import Variant
 from .host_player import HOST_FORMAT
 from .host_sessions import is_played_on_the_host
 from .pictures import stand_in_images, stand_in_scene
-from .result_sessions import GOLDEN_PATCHES, TrialRows, golden_reference, host_script_of, script_of
+from .result_sessions import GOLDEN_PATCHES, TrialRows, golden_reference, host_script_of, script_of, stages_of
 from .script import FORMAT, make_artifact
 
 MAX_IMAGES = 10_000
@@ -117,11 +117,10 @@ class RecordedSource:
             )
         rows = self._rows(trial.key)
         patches = self.results.experiment.scene_of(trial).patches
-        on_host = is_played_on_the_host(rows.records, rows.passes, rows.windows, patches)
-        played = (host_script_of if on_host else script_of)(rows, len(trial.class_names))
-        if isinstance(played, UnsupportedError):
-            return played
-        script, arrays, tolerance = played
+        on_host = is_played_on_the_host(
+            rows.records, rows.passes, rows.windows, patches, stages_of(rows.batches)
+        )
+        script, arrays, tolerance = (host_script_of if on_host else script_of)(rows, len(trial.class_names))
         classes = len(trial.class_names)
         return make_artifact(
             cache,

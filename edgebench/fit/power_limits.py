@@ -149,7 +149,7 @@ def _window_objection(power: PowerFigure, averaging_s: float) -> str:
 
 
 def _name(power: PowerFigure) -> str:
-    return f"{power.meter} ({power.channel})"
+    return f"{power.meter.removesuffix(':')} ({power.channel})"
 
 
 def _missing_reason(power: PowerFigure) -> str:

@@ -309,7 +309,8 @@ class Lane:
                 self.trials.costs.learn(trial.key, cost)
                 self.note_cost(trial, cost)
         elif record.status != "interrupted" and record.failure is not None:
-            self.progress.observer.note(f"{label(trial)}: {record.failure.what}")
+            reason = ": ".join(filter(None, (record.failure.what, record.failure.why)))
+            self.progress.observer.note(f"{label(trial)}: {reason}")
         self.progress.ended(self.host, label(trial), latency, record.status, record.duration_s)
 
     # --- what is said about it ---

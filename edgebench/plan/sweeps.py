@@ -27,10 +27,14 @@ _FOLDERS = re.compile(r"(?:.*/)?(?:home|Users)/[^/]+/?$|.*/(?=[^/])", re.DOTALL)
 
 
 def alternatives(options: Mapping[str, Any], model: type[BaseModel]) -> dict[str, list[Any]]:
-    """The values of each declared option: a list sweeps, unless it is empty or the option takes lists."""
+    """The values of each declared option: a list sweeps, unless it is empty or the option takes lists.
+
+    `allow-cpu` is `allow_cpu`, as in BackendOptions.
+    """
+    named = {name.replace("-", "_"): value for name, value in options.items()}
     return {
         name: list(dict.fromkeys(value)) if _sweeps(value, model, name) else [value]
-        for name, value in options.items()
+        for name, value in named.items()
     }
 
 

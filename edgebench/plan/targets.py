@@ -95,13 +95,20 @@ def make_targets(
                 fix="leave --device out where --target names the board, or rename it in the targets file",
             )
         seen.add(target.name)
-        if target.host is not None and not backends[target.device].takes_host:
-            raise UsageError(
-                f"{target.device} is not reached by SSH", fix=f"leave the host of {target.name} out"
-            )
-        if target.port is not None and not backends[target.device].takes_port:
-            raise UsageError(f"{target.device} is not at a port", fix=f"leave the port of {target.name} out")
+    for name in names:
+        _refuse_address(backends[name], host, port, "leave --{} out")
+    for entry in declared:
+        address = f"leave the {{}} of target {entry.name!r} out of the targets file"
+        _refuse_address(backends[entry.device], entry.host, entry.port, address)
     return tuple(targets)
+
+
+def _refuse_address(backend: Backend, host: str | None, port: str | None, fix: str) -> None:
+    """UsageError for a device that is not reached so; `{}` in the fix becomes `host` or `port`."""
+    if host is not None and not backend.takes_host:
+        raise UsageError(f"{backend.name} is not reached by SSH", fix=fix.format("host"))
+    if port is not None and not backend.takes_port:
+        raise UsageError(f"{backend.name} is not at a port", fix=fix.format("port"))
 
 
 def _from_file(entry: DeclaredTarget, backend: Backend, meters: Sequence[str]) -> Target:
@@ -154,6 +161,7 @@ def listed(target: DeclaredTarget) -> dict[str, Any]:
     row |= {"device_error": "", "body_error": ""}
     try:
         backend = registry.backend(target.device)
+        _refuse_address(backend, target.host, target.port, "leave its {} out")
     except EdgeBenchError as error:
         return row | {"device_error": _reason_text(error)}
     if not target.board:

@@ -57,7 +57,7 @@ def _option(about: Mapping[str, Any]) -> str:
     choices = ", ".join(map(str, values)) if values else " or ".join(types) or "a value"
     default = about.get("default")
     described = f"; {about['description']}" if about.get("description") else ""
-    return f"{choices}{described}" + ("" if default is None else f" (default {default})")
+    return f"{choices}{described}" + ("" if default in (None, "") else f" (default {default})")
 
 
 def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:

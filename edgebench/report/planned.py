@@ -26,7 +26,7 @@ def print_planned(console: Console, plan: Plan, costs: Sequence[TrialCost]) -> N
         headings.append(("in flight", True))
     if plan.adaptive:
         headings.append(("sessions", True))
-    table = new_table(console, [*headings, ("time", True), ("key", False)])
+    table = new_table(console, [*headings, ("time", True), ("key", True)])
     for cost in costs:
         cells = [cost.trial.target.name, cost.trial.variant.name, str(cost.trial.batch)]
         if queued:
@@ -145,16 +145,21 @@ def _build_notes(costs: Sequence[TrialCost]) -> list[str]:
         if cost.shape.builds:
             build_s = cost.cost.build_s if cost.cost else None
             building.setdefault(cost.trial.target.name, []).append(build_s)
+    known = {
+        target: sum(filter(None, builds_s)) for target, builds_s in building.items() if None not in builds_s
+    }
+    unknown = [target for target in building if target not in known]
     notes = []
-    for target, builds_s in building.items():
-        known_s = [build_s for build_s in builds_s if build_s is not None]
-        took = (
-            f"at most {clock_text(sum(known_s))} in all" if len(known_s) == len(builds_s) else "time unknown"
-        )
-        notes.append(
-            f"{target} builds what it loads before a trial's first session, unless it lies there: {took}"
-        )
+    if known:
+        notes.append(_build_note(list(known), f"at most {clock_text(sum(known.values()))} in all"))
+    if unknown:
+        notes.append(_build_note(unknown, "time unknown"))
     return notes
+
+
+def _build_note(targets: Sequence[str], took: str) -> str:
+    build = "builds what it loads" if len(targets) == 1 else "build what they load"
+    return f"{', '.join(targets)} {build} before a trial's first session, unless it lies there: {took}"
 
 
 def _basis_notes(costs: Sequence[TrialCost]) -> list[str]:
@@ -207,7 +212,7 @@ def _steady(plan: Plan) -> str:
 def _pass_patches(plan: Plan) -> str:
     """How many patches, or samples, a pass is; several numbers where models differ."""
     scenes = [plan.scene_of(trial) for trial in plan.trials] or [plan.scene]
-    counts = ", ".join(str(count) for count in dict.fromkeys(scene.patches for scene in scenes))
+    counts = " or ".join(str(count) for count in dict.fromkeys(scene.patches for scene in scenes))
     noun = "sample" if all(scene.kind == "samples" for scene in scenes) else "patch"
     many = "samples" if noun == "sample" else "patches"
     return f"{counts} {noun if counts == '1' else many}"

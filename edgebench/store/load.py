@@ -70,7 +70,8 @@ class Results:
     def trials(self) -> pd.DataFrame:
         """One row a planned trial.
 
-        key, target, device, variant, depth_multiplier, precision, batch, status (done, partial, failed,
+        key, target, device, variant, depth_multiplier, precision, batch, concurrency, settings (a dict: those
+        in which its target differs from the others of its sweep), status (done, partial, failed,
         unsupported, not_run), reason (why it could not be measured), artifact_bytes, artifact_sha256,
         sessions_ok, sessions_failed, sessions_interrupted.
         """

@@ -9,6 +9,7 @@ import pandas as pd
 
 from edgebench.store.completion import is_done
 from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord, SessionStatus, TrialRecord
+from edgebench.store.redaction import exported_settings
 
 _INT64_MAX = 2**63 - 1
 _STATUSES = pd.Index(get_args(SessionStatus), dtype="str")
@@ -24,6 +25,7 @@ def trial_frame(
     `run` is how the last run of the experiment ended: it says whether a rule has ended the trials.
     """
     devices = {target.name: target.device for target in experiment.targets}
+    settings = {target.name: exported_settings(target) for target in experiment.targets}
     trials = experiment.trials
     statuses = {trial.key: [session.status for session in records.get(trial.key, ())] for trial in trials}
     ok = [statuses[trial.key].count("ok") for trial in trials]
@@ -40,6 +42,8 @@ def trial_frame(
         "depth_multiplier": _floats([trial.depth_multiplier for trial in trials]),
         "precision": _texts([trial.precision for trial in trials]),
         "batch": _ints([trial.batch for trial in trials]),
+        "concurrency": _ints([trial.concurrency for trial in trials]),
+        "settings": pd.Series([settings.get(trial.target, {}) for trial in trials], dtype="object"),
         "status": _texts([_progress(experiment, trial, statuses[trial.key], run) for trial in trials]),
         "reason": _texts([trial.reason for trial in trials]),
         "artifact_bytes": _ints([trial.artifact_bytes for trial in trials]),

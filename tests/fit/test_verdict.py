@@ -179,6 +179,7 @@ def test_a_board_meter_passes_and_fails_a_peak():
     ("change", "reason"),
     [
         ({"scope": "chip"}, "covers the chip only: it can fail this limit, never pass it"),
+        ({"scope": "chip", "meter": "usb:", "channel": "bus"}, "usb (bus) covers the chip only"),
         ({"scope": "module"}, "covers the module only"),
         ({"scope": ""}, "covers the unknown part only"),
         ({"rate_hz": 100.0}, "at 100 Hz the highest sample is a lower bound of the peak"),
@@ -198,7 +199,7 @@ def test_any_meter_that_misses_the_limit_fails_it():
     chip = meter(meter="rapl:", channel="package", scope="chip", primary=False, peak_w=6.0)
     judged = verdict(summary(power=(meter(), chip)), quantity="power_peak_w", limit=5)
     assert (judged.verdict, judged.value) == ("fail", 6.0)
-    assert "rapl: (package)" in judged.reason
+    assert "rapl (package)" in judged.reason
 
 
 def test_a_meter_that_gave_nothing_leaves_it_unknown():

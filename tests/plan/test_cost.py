@@ -137,3 +137,8 @@ def test_a_build_on_the_board_comes_once_and_may_lie_there_already(cache):
     print_planned(Console(file=out, width=200), plan, [known])
     assert "toy builds what it loads before a trial's first session" in out.getvalue()
     assert "at most 1:00 in all" in out.getvalue()
+    swept = make_targets(backends, ["build=true", "queue=2", "queue=3"], [])
+    trials = make_trials(swept, backends, variants, batches=(1,), scene=made_scene(), images=None)
+    plan = replace(plan, trials=trials)
+    print_planned(Console(file=out, width=200), plan, costs_of(plan, cache, 0.0))
+    assert "toy[queue=2], toy[queue=3] build what they load before" in out.getvalue()

@@ -15,6 +15,7 @@ from tests.fakes import FakeBackend, made_images, made_scene
 
 class Options(BackendOptions):
     threads: int = 1
+    allow_cpu: bool = False
     kernels: str = "fast"
     cores: tuple[int, ...] = ()
 
@@ -46,7 +47,7 @@ def test_a_setting_given_twice_is_a_target_for_each_value():
     first, two = targets(["threads=1", "threads=2", "kernels=slow"])
     assert (first.name, two.name) == ("fake[threads=1]", "fake[threads=2]")
     assert (first.settings, two.settings) == ({"threads": 1}, {"threads": 2})
-    assert first.options == {"threads": 1, "kernels": "slow", "cores": []}
+    assert first.options == {"threads": 1, "allow_cpu": False, "kernels": "slow", "cores": []}
     assert first.declared_name == two.declared_name == "fake"
 
 
@@ -90,6 +91,14 @@ def test_a_list_of_the_targets_file_is_a_sweep_and_the_command_line_beats_it():
     ]
     [target] = targets(["threads=4"], devices=(), declared=[nano], power_modes=["5W"])
     assert (target.name, target.options["threads"], target.power_mode) == ("nano", 4, "5W")
+
+
+def test_a_list_sweeps_an_option_that_is_written_with_a_hyphen():
+    declared = DeclaredTarget(name="stick", device="fake", options={"allow-cpu": [True, False]})
+    swept = targets(devices=(), declared=[declared])
+    assert [target.options["allow_cpu"] for target in swept] == [True, False]
+    [target] = targets(["allow-cpu=false"], devices=(), declared=[declared])
+    assert target.options["allow_cpu"] is False and not target.settings
 
 
 def test_an_option_that_takes_a_list_is_not_swept_by_one():

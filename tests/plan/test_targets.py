@@ -7,7 +7,7 @@ import pytest
 
 from edgebench.errors import UsageError
 from edgebench.plan.config import resolve
-from edgebench.plan.targets import make_targets
+from edgebench.plan.targets import listed, make_targets
 from edgebench.plan.targets_file import DeclaredLaunch, DeclaredTarget
 from edgebench.plan.trials import choose_variants, make_trials
 from edgebench.vocabulary.target import Launch
@@ -124,6 +124,22 @@ def key_and_inputs(target):
         [target], BACKENDS, variants, batches=(1,), scene=made_scene(), images=made_images()
     )
     return trial.key, trial.inputs
+
+
+def test_the_fix_names_the_flag_or_the_file():
+    with pytest.raises(UsageError) as refused:
+        make_targets({"fake": FakeBackend()}, (), (), port="COM3")
+    assert refused.value.fix == "leave --port out"
+    with pytest.raises(UsageError) as refused:
+        make_targets(
+            {"fake": FakeBackend()},
+            (),
+            (),
+            devices=(),
+            declared=[DeclaredTarget(name="m7", device="fake", port="COM3")],
+        )
+    assert "leave the port of target 'm7' out of the targets file" in refused.value.fix
+    assert "not at a port" in listed(DeclaredTarget(name="m7", device="cpu", port="COM3"))["device_error"]
 
 
 def test_host_and_power_mode_are_declared_identity_and_the_body_is_not():

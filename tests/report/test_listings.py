@@ -46,6 +46,7 @@ def test_devices_with_what_can_be_set() -> None:
     text = said(listings.print_devices, DEVICES, {"rapl": "Energy counters of the processor.\nMore."})
     assert "this machine, by LiteRT [red]" in text
     assert "--set kernels=...: xnnpack, reference (default xnnpack)" in text
+    assert "(default )" not in text
     assert "rapl: Energy counters of the processor.\n" in text
     read = json.loads(said(listings.print_devices, DEVICES, {}, as_json=True))
     assert read["schema_version"] == 1

@@ -174,7 +174,10 @@ def test_an_emulated_device_has_no_seconds_and_no_verdict(run, gives):
 
 def test_a_sweep_measures_the_devices_own_pictures(run):
     measured(run, "--quiet", "--set", "gives=windows", "--set", "gives=passes")
-    first, second = summarise(edgebench.load("results/one"))
+    results = edgebench.load("results/one")
+    assert results.trials["settings"].tolist() == [{"gives": "windows"}, {"gives": "passes"}]
+    assert results.trials["concurrency"].tolist() == [1, 1]
+    first, second = summarise(results)
     for trial in (first, second):
         assert trial.status == "done"
         assert trial.accuracy is not None and (trial.accuracy.k, trial.accuracy.n) == (4, 4)
@@ -194,8 +197,14 @@ def test_an_early_end_is_told_in_the_backends_words(run):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"gives": "passes", "patches": 2}, {"emulated": True}, {"gives": "passes", "emulated": True}],
-    ids=["windows", "some patches", "emulated windows", "emulated passes"],
+    [
+        {},
+        {"gives": "passes"},
+        {"gives": "passes", "patches": 2},
+        {"emulated": True},
+        {"gives": "passes", "emulated": True},
+    ],
+    ids=["windows", "passes", "some patches", "emulated windows", "emulated passes"],
 )
 def test_a_stored_result_plays_again(run, options):
     measured(run, "--quiet", options=options)
