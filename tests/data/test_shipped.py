@@ -116,7 +116,7 @@ def test_a_full_disk_is_an_error_before_a_page_is_written(
     (tmp_path / "images").mkdir()
     Image.new("RGB", (8, 8)).save(tmp_path / "images" / "a.png")
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(UnavailableError, match="cannot be used") as caught:
+    with pytest.raises(UnavailableError) as caught:
         make(Cache(tmp_path / "cache"))
     assert "No space left" in caught.value.why
 

@@ -233,7 +233,7 @@ def test_a_worker_that_cannot_be_launched(rig, device, launch, sentence):
 def test_a_runtime_with_another_input_fails_to_load(rig, tmp_path):
     opened = rig.device(telling(tmp_path, (1, 96, 96, 3)))
     try:
-        with pytest.raises(SessionError, match="loading the artifact") as caught:
+        with pytest.raises(SessionError) as caught:
             opened.session(rig.artifact(), rig.settings()).__enter__()
     finally:
         opened.close()

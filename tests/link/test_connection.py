@@ -57,7 +57,7 @@ def opened(link, **timeouts):
     ],
 )
 def test_what_is_no_agent_is_unavailable(tmp_path, code, why):
-    with pytest.raises(UnavailableError, match="this machine does not answer") as caught:
+    with pytest.raises(UnavailableError) as caught:
         opened(pretend(tmp_path, code))
     assert why in caught.value.why
     assert caught.value.fix
@@ -104,9 +104,9 @@ def test_a_closed_connection_says_so(tmp_path):
     connection.close()
     assert not connection.alive
     connection.poll()
-    with pytest.raises(LinkLost, match="closed"):
+    with pytest.raises(LinkLost):
         connection.send({"op": "any"})
-    with pytest.raises(LinkLost, match="closed"):
+    with pytest.raises(LinkLost):
         connection.wait(1, 1.0)
 
 
@@ -142,5 +142,5 @@ def test_timeouts_from_the_environment(monkeypatch):
     assert Timeouts.from_environment().stop == Timeouts().stop
     for wrong in ("soon", "0", "-1", "nan", "inf"):
         monkeypatch.setenv(ENVIRONMENT, wrong)
-        with pytest.raises(UsageError, match="is not a time"):
+        with pytest.raises(UsageError, match=f"{ENVIRONMENT}='{wrong}'"):
             Timeouts.from_environment()

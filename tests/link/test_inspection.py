@@ -127,7 +127,7 @@ def test_a_board_behind_sshd_is_described_and_cleaned(toy, ssh_board, monkeypatc
 
 def test_only_boards_are_cleaned(toy):
     for target, backend in ((HERE, toy), (Target(name="fake", device="fake", host="a@b"), FakeBackend())):
-        with pytest.raises(UsageError, match="no files of EdgeBench"):
+        with pytest.raises(UsageError):
             clean_target(target, backend)
 
 

@@ -53,13 +53,13 @@ def test_a_runners_own_stage_has_a_name_that_a_column_can_have(name, right):
 def test_stamps_and_scores():
     stamps = np.arange(12, dtype="<i8")
     np.testing.assert_array_equal(stamps_in(stamps.tobytes(), 3), np.arange(12).reshape(2, 3, 2))
-    with pytest.raises(ProtocolError, match="no stamps of 3 stages"):
+    with pytest.raises(ProtocolError):
         stamps_in(stamps.tobytes()[:-8], 3)
     scores = np.arange(10, dtype="<f4")
     reply = checked(Scored, {"shape": [2, 5]})
     np.testing.assert_array_equal(scores_in(scores.tobytes(), reply, 2, 5), np.arange(10).reshape(2, 5))
     for patches, data in ((3, scores.tobytes()), (2, scores.tobytes()[:-4])):
-        with pytest.raises(ProtocolError, match="were due"):
+        with pytest.raises(ProtocolError):
             scores_in(data, reply, patches, 5)
 
 
@@ -67,7 +67,7 @@ def test_a_failure_has_a_known_status():
     assert failure_in(Frame({}, b"")) is None
     assert failure_in(Frame({"error": {"status": "load_failed", "what": "x"}}, b"")) == ("load_failed", "x")
     assert failure_in(Frame({"error": {"status": "<b>", "what": 5}}, b"")) == ("error", "5")
-    with pytest.raises(ProtocolError, match="no object"):
+    with pytest.raises(ProtocolError):
         failure_in(Frame({"error": "text"}, b""))
 
 
@@ -78,7 +78,7 @@ def test_a_probes_chunk_has_exactly_its_samples(n, channels, extra):
     size = 8 * n * (1 + len(channels))
     payload = bytes(max(0, size + extra))
     if len(payload) != size:
-        with pytest.raises(ProtocolError, match="chunk"):
+        with pytest.raises(ProtocolError):
             report.chunk(payload)
         return
     chunk = report.chunk(payload)
@@ -96,7 +96,7 @@ def test_a_probe_without_a_power_channel_is_no_meter():
     report = checked(ProbeReport, {"probe": "thermal:zone0", "kind": "info", "info": info})
     assert not report.probe_info().is_meter
     assert report.probe_info().address == "zone0"
-    with pytest.raises(ProtocolError, match="without saying"):
+    with pytest.raises(ProtocolError):
         checked(ProbeReport, {"probe": "x:", "kind": "info"}).probe_info()
 
 

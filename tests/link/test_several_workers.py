@@ -70,7 +70,7 @@ def test_two_paced_workers_each_keep_the_period(rig, device):
 def test_the_end_of_one_of_two_workers_ends_the_session(rig, device):
     agent = psutil.Process(device._connection._process.pid)
     with (
-        pytest.raises(SessionError, match="worker 1 crashed while measuring") as caught,
+        pytest.raises(SessionError, match="worker 1") as caught,
         device.session(rig.artifact(), two_workers(rig)) as session,
     ):
         passes = session.measure(rig.plan(passes=1000))

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgebench.agent.frames import ProtocolError
 from edgebench.agent.steady import steady_after
 from edgebench.agent.timed import TimedLoop
 from edgebench.link.stamp_checks import (
     ROUNDING_NS,
     ClockSteps,
+    ImpossibleTimes,
     Span,
     TooShortForTheClock,
     batch_ns,
@@ -65,29 +65,29 @@ def test_a_stage_of_the_devices_own_lies_within_its_batch():
     require_batches("a pass", 10, 20, stamps, SPAN)
     for outside in ([9, 20], [14, 21]):
         stamps[0, 3] = outside
-        with pytest.raises(ProtocolError, match="batch 0 has a stage outside itself"):
+        with pytest.raises(ImpossibleTimes, match=r"batch 0 .* stage"):
             require_batches("a pass", 5, 30, stamps, SPAN)
 
 
 def test_a_run_lies_within_what_was_asked_but_for_a_floats_rounding():
     require_within("a pass", 5_000 - ROUNDING_NS, 6_000, Span(5_000, 5_500))
     for span in (Span(5_000 + ROUNDING_NS + 1, 9_000), Span(0, 5_900 - ROUNDING_NS)):
-        with pytest.raises(ProtocolError, match="it was asked for after"):
+        with pytest.raises(ImpossibleTimes):
             require_within("a pass", 5_000, 6_000, span)
     require_fits("a load", 10_000 + ROUNDING_NS, SPAN)
-    with pytest.raises(ProtocolError, match=r"a load of .* s in a request of 1e-05 s"):
+    with pytest.raises(ImpossibleTimes, match="1e-05 s"):
         require_fits("a load", 10_001 + ROUNDING_NS, SPAN)
 
 
 def test_an_idle_window_is_as_long_as_it_was_to_be():
     require_idle(0, 9_950, 1e-5, SPAN)
     for end in (0, 9_000):
-        with pytest.raises(ProtocolError, match="an idle window"):
+        with pytest.raises(ImpossibleTimes):
             require_idle(0, end, 1e-5, SPAN)
 
 
 def test_a_run_without_batches_is_none():
-    with pytest.raises(ProtocolError, match="without a batch"):
+    with pytest.raises(ImpossibleTimes):
         require_batches("a warm-up", 1, 2, np.empty((0, 3, 2), np.int64), SPAN)
 
 
@@ -97,12 +97,12 @@ def test_the_warm_up_of_the_worker_is_believed_and_no_other(taken_ns, floor, cap
     steady = steady_after(taken_ns, floor, cap)
     batches = min(len(taken_ns), cap) if steady is None else steady
     if steady is None and len(taken_ns) < cap:
-        with pytest.raises(ProtocolError, match=f"ended after {len(taken_ns)} batches"):
+        with pytest.raises(ImpossibleTimes, match=f"ended after {len(taken_ns)} batches"):
             require_warm_up(batches, False, taken_ns, floor, cap)
     else:
         require_warm_up(batches, steady is not None, taken_ns, floor, cap)
     for wrong in ((batches + 1, steady is not None), (batches, steady is None)):
-        with pytest.raises(ProtocolError, match="where its stamps are of"):
+        with pytest.raises(ImpossibleTimes):
             require_warm_up(*wrong, taken_ns, floor, cap)
 
 

@@ -91,5 +91,5 @@ def test_one_trial_alone_is_summed_up_as_among_the_others(tmp_path):
     summary_by_key = {summary.key: summary for summary in summarise(results)}
     key = key_of(QUARTER[0])
     assert summarise_one(results, key) == summary_by_key[key]
-    with pytest.raises(ValueError, match="not a trial"):
+    with pytest.raises(ValueError):
         summarise_one(results, "f" * 16)

@@ -169,7 +169,7 @@ def test_the_command_that_is_told_makes_what_is_then_taken(
 def test_files_that_are_no_compiled_model_of_the_variant(no_compiler, prepare, int8, tmp_path):
     with pytest.raises(UsageError):
         prepare(artifact=str(tmp_path / "none_edgetpu.tflite"))
-    with pytest.raises(InputError, match="not compiled"):
+    with pytest.raises(InputError):
         prepare(artifact=str(int8.path))
     words = tmp_path / "words_edgetpu.tflite"
     words.write_bytes(b"\x1c\x00\x00\x00TFL3 but not a flatbuffer edgetpu-custom-op")

@@ -77,6 +77,6 @@ def test_a_part_is_listed_with_its_labels(tmp_path: Path, session_cache: Cache):
 
 def test_a_class_that_a_part_lacks_is_said(tmp_path: Path, session_cache: Cache):
     folder = folder_of(tmp_path / "rare", {"daisy": 20, "roses": 1})
-    with pytest.raises(InputError, match="too few images of the class roses") as caught:
+    with pytest.raises(InputError, match="roses") as caught:
         folder_splits(folder, session_cache, 7)
     assert "part has none" in caught.value.why
