@@ -36,6 +36,7 @@ LIBRARIES = {
 _NO_STICK = re.compile(
     r"Can not init Myriad device: [A-Z_]+|MYRIAD device is not opened|Myriad device: \S+ not found"
 )
+_LISTED = re.compile(r"devices found: [^)\n]{1,200}")
 _USB = re.compile(rf"{USB_STATE} (?P<state>[^\n]{{1,300}})")
 
 
@@ -103,8 +104,10 @@ def _no_plugin(match: re.Match[str], device: str) -> Explained:
 
 
 def _no_library(match: re.Match[str], device: str) -> Explained:
+    listed = _LISTED.search(match.string)
+    why = f"the loader does not find it there{f' ({listed.group()})' if listed else ''}"
     what = f"OpenVINO's plugin cannot be loaded: {match.group()} is missing"
-    return Explained(what, "the loader does not find it on that system", LIBRARIES[match.group()])
+    return Explained(what, why, LIBRARIES[match.group()])
 
 
 def _no_device(match: re.Match[str], device: str) -> Explained:
@@ -134,7 +137,7 @@ _CAUSES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Explained]]
     (re.compile("|".join(re.escape(name) for name in LIBRARIES)), _no_library),
     (_NO_STICK, _no_stick),
     (
-        re.compile(r"no (?P<device>[^\s(]{1,60}) is found here \((?P<listed>devices found: [^)\n]{1,200})\)"),
+        re.compile(r"no (?P<device>[^\s(]{1,60}) is found here \((?P<listed>devices found: [^)\n]{1,200})"),
         _no_device,
     ),
     (

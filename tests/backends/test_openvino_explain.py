@@ -103,6 +103,7 @@ def test_a_library_that_no_wheel_brings_is_named_with_its_package(library, comma
     error = explained(f"the plugin for MYRIAD cannot be loaded (devices found: CPU): {words}")
     assert error is not None
     assert library in error.what and command in error.fix
+    assert "devices found: CPU" in error.why
 
 
 @pytest.mark.attack(
