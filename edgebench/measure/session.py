@@ -276,7 +276,7 @@ def _drive(
     # for before the clock's last edge is taken and the probes have given their last samples.
     with closing(_closable(session.measure(job.plan))) as measurements:
         for measurement in measurements:
-            take_in(measurement, gathered, job.plan.scene.patches)
+            take_in(measurement, gathered, job.plan.scene.patches, job.settings.workers)
             gathered.chunks += session.probe_chunks()
             host_probes.poll()
             if isinstance(measurement, Window) or measurement.worker == 0:

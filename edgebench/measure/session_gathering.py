@@ -12,6 +12,7 @@ import numpy as np
 
 from edgebench.errors import SessionError
 from edgebench.store import tables
+from edgebench.store.measurement_checks import require_valid_pass, require_valid_window
 from edgebench.store.records import GoldenCheck, SessionTables
 from edgebench.vocabulary.passes import Pass, Window
 from edgebench.vocabulary.probe import ProbeChunk
@@ -38,8 +39,11 @@ class Gathered:
     device_s: float = 0.0  # time that belongs to the device and not to the harness
 
 
-def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int) -> None:
-    """Keep a pass or a window; SessionError for one beside the other kind, or of more than the scene."""
+def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int, workers: int) -> None:
+    """Keep a pass or a window; SessionError for one beside the other kind, or that cannot be.
+
+    What came before it is kept, whatever is wrong with it.
+    """
     if (gathered.windows and isinstance(measurement, Pass)) or (
         gathered.passes and isinstance(measurement, Window)
     ):
@@ -50,9 +54,12 @@ def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int) 
             why="a session is timed by one of them",
         )
     if isinstance(measurement, Window):
+        require_valid_window(measurement, scene_patches, gathered.windows[-1] if gathered.windows else None)
         gathered.windows.append(measurement)
         gathered.device_s += measurement.duration_ns / 1e9
         return
+    first = gathered.passes[0] if gathered.passes else measurement
+    require_valid_pass(measurement, first.stages, workers)
     if measurement.scores is not None and len(measurement.scores) > scene_patches:
         raise SessionError(
             f"pass {measurement.index} from the device is invalid",

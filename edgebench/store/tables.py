@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from edgebench.errors import SessionError
-from edgebench.stage_names import fault_of_stages
+from edgebench.store.measurement_checks import are_storable, require_valid_pass, require_valid_window
 from edgebench.store.records import (
     BATCH_COLUMNS,
     PACED_COLUMNS,
@@ -19,15 +19,12 @@ from edgebench.store.records import (
     PROBE_COLUMNS,
     WINDOW_COLUMNS,
 )
-from edgebench.store.table_checks import MOST_NS
 from edgebench.vocabulary.passes import Pass, Window
 from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo, probe_name
 from edgebench.vocabulary.values import Scores
 
 INFER = "infer"
 """The stage whose intervals make `infer_s`."""
-
-PHASES = ("first", "warmup", "steady")
 
 
 def union_ns(intervals: NDArray[np.int64]) -> int:
@@ -55,7 +52,7 @@ def pass_rows(passes: Sequence[Pass]) -> tuple[pd.DataFrame, pd.DataFrame]:
     rows: list[dict[str, Any]] = []
     parts: list[pd.DataFrame] = []
     for pass_ in passes:
-        _require_valid_pass(pass_, stages)
+        require_valid_pass(pass_, stages)
         first, patches = _batch_spans(pass_, scene_patches)
         sums = (pass_.stamps_ns[:, :, 1] - pass_.stamps_ns[:, :, 0]).sum(axis=0)
         rows.append(
@@ -85,11 +82,11 @@ def pass_rows(passes: Sequence[Pass]) -> tuple[pd.DataFrame, pd.DataFrame]:
 def window_rows(windows: Sequence[Window], scene_patches: int, worker: int = 0) -> pd.DataFrame:
     """One row a window, with the columns of `windows`, times in ns.
 
-    SessionError (`protocol_error`) for a window that cannot be: of no inference, of a patch that the scene of
-    `scene_patches` does not have, of an unknown phase, or with stamps that run backwards.
+    SessionError (`protocol_error`) for a window that cannot be: of no inference or no time, of a patch that
+    the scene of `scene_patches` does not have, of an unknown phase, or from before the last one had ended.
     """
-    for window in windows:
-        _require_valid_window(window, scene_patches)
+    for before, window in zip((None, *windows), windows, strict=False):
+        require_valid_window(window, scene_patches, before)
     return pd.DataFrame(
         [
             {
@@ -121,7 +118,7 @@ def probe_rows(chunks: Iterable[ProbeChunk], infos: Sequence[ProbeInfo]) -> pd.D
         probe = probe_name(chunk.probe)
         for name, values in chunk.values.items():
             channel = channels.get((probe, name))
-            if channel is None or len(values) != len(chunk.stamps_ns) or not _are_storable(chunk.stamps_ns):
+            if channel is None or len(values) != len(chunk.stamps_ns) or not are_storable(chunk.stamps_ns):
                 raise SessionError(
                     f"the probe {chunk.probe} sent samples that do not fit its channel {name!r}",
                     status="protocol_error",
@@ -184,63 +181,6 @@ def concat(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def _stacked(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
     return concat(parts) if parts else pd.DataFrame(columns=list(columns))
-
-
-def _require_valid_pass(pass_: Pass, stages: tuple[str, ...]) -> None:
-    why = ""
-    if pass_.stages != stages:
-        why = f"stages {pass_.stages} after {stages}"
-    elif fault := fault_of_stages(stages):
-        why = fault
-    elif pass_.phase not in PHASES:
-        why = f"its phase is {pass_.phase!r}"
-    elif pass_.stamps_ns.ndim != 3 or pass_.stamps_ns.shape[1:] != (len(stages), 2):
-        why = f"stamps of shape {pass_.stamps_ns.shape} for {len(stages)} stages"
-    elif pass_.end_ns < pass_.start_ns or (pass_.stamps_ns[:, :, 1] < pass_.stamps_ns[:, :, 0]).any():
-        why = "the pass, or a stage of it, ended before it started"
-    elif not (_are_storable([pass_.start_ns, pass_.end_ns]) and _are_storable(pass_.stamps_ns)):
-        why = "its time stamps are out of range"
-    elif pass_.batch < 1 or (
-        pass_.scores is not None and len(pass_.stamps_ns) != -(-len(pass_.scores) // pass_.batch)
-    ):
-        why = f"{len(pass_.stamps_ns)} batches of {pass_.batch}"
-    if why:
-        raise SessionError(
-            f"pass {pass_.index} from the device is invalid",
-            status="protocol_error",
-            stage="measure",
-            why=why,
-        )
-
-
-def _require_valid_window(window: Window, scene_patches: int) -> None:
-    why = ""
-    if window.phase not in PHASES:
-        why = f"its phase is {window.phase!r}"
-    elif window.inferences < 1:
-        why = f"it holds {window.inferences} inferences"
-    elif not 0 <= window.patch < scene_patches:
-        why = f"patch {window.patch} of a scene of {scene_patches}"
-    elif window.end_ns < window.start_ns:
-        why = "it ended before it started"
-    elif not _are_storable([window.start_ns, window.end_ns]):
-        why = "its time stamps are out of range"
-    if why:
-        raise SessionError(
-            f"window {window.index} from the device is invalid",
-            status="protocol_error",
-            stage="measure",
-            why=why,
-        )
-
-
-def _are_storable(stamps_ns: ArrayLike) -> bool:
-    """Whether the stamps lie within the range that the tables hold."""
-    try:
-        stamps = np.asarray(stamps_ns, dtype=np.int64)
-    except OverflowError:
-        return False
-    return not stamps.size or bool(stamps.min() >= -MOST_NS and stamps.max() <= MOST_NS)
 
 
 def _batch_spans(pass_: Pass, scene_patches: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

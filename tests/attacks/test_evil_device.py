@@ -1,6 +1,7 @@
 """A device whose every answer may be nonsense, in the harness's process, beside a good one."""
 
 import itertools
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
@@ -12,6 +13,7 @@ from edgebench.fit.judged_experiment import judge_folder
 from edgebench.report.export import export
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord, TrialRecord
+from edgebench.vocabulary.passes import Window
 from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 from edgebench.vocabulary.session_facts import ColdFigures, MemoryFigures, SessionWindows
 from tests.fakes import FakeDevice, FakeSession
@@ -110,6 +112,19 @@ def one_pass(**changes: Any) -> dict[str, Any]:
     return {"pass": lambda one: replace(one, **changes)}
 
 
+def windows(**changes: Any) -> dict[str, Any]:
+    """Four windows of 50 inferences in place of the passes; a change may go by a window's number."""
+
+    def given(_: Any) -> Iterator[Window]:
+        for index in range(4):
+            start_ns = index * 10**9
+            window = Window(index, "steady" if index else "first", index, 50, start_ns, start_ns + 5 * 10**8)
+            values = {name: value(index) if callable(value) else value for name, value in changes.items()}
+            yield replace(window, **values)
+
+    return with_("passes", given)
+
+
 def stage(name: Any) -> dict[str, Any]:
     """The last of the three stages has another name."""
     return {"pass": lambda one: replace(one, stages=(*one.stages[:2], name))}
@@ -161,7 +176,9 @@ ATTACKS = [
     attack("gives no pass at all", with_("passes", lambda _: iter(())), PROTOCOL),
     attack("gives no steady pass", with_("passes", lambda passes: iter([next(passes)])), PROTOCOL),
     attack("gives a text for a pass", with_("pass", lambda _: "a pass")),
-    attack("numbers its passes beyond 32 bits", one_pass(index=2**40)),
+    attack("numbers its passes beyond 32 bits", one_pass(index=2**40), PROTOCOL),
+    attack("says that another worker than its only one ran a pass", one_pass(worker=1), PROTOCOL),
+    attack("names a worker by no number", one_pass(worker=np.nan), PROTOCOL),
     attack("does not stamp when a pass began", one_pass(start_ns=None)),
     attack("ends a pass before it began", one_pass(end_ns=-1), PROTOCOL),
     attack("stamps a pass beyond 64 bits", one_pass(end_ns=2**80), PROTOCOL),
@@ -176,6 +193,21 @@ ATTACKS = [
         one_pass(start_ns=0, end_ns=0, stamps_ns=np.zeros((6, 3, 2), np.int64)),
         "ok",
         "it is measured and reported",
+    ),
+    # windows
+    attack("gives windows", windows(), "ok", "they are measured and reported"),
+    attack("infers in a window as often as no number says", windows(inferences=np.nan), PROTOCOL),
+    attack("infers one and a half times", windows(inferences=1.5), PROTOCOL),
+    attack("infers 2^63 times", windows(inferences=2**63), PROTOCOL),
+    attack("takes no time at all for a window", windows(start_ns=5, end_ns=5), PROTOCOL),
+    attack("takes 292 years for a window", windows(start_ns=1 - 2**62, end_ns=2**62 - 1), PROTOCOL),
+    attack("begins every window before the last one had ended", windows(start_ns=0), PROTOCOL),
+    attack("infers a patch between two patches", windows(patch=0.5), PROTOCOL),
+    attack("numbers its windows beyond 32 bits", windows(index=2**40), PROTOCOL),
+    attack("gives words for a window's scores", windows(scores=np.array(["a", "b"])), PROTOCOL),
+    attack("gives one number for a window's scores", windows(scores=np.float32(1)), PROTOCOL),
+    attack(
+        "gives a window more scores than the last", windows(scores=lambda index: np.ones(2 + index)), PROTOCOL
     ),
     # stages
     attack("has a stage called NMS", stage("NMS"), "ok", "it is reported under that name"),
@@ -247,3 +279,16 @@ def statuses(tmp_path_factory) -> dict[str, list[str]]:
 def test_an_evil_device_costs_its_own_sessions(statuses, what, status):
     assert set(statuses[what]) == {status}
     assert statuses[GOOD] == ["ok", "ok"]
+
+
+@pytest.mark.attack("a device gives a window that cannot be after sound ones: those are kept")
+def test_what_came_before_a_bad_window_is_kept(tmp_path):
+    changes = windows(inferences=lambda index: 50 if index < 3 else 0)
+    run = experiment(None, lambda trial: EvilDevice(changes=changes), {"evil": None}, sessions=1)
+    with store_of(run, tmp_path) as store:
+        run.store = store
+        run.run()
+    results = judge_folder(tmp_path / "evil", ()).results
+    sessions = results.session_records(run.plan.trials[0].key)
+    assert {record.status for record in sessions} == {"protocol_error"}
+    assert results.windows["window"].tolist() == [0, 1, 2] * len(sessions)

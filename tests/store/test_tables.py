@@ -228,6 +228,8 @@ def test_windows_are_one_row_each():
         ({"phase": "lukewarm"}, "lukewarm"),
         ({"end_ns": -1}, "ended before it started"),
         ({"end_ns": 2**62}, "out of range"),
+        ({"end_ns": 0}, "took no time"),
+        ({"patch": True}, "whole number"),
         ({"end_ns": 2**80}, "out of range"),
     ],
 )
