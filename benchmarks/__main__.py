@@ -15,6 +15,7 @@ from rich.table import Table
 
 import edgebench
 from benchmarks import (
+    benchmark_app,
     coral,
     harness,
     help_time,
@@ -36,6 +37,7 @@ SECTIONS = {
     "harness": harness,
     "image": image_s,
     "coral": coral,
+    "openvino": benchmark_app,
     "statistics": statistics,
     "records": records,
     "telemetry": telemetry,

@@ -44,3 +44,21 @@ def ratio_row(name: str, paired: Paired, bar: float, **details: Any) -> Row:
             **details,
         },
     )
+
+
+def agreement_row(name: str, paired: Paired, percent: float) -> Row:
+    """A row of two that ought to give the same: by how many per cent they differ, either way.
+
+    The bar is `percent`, or twice what like against like differs by where that is more.
+    """
+    times = ratio_row(name, paired, bar=1.0)
+    assert times.same is not None
+    difference, same = (100 * abs(ratio - 1) for ratio in (times.figure, times.same))
+    return Row(
+        name,
+        difference,
+        "%",
+        max(percent, 2 * same),
+        same,
+        {**times.details, "ratio": times.figure, "same_ratio": times.same},
+    )

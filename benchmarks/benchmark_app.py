@@ -1,0 +1,197 @@
+"""OpenVINO's own benchmark_app against EdgeBench, a fresh process each; and four requests against one.
+
+Both sides have the same .onnx, device, execution precision, hint, requests and threads. benchmark_app fills
+its inputs once, before it measures; EdgeBench patchifies and preprocesses between the inferences, or beside
+them: one of the processor's cores is kept for that, and the others are the device's, on both sides.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.image_s import MONITORS
+from benchmarks.pairs import abba
+from benchmarks.row import Row, agreement_row, ratio_row
+from edgebench import registry
+from edgebench.agent.descriptors import end_with_parent
+from edgebench.cache.objects import Cache
+from edgebench.contract import Device
+from edgebench.data.shipped import shipped_scene
+from edgebench.store.tables import pass_rows
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.passes import Pass
+from edgebench.vocabulary.pictures import Scene
+from edgebench.vocabulary.preparation import PrepareRequest
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.target import Launch, Target
+from edgebench.vocabulary.values import Json
+from edgebench.vocabulary.variant import Variant
+
+VARIANTS = (Variant(0.25, "fp32"), Variant(0.25, "int8"))
+REQUESTS = 4
+AGREE_PERCENT = 3.0
+IMAGE_BAR = 1.0
+PASSES = 3
+INPUTS = {"float32": "f32", "int8": "i8"}  # as benchmark_app calls them
+EXECUTION_PRECISION = "f32"
+# A package of OpenVINO's reports to its maker when it is imported, unless openvino_telemetry is missing.
+PROGRAM = (
+    "import sys; sys.modules['openvino_telemetry'] = None; "
+    "from openvino.tools.benchmark.main import main; main()"
+)
+LATENCY = re.compile(r"Average: +([0-9.]+) (us|ms)$", re.MULTILINE)
+THROUGHPUT = re.compile(r"Throughput: +([0-9.]+) FPS$", re.MULTILINE)
+TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How the device is used; 0 threads are as many as the library takes."""
+
+    requests: int
+    hint: str
+    threads: int = 0
+
+    @property
+    def options(self) -> dict[str, Json]:
+        """Of EdgeBench's backend."""
+        options = {
+            "requests": self.requests,
+            "hint": self.hint,
+            "threads": self.threads,
+            "execution_precision": EXECUTION_PRECISION,
+        }
+        return registry.backend("openvino").options_model.model_validate(options).model_dump(mode="json")
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Of the library."""
+        threads = {"INFERENCE_NUM_THREADS": str(self.threads)} if self.threads else {}
+        return {"PERFORMANCE_HINT": self.hint.upper(), **threads}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is measured, by EdgeBench on a device that is open."""
+
+    device: Device
+    artifact: Artifact
+    scene: Scene
+
+
+def rows(cache: Cache, pairs: int) -> list[Row]:
+    """Three rows a variant; none, with the reason, where there is no OpenVINO."""
+    if importlib.util.find_spec("openvino") is None:
+        print("openvino: not taken: openvino is not installed", file=sys.stderr)
+        return []
+    backend = registry.backend("openvino")
+    artifacts = backend.prepare([PrepareRequest(variant, 1, {}) for variant in VARIANTS], cache, print)
+    scene = shipped_scene(cache)
+    device = backend.open(Target(name="openvino", device="openvino", options={}))
+    try:
+        measured: list[Row] = []
+        for artifact in artifacts:
+            assert isinstance(artifact, Artifact), artifact
+            measured += _rows_of(Subject(device, artifact, scene), pairs)
+        return measured
+    finally:
+        device.close()
+
+
+def _rows_of(subject: Subject, pairs: int) -> Iterator[Row]:
+    threads = max(1, len(os.sched_getaffinity(0)) - 1)
+    of = (
+        f"{subject.artifact.variant}, {threads} threads"
+        if threads > 1
+        else f"{subject.artifact.variant}, 1 thread"
+    )
+    in_turn, in_flight = Mode(1, "latency", threads), Mode(REQUESTS, "throughput", threads)
+    paired = abba(lambda: infer_ms(subject, in_turn), lambda: app_latency_ms(subject, in_turn), pairs)
+    yield agreement_row(f"latency of a request, against benchmark_app's, {of}", paired, AGREE_PERCENT)
+    paired = abba(lambda: patches_per_s(subject, in_flight), lambda: app_per_s(subject, in_flight), pairs)
+    yield agreement_row(
+        f"throughput of {REQUESTS} requests, against benchmark_app's, {of}", paired, AGREE_PERCENT
+    )
+    paired = abba(
+        lambda: image_s(subject, Mode(REQUESTS, "throughput")),
+        lambda: image_s(subject, Mode(1, "latency")),
+        pairs,
+    )
+    yield ratio_row(
+        f"image_s of {REQUESTS} requests against one, {subject.artifact.variant}, all threads",
+        paired,
+        IMAGE_BAR,
+    )
+
+
+def infer_ms(subject: Subject, mode: Mode) -> float:
+    """Milliseconds a patch, as `stages_ms.infer`."""
+    steady = _steady(subject, mode)
+    return float((steady["infer_ns"] / steady["patches"]).median() / 1e6)
+
+
+def patches_per_s(subject: Subject, mode: Mode) -> float:
+    """Patches over `infer_s`."""
+    steady = _steady(subject, mode)
+    return float((steady["patches"] / steady["infer_ns"]).median() * 1e9)
+
+
+def image_s(subject: Subject, mode: Mode) -> float:
+    """Seconds a pass."""
+    return float(_steady(subject, mode)["image_ns"].median() / 1e9)
+
+
+def _steady(subject: Subject, mode: Mode) -> pd.DataFrame:
+    """The steady passes of one session, as they are stored."""
+    settings = SessionSettings(1, mode.options, Launch(), monitors=MONITORS)
+    with subject.device.session(subject.artifact, settings) as session:
+        session.golden()
+        measured = list(session.measure(MeasurePlan(subject.scene, PASSES)))
+    passes, _ = pass_rows([scene_pass for scene_pass in measured if isinstance(scene_pass, Pass)])
+    return passes[passes["phase"] == "steady"]
+
+
+def app_latency_ms(subject: Subject, mode: Mode) -> float:
+    """Milliseconds an inference: the mean."""
+    latency, unit = _app_figure(LATENCY, subject, mode, "sync").groups()
+    return float(latency) / (1e3 if unit == "us" else 1)
+
+
+def app_per_s(subject: Subject, mode: Mode) -> float:
+    """Inferences a second."""
+    return float(_app_figure(THROUGHPUT, subject, mode, "async")[1])
+
+
+def _app_figure(figure: re.Pattern[str], subject: Subject, mode: Mode, api: str) -> re.Match[str]:
+    """What benchmark_app prints, after as many inferences as the steady passes have; RuntimeError without."""
+    with tempfile.TemporaryDirectory() as folder:
+        # Its command line has threads without a hint alone, a file has both.
+        config = Path(folder) / "config.json"
+        config.write_text(json.dumps({"CPU": mode.properties}))
+        command = [sys.executable, "-c", PROGRAM, "-m", str(subject.artifact.path), "-d", "CPU", "-api", api]
+        command += ["-nireq", str(mode.requests), "-load_config", str(config), "-inference_only"]
+        command += ["-infer_precision", EXECUTION_PRECISION, "-ip", INPUTS[subject.artifact.input.dtype]]
+        command += ["-niter", str(PASSES * subject.scene.patches)]
+        app = subprocess.run(
+            command,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            preexec_fn=end_with_parent(),
+        )
+    match = figure.search(app.stdout)
+    if app.returncode or match is None:
+        raise RuntimeError(f"benchmark_app gives no figure ({app.returncode}): {app.stdout}{app.stderr}")
+    return match
