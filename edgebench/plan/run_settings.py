@@ -2,10 +2,9 @@
 
 From a declaration come its flag and help (edgebench/cli/setting_options.py), its key in edgebench.toml, its
 environment variable, its validation (edgebench/plan/config.py) and its line in docs/settings.md.
-Imports nothing heavy: the command line's help is made of it.
+Imports nothing heavy: the command line's help is made of it. For the same reason its annotations are no texts
+(`from __future__ import annotations`), each of which would be compiled whenever a command starts.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,10 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Gt, Le, MaxLen, MinLen
-
 from edgebench.plan import setting_values
-from edgebench.plan.setting import DeclaredSetting, Panel, Setting, declared_settings
+from edgebench.plan.setting import Bounds, DeclaredSetting, Panel, Setting, declared_settings
 
 WHAT: Panel = "What is measured"
 DEVICE: Panel = "On what device"
@@ -99,7 +96,7 @@ class RunConfig:
         Setting(DEVICE, "Where --device is, by SSH: USER@BOARD[:PORT].", "ADDRESS", "this machine"),
     ] = None
     port: Annotated[
-        Annotated[str, MinLen(1), MaxLen(1000)] | None,
+        Annotated[str, Bounds(min_length=1, max_length=1000)] | None,
         Setting(
             DEVICE,
             "The port that --device is at, such as /dev/ttyACM0.",
@@ -140,8 +137,7 @@ class RunConfig:
 
     sessions: Annotated[
         int,
-        Ge(1),
-        Le(1000),
+        Bounds(ge=1, le=1000),
         Setting(
             HOW_LONG,
             "Fresh processes a trial.",
@@ -149,7 +145,9 @@ class RunConfig:
             "5; with --target-ci or --decide at most so many, and 30",
         ),
     ] = 5
-    passes: Annotated[int, Ge(1), Le(100_000), Setting(HOW_LONG, "Steady passes a session.", "N", "10")] = 10
+    passes: Annotated[
+        int, Bounds(ge=1, le=100_000), Setting(HOW_LONG, "Steady passes a session.", "N", "10")
+    ] = 10
     target_ci: Annotated[
         float | None,
         Setting(
@@ -179,20 +177,18 @@ class RunConfig:
     ] = None
     period: Annotated[
         float | None,
-        Gt(0),
-        Le(86_400),
+        Bounds(gt=0, le=86_400),
         Setting(HOW_LONG, "A scene every S seconds, as a camera delivers.", "S", "back to back"),
     ] = None
     sustained: Annotated[
         float | None,
-        Gt(0),
-        Le(10_080),
+        Bounds(gt=0, le=10_080),
         Setting(HOW_LONG, "Steady passes for MIN minutes a session, in place of --passes", "MIN"),
     ] = None
     retries: Annotated[
-        int, Ge(0), Le(100), Setting(HOW_LONG, "How often a failed session is repeated.", "N", "1")
+        int, Bounds(ge=0, le=100), Setting(HOW_LONG, "How often a failed session is repeated.", "N", "1")
     ] = 1
-    seed: Annotated[int, Ge(0), Setting(HOW_LONG, "Seed of the order of sessions.", "N", "7")] = 7
+    seed: Annotated[int, Bounds(ge=0), Setting(HOW_LONG, "Seed of the order of sessions.", "N", "7")] = 7
 
     scene: Annotated[
         Path | None, Setting(PICTURES, "The picture that is timed.", "FILE", "the shipped one")
@@ -210,8 +206,7 @@ class RunConfig:
     ] = None
     stride: Annotated[
         int | None,
-        Ge(1),
-        Le(100_000),
+        Bounds(ge=1, le=100_000),
         Setting(PICTURES, "Pixels from patch to patch.", "N", "the patch's size, so that none overlap"),
     ] = None
     whole: Annotated[bool, Setting(PICTURES, "The scene as one patch, resized on the device.")] = False

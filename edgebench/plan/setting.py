@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 Panel = Literal[
     "What is measured", "On what device", "For how long", "Pictures and model", "Results and output"
@@ -49,6 +49,22 @@ class Setting:
         from pydantic_core import core_schema
 
         return core_schema.no_info_before_validator_function(self.read, schema)
+
+
+class Bounds:
+    """What a number or a text has to keep to, for `Annotated`: constraints of `pydantic.Field` by name.
+
+    The names alone: to import what pydantic makes of them would be a tenth of the command line's start.
+    """
+
+    def __init__(self, **constraints: float) -> None:
+        self._constraints: dict[str, Any] = constraints
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
+        """The schema of the type with these constraints."""
+        from pydantic import Field
+
+        return handler(Annotated[source, Field(**self._constraints)])
 
 
 @dataclass(frozen=True)
