@@ -64,6 +64,7 @@ class Backend(ABC):
     takes_host: ClassVar[bool] = False  # whether its device can be reached by SSH
     takes_port: ClassVar[bool] = False  # whether its device is at a port, such as a serial one
     monitors: ClassVar[tuple[str, ...]] = ("telemetry:1",)  # beside every session, unless turned off
+    meters: ClassVar[tuple[str, ...]] = ()  # of a run that names none: the first that the board can read
     own_clock: ClassVar[bool] = False  # whether its time is not real time: nobody waits for its pauses
 
     @abstractmethod

@@ -82,7 +82,9 @@ class AgentSession:
         self._timeouts = timeouts
         # What watches one worker's process would take the others for interference.
         watched = 0 if settings.workers == 1 else None
-        self._probes = SessionProbes(settings.meters, settings.monitors, watched)
+        self._probes = SessionProbes(
+            settings.meters, settings.monitors, watched, preferred=settings.preferred_meters
+        )
         self._clock = SessionClock(connection)
         self._faults = SessionFaults(connection, explain)
         self._windows_ns = SessionWindows()

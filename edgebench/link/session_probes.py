@@ -32,15 +32,24 @@ class SessionProbes:
         meters: each `kind:address`.
         monitors: likewise; nobody waits for a figure of theirs, so their reasons are kept apart.
         worker: the one whose process a monitor watches; None where it is to watch none.
+        preferred: further meters, each `kind:address`, of which the first that can be read is taken.
     """
 
-    def __init__(self, meters: Sequence[str], monitors: Sequence[str] = (), worker: int | None = 0) -> None:
+    def __init__(
+        self,
+        meters: Sequence[str],
+        monitors: Sequence[str] = (),
+        worker: int | None = 0,
+        *,
+        preferred: Sequence[str] = (),
+    ) -> None:
         self._worker = worker
+        self._preferred = tuple(dict.fromkeys(name for name in preferred if name not in meters))
         self._monitors = tuple(dict.fromkeys(monitor for monitor in monitors if monitor not in meters))
         self._meters = tuple(dict.fromkeys(meters))
         self._all = (*self._meters, *self._monitors)
         self._infos: dict[str, ProbeInfo] = {}
-        self._reasons: dict[str, str] = {} if self._meters else {"": NOT_ASKED}
+        self._reasons: dict[str, str] = {} if self._meters or self._preferred else {"": NOT_ASKED}
         self._chunks: deque[ProbeChunk] = deque()
         self._unread_bytes = 0
         self._flooded: ProtocolError | None = None
@@ -65,23 +74,45 @@ class SessionProbes:
         Where this is cut short, `stop` ends those that were started before.
         """
         for meter in self._all:
-            kind, _, address = meter.partition(":")
-            module = registry.probe_module(kind)
-            if getattr(module, "PLACE", None) != place:
-                self._reasons[meter] = f"{kind} does not sample on the {place}"
-                continue
-            code = placer.place_code(registry.probe_files(module))
-            message = {"op": "probe_start", "name": meter, "code": code, "address": address}
-            self._running = True
-            reply = connection.request({**message, "worker": self._worker}, timeout_s).message
-            if "error" in reply:
-                self._reasons[meter] = f"{meter}: the agent could not start it: {reply['error']}"
-                continue
-            self._started.add(meter)
+            self._start_one(meter, connection, placer, timeout_s, place)
+        self._await_reports(connection, timeout_s)
+        for meter in self._preferred:
+            self._start_one(meter, connection, placer, timeout_s, place)
+            self._await_reports(connection, timeout_s)
+            if meter in self._started and meter not in self._reasons:
+                self._pass_over_the_better(meter)
+                break
+
+    def _start_one(
+        self, meter: str, connection: Connection, placer: Placer, timeout_s: float, place: str
+    ) -> None:
+        kind, _, address = meter.partition(":")
+        module = registry.probe_module(kind)
+        if getattr(module, "PLACE", None) != place:
+            self._reasons[meter] = f"{kind} does not sample on the {place}"
+            return
+        code = placer.place_code(registry.probe_files(module))
+        message = {"op": "probe_start", "name": meter, "code": code, "address": address}
+        self._running = True
+        reply = connection.request({**message, "worker": self._worker}, timeout_s).message
+        if "error" in reply:
+            self._reasons[meter] = f"{meter}: the agent could not start it: {reply['error']}"
+            return
+        self._started.add(meter)
+
+    def _await_reports(self, connection: Connection, timeout_s: float) -> None:
         if not connection.listen_until(self._all_reported, timeout_s):
             for meter in self._silent():
                 self._late.add(meter)
                 self._reasons[meter] = f"{meter}: it sent nothing within {timeout_s:g} s"
+
+    def _pass_over_the_better(self, taken: str) -> None:
+        """Of the preferred meters the taken one says why those before it were not: none of them is missed."""
+        better = self._preferred[: self._preferred.index(taken)]
+        reasons = {name: self._reasons.pop(name) for name in better}
+        info = self._infos[taken]
+        self._infos[taken] = replace(info, absent={**info.absent, **reasons})
+        self._preferred = (taken,)  # what the others still send is nobody's
 
     def stop(self, connection: Connection, timeout_s: float) -> None:
         """End the probes; their last chunks have been heard when this returns."""
@@ -96,7 +127,7 @@ class SessionProbes:
         """
         report = checked(ProbeReport, frame.message)
         meter = report.probe
-        if meter not in self._all:
+        if meter not in self._all and meter not in self._preferred:
             return
         if report.kind in {"missing", "failed", "ended"}:
             self._late.discard(meter)

@@ -23,7 +23,7 @@ from edgebench.measure.session_watch import SessionWatch
 from edgebench.measure.signals import held_interrupt
 from edgebench.measure.target_revisions import Revise, unrevised
 from edgebench.plan.estimate import Cost, Span
-from edgebench.plan.meters_and_monitors import meters_of, monitors_of, on_board, on_host
+from edgebench.plan.meters_and_monitors import has_meter, meters_of, monitors_of, on_board, on_host
 from edgebench.plan.rounds import Turn
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.identity import Identity, identity_of
@@ -219,7 +219,8 @@ class Lane:
                 options=trial.target.options,
                 launch=trial.target.launch,
                 meters=on_board(meters),
-                idle_s=IDLE_WINDOW_S if meters else 0.0,
+                preferred_meters=trial.target.preferred_meters,
+                idle_s=IDLE_WINDOW_S if has_meter(trial.target) else 0.0,
                 monitors=on_board(monitors),
                 number=n,
             ),

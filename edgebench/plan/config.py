@@ -30,7 +30,8 @@ MOST_SESSIONS = 30
 """The most sessions of a trial whose end a rule decides, where nothing names another number."""
 
 _HOW_MANY_PASSES = frozenset({"passes", "sustained"})
-_ONE_SOURCE = (frozenset({"device", "target"}), _HOW_MANY_PASSES)
+_METERS = frozenset({"meter", "no_meter"})
+_ONE_SOURCE = (frozenset({"device", "target"}), _HOW_MANY_PASSES, _METERS)
 """Settings that say one thing together, so that the first source with any of them says it alone:
 `--target nano` does not add to the project's devices, `--passes 5` ends a project's `sustained`."""
 
@@ -87,7 +88,7 @@ def resolve(
     origins = dict.fromkeys(run_settings(), "default")
     for origin, layer in layers:
         _require_known(layer, origin)
-        _refuse_passes_and_sustained(layer, origin)
+        _refuse_contradictions(layer, origin)
         settled = {name for group in _ONE_SOURCE if not group.isdisjoint(values) for name in group}
         for name, value in layer.items():
             if name not in values and name not in settled:
@@ -134,7 +135,13 @@ def _require_known(layer: Mapping[str, Any], origin: str) -> None:
             )
 
 
-def _refuse_passes_and_sustained(layer: Mapping[str, Any], origin: str) -> None:
+def _refuse_contradictions(layer: Mapping[str, Any], origin: str) -> None:
+    if layer.keys() >= _METERS:
+        raise UsageError(
+            "meter and no_meter exclude each other",
+            why=f"both came from the {origin}",
+            fix="leave one of them out",
+        )
     if layer.keys() >= _HOW_MANY_PASSES:
         raise UsageError(
             "passes and sustained exclude each other",

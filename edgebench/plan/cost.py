@@ -10,7 +10,7 @@ from edgebench.cache.objects import Cache
 from edgebench.plan.amounts import share_text
 from edgebench.plan.estimate import Cost, Shape, Span, longest, session_s, stages_s
 from edgebench.plan.known_costs import KnownCosts, noted_costs
-from edgebench.plan.meters_and_monitors import builds_on_board, device_stages, has_own_clock, meters_of
+from edgebench.plan.meters_and_monitors import builds_on_board, device_stages, has_meter, has_own_clock
 from edgebench.plan.spread import ASSUMED, Spread, known_spread
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.stats.forecast import Resolves
@@ -76,7 +76,7 @@ def shape_of(plan: Plan, trial: PlannedTrial, idle_s: float) -> Shape:
         passes=plan.passes,
         batch=trial.batch,
         images=images.n if images else 0,
-        idle_s=idle_s if meters_of(trial.target) else 0.0,
+        idle_s=idle_s if has_meter(trial.target) else 0.0,
         period_s=plan.period_s,
         sustained_s=plan.sustained_s,
         own_clock=has_own_clock(trial.target),

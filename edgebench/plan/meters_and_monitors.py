@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from edgebench import registry
 from edgebench.contract import Backend
@@ -17,6 +18,18 @@ TELEMETRY = "telemetry:1"
 def meters_of(target: Target) -> tuple[str, ...]:
     """The probes of a target that can say something about power."""
     return tuple(name for name in target.meters if not registry.is_monitor(name))
+
+
+def has_meter(target: Target) -> bool:
+    """Whether a session of it may have a meter."""
+    return bool(meters_of(target) or target.preferred_meters)
+
+
+def with_meters(target: Target, backend: Backend, *, no_meter: bool) -> Target:
+    """The target, with its backend's meters where it has none of its own; with `no_meter` without any."""
+    if no_meter:
+        return replace(target, meters=tuple(name for name in target.meters if registry.is_monitor(name)))
+    return target if meters_of(target) else replace(target, preferred_meters=backend.meters)
 
 
 def monitors_of(target: Target, *, telemetry: bool) -> tuple[str, ...]:

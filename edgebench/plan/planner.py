@@ -66,8 +66,10 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
         python=config.python,
         power_modes=config.power_mode,
         boards=config.board,
+        no_meter=config.no_meter,
     )
-    for meter in dict.fromkeys(meter for target in targets for meter in target.meters):
+    meters = (meter for target in targets for meter in (*target.meters, *target.preferred_meters))
+    for meter in dict.fromkeys(meters):
         registry.probe_module(meter.partition(":")[0])
     return backends, targets
 

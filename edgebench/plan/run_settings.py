@@ -56,8 +56,17 @@ class RunConfig:
         ),
     ] = None
     meter: Annotated[
-        tuple[str, ...], Setting(WHAT, "A power meter, KIND[:ADDRESS], such as rapl.", "METER")
+        tuple[str, ...],
+        Setting(
+            WHAT,
+            "A power meter, KIND[:ADDRESS], such as rapl (`edgebench meters list`).",
+            "METER",
+            "the device's or the targets file's, if any",
+        ),
     ] = ()
+    no_meter: Annotated[
+        bool, Setting(WHAT, "No power meter, also where the device or the targets file has one.")
+    ] = False
     telemetry: Annotated[
         bool,
         Setting(

@@ -12,6 +12,7 @@ from edgebench import registry
 from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.plan.bodies import assemble
+from edgebench.plan.meters_and_monitors import with_meters
 from edgebench.plan.sweeps import alternatives, combinations, swept
 from edgebench.plan.targets_file import DeclaredTarget
 from edgebench.refusals import refusal
@@ -34,6 +35,7 @@ def make_targets(
     python: str | None = None,
     power_modes: Sequence[str] = (),
     boards: Sequence[str] = (),
+    no_meter: bool = False,
 ) -> tuple[Target, ...]:
     """One target a device, then the declared ones; one a combination where settings have several values.
 
@@ -49,6 +51,7 @@ def make_targets(
         python: of the targets of `devices`.
         power_modes: of every target; a declared target keeps its own where there are none.
         boards: what the targets of `devices` are made of, by their backend's names.
+        no_meter: none has a meter, be it of the targets file or of its backend.
 
     Raises:
         UsageError: a setting without "=", one that no backend knows, a value that does not fit, a name
@@ -77,11 +80,12 @@ def make_targets(
             port=port,
             **body_of(boards, backends[name], None, None),
         )
+        plain = with_meters(plain, backends[name], no_meter=no_meter)
         targets += _swept(plain, backends[name], {}, typed, power_modes)
     for entry in declared:
         backend = backends[entry.device]
         targets += _swept(
-            _from_file(entry, backend, meters),
+            with_meters(_from_file(entry, backend, meters), backend, no_meter=no_meter),
             backend,
             entry.options,
             typed,

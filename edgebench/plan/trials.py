@@ -192,6 +192,7 @@ def _inputs(
             "device": target.device,
             "power_mode": target.power_mode,
             "meters": list(meters_of(target)),
+            **_preferred_meters(target),
             **_host(target),
         },
         "settings": {
@@ -237,6 +238,11 @@ def _scene_inputs(scene: Scene) -> dict[str, Any]:
 def _host(target: Target) -> dict[str, str]:
     """The declared host as a digest: another host is another trial, and its name stays out of the inputs."""
     return {} if target.host is None else {"host_sha256": hashlib.sha256(target.host.encode()).hexdigest()}
+
+
+def _preferred_meters(target: Target) -> dict[str, list[str]]:
+    """In order, where there are any: which of them a board can read comes out, and is no input."""
+    return {"preferred_meters": list(target.preferred_meters)} if target.preferred_meters else {}
 
 
 def _among(

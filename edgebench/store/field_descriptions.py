@@ -61,6 +61,11 @@ DESCRIPTIONS: Descriptions = {
         ),
         "power_mode": Described("The device's power mode, as asked for.", "plan"),
         "meters": Described("Meters as kind:address.", "plan"),
+        "preferred_meters": Described(
+            "Those of the device where no meter was asked for, best first: each session takes the first that "
+            "can be read.",
+            "backend",
+        ),
         "mass_g": Described("Declared mass.", "the target's description", unit="g"),
         "size_mm": Described("Declared outer dimensions.", "the target's description", unit="mm"),
         "body": Described(

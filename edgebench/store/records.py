@@ -109,6 +109,7 @@ class TargetRecord(_Record):
     launch: dict[str, Any] = {}
     power_mode: str | None = None
     meters: tuple[str, ...] = ()
+    preferred_meters: tuple[str, ...] = ()
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
     body: str = ""  # what it is made of, and where mass and size are from

@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from edgebench import registry
 from edgebench.cache.objects import canonical_hash
 from edgebench.errors import UsageError
 from edgebench.plan.targets import make_targets
@@ -71,6 +72,15 @@ class DeclaredContract(Asked):
                 f"default_batch is {backend.default_batch!r} and most_batch is {backend.most_batch!r}",
                 "name the batch of a run that asks for none, and the largest that the device takes",
             )
+            kinds = registry.names("edgebench.probes")
+            for meter in backend.meters:
+                faults.unless(
+                    meter.partition(":")[0] in kinds
+                    and not registry.is_monitor(meter)
+                    and not registry.samples_on_host(meter),
+                    f"{meter!r} of its meters is not a meter on the board",
+                    f"name registered probes with a power channel and PLACE = 'board', among {kinds}",
+                )
 
     def test_concurrency(self, edgebench_backend: BackendKit) -> None:
         """It is a number of inferences, the same for the same options: it is part of every key."""

@@ -43,6 +43,7 @@ class SessionSettings:
     host_metering: bool = False  # whether a meter samples on the host beside it, for which it idles likewise
     monitors: tuple[str, ...] = ()  # probes that say nothing about power: no idle window, not in the key
     number: int = 0  # which session of its trial it is
+    preferred_meters: tuple[str, ...] = ()  # of these one more meter, the first that the device can read
     workers: int = 1  # processes that measure side by side, each with the artifact loaded
     report: Report = field(
         default=ignore_progress, compare=False, repr=False

@@ -46,6 +46,7 @@ class Target:
     launch: Launch = field(default_factory=Launch)
     power_mode: str | None = None
     meters: tuple[str, ...] = ()  # KIND[:ADDRESS], as asked for
+    preferred_meters: tuple[str, ...] = ()  # its backend's, where none was asked for: the first readable one
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
     host: str | None = None  # user@board[:port], reached by SSH; None: this machine

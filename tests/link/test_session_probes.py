@@ -1,5 +1,6 @@
 """Meters from a made tree to chunks on the host, and the honest word where there is none."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from edgebench.errors import SessionError, UsageError
 from edgebench.link.replies import Ended
 from edgebench.link.session_faults import WorkerEnded
 from edgebench.link.session_probes import SessionProbes
+from tests.probes import jetson_board
 
 
 def tree(folder, energies):
@@ -72,6 +74,37 @@ def test_a_counter_that_vanishes_leaves_its_reason(rig, device, tmp_path):
         list(session.measure(rig.plan(passes=1, warmup_cap=0)))
         reasons = session.facts().probe_reasons
     assert "FileNotFoundError" in reasons[meter]
+
+
+def preferring(rig, *meters):
+    return dataclasses.replace(rig.settings(idle_s=0.3, delay_us=5_000), preferred_meters=meters)
+
+
+def test_of_the_preferred_meters_the_first_readable_one_is_taken(rig, device, tmp_path):
+    files = jetson_board.write(tmp_path, jetson_board.orin_nano())
+    meters = ("rapl:/nothing", f"ina3221:{files}", "tegrastats:/nothing")
+    with device.session(rig.artifact(), preferring(rig, *meters)) as session:
+        list(session.measure(rig.plan(passes=1, warmup_cap=0)))
+        chunks = list(session.probe_chunks())
+        facts = session.facts()
+    assert {chunk.probe for chunk in chunks} == {meters[1]}
+    assert facts.probe_reasons == {}
+    assert facts.windows_ns.idle is not None
+    [info] = facts.probes
+    assert (info.kind, info.scope) == ("ina3221", "module")
+    # Why the better one was not taken stands beside what the board lacks; the one after it was not tried.
+    assert "intel-rapl" in info.absent[meters[0]]
+    assert meters[2] not in info.absent
+
+
+def test_where_none_of_the_preferred_meters_can_be_read_each_leaves_its_reason(rig, device):
+    meters = ("ina3221:/nothing", "tegrastats:/nothing")
+    with device.session(rig.artifact(), preferring(rig, *meters)) as session:
+        list(session.measure(rig.plan(passes=1, warmup_cap=0)))
+        facts = session.facts()
+    assert facts.probes == ()
+    assert set(facts.probe_reasons) == set(meters)
+    assert facts.windows_ns.idle is None
 
 
 def test_an_unknown_kind_of_meter_is_a_usage_error(rig, device):

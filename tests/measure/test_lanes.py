@@ -166,6 +166,22 @@ def test_meters_on_the_host_sample_through_all_sessions_of_a_lane_until_its_last
     assert [record.probe_reasons["benchtop"] for record in store.records] == ["died"] * 2
 
 
+def test_the_preferred_meters_of_a_target_reach_its_sessions_and_have_an_idle_window():
+    asked = []
+
+    class Noting(FakeDevice):
+        def session(self, artifact, settings):
+            asked.append((settings.meters, settings.preferred_meters, settings.idle_s > 0))
+            return super().session(artifact, settings)
+
+    run = experiment(MemoryStore(), lambda trial: Noting(), {"a": None}, sessions=1)
+    [trial] = run.plan.trials
+    target = replace(trial.target, preferred_meters=("ina3221", "tegrastats"))
+    run.plan = replace(run.plan, trials=(replace(trial, target=target),))
+    run.run()
+    assert asked == [((), ("ina3221", "tegrastats"), True)]
+
+
 def test_targets_that_differ_in_options_alone_share_one_open_device():
     opened = []
 

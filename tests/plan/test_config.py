@@ -81,6 +81,23 @@ def test_one_source_says_either_passes_or_sustained(sources, origin):
 
 
 @pytest.mark.parametrize(
+    ("flags", "project", "meters", "no_meter"),
+    [
+        ({"no_meter": True}, {"meter": ["rapl"]}, (), True),
+        ({"meter": ["rapl"]}, {"no_meter": True}, ("rapl",), False),
+    ],
+)
+def test_meters_and_no_meter_are_said_by_the_first_source_with_either(flags, project, meters, no_meter):
+    config = resolve(flags, project=project).config
+    assert (config.meter, config.no_meter) == (meters, no_meter)
+
+
+def test_one_source_says_either_meters_or_none():
+    with pytest.raises(UsageError, match="meter and no_meter exclude each other"):
+        resolve({"meter": ["rapl"], "no_meter": True})
+
+
+@pytest.mark.parametrize(
     ("flags", "word"),
     [
         ({"sessions": "0"}, "^--sessions: '0' is not at least 1"),

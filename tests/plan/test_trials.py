@@ -88,6 +88,45 @@ def test_settings_are_validated_into_their_types():
     assert target.meters == ("rapl", "ina:1", "ina:2")
 
 
+class Metered(FakeBackend):
+    meters = ("ina3221", "tegrastats")
+
+
+def test_the_devices_meters_are_taken_where_no_other_is_and_none_is_refused():
+    def target(*meters, no_meter=False):
+        [made] = make_targets({"fake": Metered()}, [], meters, no_meter=no_meter)
+        return made
+
+    assert (target().meters, target().preferred_meters) == ((), Metered.meters)
+    assert (target("rapl").meters, target("rapl").preferred_meters) == (("rapl",), ())
+    assert (target("telemetry:2").meters, target("telemetry:2").preferred_meters) == (
+        ("telemetry:2",),
+        Metered.meters,
+    )
+    refused = target("rapl", "telemetry:2", no_meter=True)
+    assert (refused.meters, refused.preferred_meters) == (("telemetry:2",), ())
+
+
+def test_the_devices_meters_are_in_the_key_and_their_absence_changes_nothing():
+    def key(backend, **more):
+        [trial] = make_trials(
+            make_targets({"fake": backend}, (), (), **more),
+            {"fake": backend},
+            {"fake": choose_variants(backend, (0.25,), ("int8",))},
+            batches=(1,),
+            scene=made_scene(),
+            images=made_images(),
+        )
+        return trial.key, trial.inputs["target"]
+
+    plain, target = key(FakeBackend())
+    assert "preferred_meters" not in target
+    assert key(FakeBackend(), no_meter=True)[0] == plain == key(Metered(), no_meter=True)[0]
+    metered, target = key(Metered())
+    assert metered != plain
+    assert target["preferred_meters"] == ["ina3221", "tegrastats"]
+
+
 def test_period_and_sustained_time_are_in_the_key_and_their_absence_changes_nothing():
     def key(**pace):
         backend = FakeBackend()
