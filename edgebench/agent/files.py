@@ -21,6 +21,7 @@ _NAME = re.compile(_HASHED + r"\Z")
 _OURS = re.compile(r"(" + _HASHED + r"(\.[0-9]{1,10}\.part|\.ok)?|lock)\Z")
 _SCRATCH = re.compile(r"building-[0-9]{1,10}-[0-9]{1,10}\Z")
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,12}\Z")
+_OWN_SUFFIXES = frozenset({".part", ".ok", ".built"})  # of what lies beside files, and is no content
 _COMPILED = re.compile(r"[0-9a-f]{64}\.[a-z0-9.-]{1,60}\.pyc\Z")
 _BOOT = "/proc/sys/kernel/random/boot_id"
 
@@ -166,7 +167,7 @@ class FileStore:
 def name_of(path: str) -> str:
     """What a file of these bytes is called in a FileStore."""
     suffix = os.path.splitext(path)[1].lower()
-    return sha256_of(path) + (suffix if _SUFFIX.match(suffix) else "")
+    return sha256_of(path) + (suffix if _SUFFIX.match(suffix) and suffix not in _OWN_SUFFIXES else "")
 
 
 class _Coming:

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from edgebench import registry
 from edgebench.contract import Backend
+from edgebench.errors import UsageError
 from edgebench.plan.estimate import StageSeconds, by_its_patches
+from edgebench.vocabulary.probe import probe_name
 from edgebench.vocabulary.session import MeasurePlan
 from edgebench.vocabulary.target import Target
 
@@ -49,6 +51,23 @@ def on_board(names: Sequence[str]) -> tuple[str, ...]:
 def on_host(names: Sequence[str]) -> tuple[str, ...]:
     """Those probes that sample on this machine, beside all sessions of a lane."""
     return tuple(name for name in names if registry.samples_on_host(name))
+
+
+def require_meters_of_their_own(targets: Sequence[Target]) -> None:
+    """UsageError where targets that are measured side by side name one meter on this machine.
+
+    It is at one of them, and would be taken for what the other draws.
+    """
+    first: dict[str, Target] = {}
+    for target in targets:
+        for name in map(probe_name, on_host(meters_of(target))):
+            other = first.setdefault(name, target)
+            if other.host != target.host:
+                raise UsageError(
+                    f"the meter {name} is named for {other.declared_name} and for {target.declared_name}",
+                    why="boards of different hosts are measured at the same time, and it is at one of them",
+                    fix="name one of these boards a run, or give each the address of its own meter",
+                )
 
 
 def has_own_clock(target: Target) -> bool:

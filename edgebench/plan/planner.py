@@ -15,6 +15,7 @@ from edgebench.models.user.input_choice import input_choice
 from edgebench.plan.availability import available_variants
 from edgebench.plan.batches import batches_of
 from edgebench.plan.config import MIN_SESSIONS
+from edgebench.plan.meters_and_monitors import require_meters_of_their_own
 from edgebench.plan.model_choice import Chosen, resolve_sources
 from edgebench.plan.run_settings import RunConfig
 from edgebench.plan.scenes_and_images import ModelPictures, gather
@@ -83,6 +84,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
             fix="add --profile NAME (`edgebench profiles list`), or leave --decide out",
         )
     backends, targets = choose(config)
+    require_meters_of_their_own(targets)
     for target in targets:
         batches_of(backends[target.device], config.batch)  # before anything is read
     variants = _offered(config, backends, targets)

@@ -39,6 +39,8 @@ _OF_HARDWARE = frozenset(
 # What its sessions are pooled by (edgebench.store.identity): a board called `litert` must not change that.
 _OF_RUNTIME = frozenset({"name", "version", "numpy"})
 
+_PROBE_WORDS = frozenset({"resolution", "absent", "rejected_first"})
+
 _ANY_HOME = re.compile(r"/(?:home|Users)/[^/\s'\":,;]+")
 # What OpenSSH says of a host under a name that only its own configuration knows. Each begins where a word
 # does: a worker's stderr may be 64 KiB without a space, and is then gone through once, not once a letter.
@@ -246,7 +248,7 @@ def exported_path(path: Path, record: ExperimentRecord) -> str:
 
 
 def _session(record: SessionRecord, names: PrivateNames) -> dict[str, Any]:
-    """Of a session: messages, facts and reasons."""
+    """Of a session: messages, facts, reasons, and what its probes say."""
     return {
         "failure": _failure(record.failure, names),
         "device": names.facts(record.device),
@@ -254,7 +256,13 @@ def _session(record: SessionRecord, names: PrivateNames) -> dict[str, Any]:
         "probe_reasons": names.texts(record.probe_reasons),
         "monitor_reasons": names.texts(record.monitor_reasons),
         "warnings": names.texts(record.warnings),
+        "probes": tuple(_probe(info, names) for info in record.probes),
     }
+
+
+def _probe(info: Mapping[str, Any], names: PrivateNames) -> dict[str, Any]:
+    """A probe's words and readings; by its kind, address and channels its samples are found."""
+    return {name: names.texts(value) if name in _PROBE_WORDS else value for name, value in info.items()}
 
 
 def _failure(failure: Failure | None, names: PrivateNames) -> Failure | None:

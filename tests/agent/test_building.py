@@ -126,6 +126,22 @@ def test_what_was_damaged_is_built_again(folder, request_of, suffix, harm):
     assert build(folder, runner, request_of()).cached
 
 
+@pytest.mark.attack(
+    "a build has the suffix of a file on its way: it is found again after the board's folder was swept"
+)
+def test_a_build_under_a_suffix_of_the_folders_own_stays(folder, request_of):
+    def named(source, calibration, cache_dir, options, progress):
+        path = cache_dir + "/engine.part"
+        with open(path, "w") as file:
+            file.write("an engine")
+        return path
+
+    first = build(folder, a_runner(named), request_of())
+    FileStore(str(folder)).sweep()
+    again = build(folder, a_runner(named), request_of())
+    assert (again.cached, again.path, again.sha256) == (True, first.path, first.sha256)
+
+
 def test_a_source_that_is_another_one_is_not_built(folder, request_of):
     wrong = request_of()
     wrong["source"]["sha256"] = "0" * 64

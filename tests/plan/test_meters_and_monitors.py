@@ -3,11 +3,18 @@
 import pytest
 
 from edgebench import registry
+from edgebench.errors import UsageError
 from edgebench.plan.config import resolve
-from edgebench.plan.meters_and_monitors import TELEMETRY, meters_of, monitors_of
+from edgebench.plan.meters_and_monitors import (
+    TELEMETRY,
+    meters_of,
+    monitors_of,
+    require_meters_of_their_own,
+)
 from edgebench.plan.trials import make_trials
 from edgebench.vocabulary.target import Target
 from tests.fakes import FakeBackend, made_scene
+from tests.link import host_meter
 
 METERED = Target(name="fake", device="fake", meters=("rapl:", "telemetry:5", "unknown:1"))
 PLAIN = Target(name="fake", device="fake")
@@ -30,6 +37,28 @@ def test_a_probe_that_only_watches_is_told_from_a_meter():
 )
 def test_telemetry_runs_unless_it_is_turned_off(target, telemetry, monitors):
     assert monitors_of(target, telemetry=telemetry) == monitors
+
+
+@pytest.fixture
+def host_kind(tmp_path, monkeypatch):
+    yield host_meter.install(tmp_path / "installed", monkeypatch)
+    host_meter.uninstall()
+
+
+@pytest.mark.attack(
+    "two boards are measured side by side with one meter on this machine: refused, it is at one of them"
+)
+def test_one_meter_on_this_machine_is_at_one_board(host_kind):
+    def target(name, host, *meters):
+        return Target(name=name, device="fake", host=host, meters=meters)
+
+    near, far = target("near", None, f"{host_kind}:"), target("far", "user@far", host_kind)
+    with pytest.raises(UsageError) as caught:
+        require_meters_of_their_own([near, far])
+    assert host_kind in caught.value.what and "near" in caught.value.what and "far" in caught.value.what
+    require_meters_of_their_own([near, target("other", None, host_kind)])  # one after the other
+    require_meters_of_their_own([near, target("far", "user@far", f"{host_kind}:2")])
+    require_meters_of_their_own([target("near", None, "rapl:"), target("far", "user@far", "rapl:")])
 
 
 def test_a_monitor_is_not_in_the_key():

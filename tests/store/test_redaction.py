@@ -124,3 +124,31 @@ def test_swept_settings_name_no_user():
 def test_a_short_port_is_part_of_ordinary_words():
     names = PrivateNames.of(ports=["1", "COM3", "/dev/ttyACM0"])
     assert names.text("11 readings of /dev/ttyACM0 came late") == "11 readings of (port) came late"
+
+
+@pytest.mark.attack("a meter's readings and reasons name a host, a user or a port: the record does not")
+def test_what_a_probe_says_names_nobody():
+    names = PrivateNames.of(
+        ["alice@nano.local"], {"home": "/home/alice"}, ports=["/dev/serial/by-id/usb-4711"]
+    )
+    info = {
+        "kind": "benchtop",
+        "address": "nano",
+        "channels": [{"name": "alice", "quantity": "power", "unit": "W"}],
+        "resolution": "as /home/alice/meter.ini says",
+        "absent": {"volts": "/dev/serial/by-id/usb-4711 is in use"},
+        "rejected": 1,
+        "rejected_first": ("login on nano.local as alice",),
+    }
+    record = SessionRecord(
+        trial="0" * 16, n=0, round=0, status="ok", started_utc="2026-01-01T00:00:00Z", duration_s=1.0,
+        probes=(info,),
+    )  # fmt: skip
+    [probe] = written(record, names).probes
+    assert probe["resolution"] == "as ~/meter.ini says"
+    assert probe["absent"] == {"volts": "(port) is in use"}
+    assert probe["rejected_first"] == ("login on (host) as (user)",)
+    # By these its samples are found.
+    assert {name: probe[name] for name in ("kind", "address", "channels", "rejected")} == {
+        name: info[name] for name in ("kind", "address", "channels", "rejected")
+    }
