@@ -12,30 +12,19 @@ from edgebench.cache.objects import Cache
 from edgebench.contract import BackendOptions
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.models.prepare.onnx import OnnxChain
-from edgebench.models.prepare.onnx_form import OnnxForm
 from edgebench.refusals import form
-from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.target import Body, Target
 from edgebench.vocabulary.values import Json, Progress
 
+from . import prepare
 from .bodies import BODIES
 from .checks import board_check, findings
 from .explain import explain
 
 # More in flight at once than any edge device gains from: each has inputs, outputs and often activations.
 MOST_REQUESTS = 64
-
-PRECISION_REASONS: Mapping[str, str] = {
-    "fp32": "the stick computes in fp16 alone: ask for --precision fp16",
-    "int8": "the stick computes in fp16 alone and takes no int8 graph: ask for --precision fp16",
-}
-
-ON_CPU = "on the CPU"
-
-_CHAIN = OnnxChain(lambda _: OnnxForm(layout="NCHW"))
 
 
 class LibraryOptions(BackendOptions):
@@ -101,16 +90,16 @@ class LibraryBackend(AgentBackend):
         return int(options.get("requests", self.options_model.model_fields["requests"].default))
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
-        """What decides the .onnx: weights or file, the steps, calibration, batch."""
-        return _CHAIN.prepare_inputs(request)
+        """What decides the file: weights or a user's model, the steps, calibration, batch."""
+        return prepare.chain_of(request).prepare_inputs(request)
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
-        """TensorFlow, for all but .onnx files, and what works on ONNX."""
-        return _CHAIN.missing(request)
+        """TensorFlow, for all but .onnx files, and what works on ONNX; of a .tflite what scores it."""
+        return prepare.chain_of(request).missing(request)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Carry out the steps, in processes of their own, for what the cache does not hold."""
-        return _CHAIN.prepare(requests, cache, progress)
+        return prepare.prepare(requests, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
         """The library with its plugins and devices, the stick, and the state of the machine."""
@@ -151,15 +140,13 @@ class StickBackend(LibraryBackend):
     name = "ncs2"
     description = "Intel's Neural Compute Stick 2, by OpenVINO's MYRIAD plugin"
     precisions = ("fp16",)
-    precision_reasons = PRECISION_REASONS
+    precision_reasons = prepare.PRECISION_REASONS
     options_model = StickOptions
 
+    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
+        """The same; and the mark of what runs on the processor."""
+        return prepare.stick_inputs(request)
+
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-        """The same; where the processor stands in for the stick, every figure says so."""
-        prepared = super().prepare(requests, cache, progress)
-        return [
-            artifact.model_copy(update={"mark": ON_CPU})
-            if isinstance(artifact, Artifact) and request.options.get("device") == "CPU"
-            else artifact
-            for request, artifact in zip(requests, prepared, strict=True)
-        ]
+        """The same, of fp16 as ONNX."""
+        return prepare.prepare_for_stick(requests, cache, progress)

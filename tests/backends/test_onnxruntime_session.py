@@ -18,6 +18,7 @@ from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink
 from edgebench.link.zipapp import agent_file
 from edgebench.measure.golden import compare, require
+from edgebench.models.prepare import onnx_packages
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.pictures import ImageSet, Scene
 from edgebench.vocabulary.preparation import PrepareRequest
@@ -166,7 +167,7 @@ def test_doctor_names_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(installed, "version", missing)
     assert subjects()["preparing"].level == "warning"
     assert "no model can be prepared, or found among" in subjects()["preparing"].message
-    monkeypatch.setattr(checks, "PREPARES", ("tf2onnx",))
+    monkeypatch.setattr(onnx_packages, "PACKAGES", ("tf2onnx",))
     assert "only .onnx files can be prepared, or found among" in subjects()["preparing"].message
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')

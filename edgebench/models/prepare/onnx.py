@@ -203,7 +203,7 @@ def _require_taken(request: PrepareRequest, subject: Subject) -> None:
     if subject.kind == "tflite":
         raise UnsupportedError(
             f"{request.variant.name} cannot be made as ONNX",
-            why="a .tflite file is taken as it is, by TFLite's runtimes only",
+            why="a .tflite file is taken as it is, by runtimes that read it",
             fix="give the .keras, SavedModel or .onnx that it was made from, or take the device cpu",
         )
     require_batch(request)
