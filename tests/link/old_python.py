@@ -39,6 +39,11 @@ LITERT = (
     Board("3.12", ("ai-edge-litert",), "import ai_edge_litert.interpreter"),
     Board("3.13", ("ai-edge-litert",), "import ai_edge_litert.interpreter"),
 )
+# The last wheel with the plugin of the Neural Compute Stick 2, and the last line of its API.
+OPENVINO_2021 = Board(
+    "3.9", ("openvino==2021.4.2",), "from openvino.inference_engine import IECore; IECore()"
+)
+OPENVINO_2022 = Board("3.10", ("openvino==2022.3.2",), "from openvino.runtime import Core; Core()")
 
 
 @functools.cache
