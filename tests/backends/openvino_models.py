@@ -52,7 +52,7 @@ def scene(folder: Path, brightness: list[int]) -> Scene:
     row = np.concatenate([np.full((SIDE, SIDE, 3), grey, np.uint8) for grey in brightness], axis=1)
     path = folder / "scene.npy"
     np.save(path, row)
-    return Scene(path, sha256_file(path), *row.shape[:2], patch=SIDE)
+    return Scene(path, sha256_file(path), SIDE, SIDE * len(brightness), patch=SIDE)
 
 
 def slow_where_bright(path: Path, most_turns: int = 200) -> Path:
