@@ -54,7 +54,9 @@ class OpenVinoOptions(LibraryOptions):
         default="CPU",
         pattern=r"^(CPU|AUTO|(GPU|NPU)(\.[0-9]{1,2})?)$",
         description="CPU, GPU, NPU, AUTO, or one of several such as GPU.1",
-        json_schema_extra=form("write CPU, GPU, NPU, AUTO, or one of several such as GPU.1"),
+        json_schema_extra=form(
+            "write CPU, GPU, NPU, AUTO, or one of several such as GPU.1 (the stick is --device ncs2)"
+        ),
     )
     threads: int = Field(
         default=0, ge=0, le=1024, description="of the processor; 0: as many as the library takes"
