@@ -54,6 +54,7 @@ def cautions(
     warnings += _shape_cautions(steady)
     warnings += _thermal_cautions(steady)
     warnings += _telemetry_cautions(observed)
+    warnings += _absent_meter_cautions(ok)
     warnings += _lost_probe_cautions(ok)
     warnings += _rejected_reading_cautions(ok)
     warnings += _deadline_cautions(steady)
@@ -137,15 +138,29 @@ def _worst_interference(interfered: Sequence[Observed]) -> Interference:
     )
 
 
+def _absent_meter_cautions(records: Sequence[SessionRecord]) -> list[Caution]:
+    """Which meters were asked for and could not be opened, and in how many sessions."""
+    absent = Counter(
+        reason
+        for record in records
+        for meter, reason in record.probe_reasons.items()
+        if meter and meter not in _opened(record)
+    )
+    return [Caution(Flag.METER_ABSENT, count, len(records), what=what) for what, count in absent.items()]
+
+
+def _opened(record: SessionRecord) -> set[str]:
+    """The probes that announced themselves, as `kind:address`."""
+    return {f"{info.get('kind')}:{info.get('address')}" for info in record.probes}
+
+
 def _lost_probe_cautions(records: Sequence[SessionRecord]) -> list[Caution]:
     """Which meters and monitors announced themselves and then failed or ended, and in how many sessions."""
     lost = Counter(
         reason
         for record in records
         for reason in dict.fromkeys(
-            reason
-            for probe, reason in reasons_by_probe(record).items()
-            if probe in {f"{info.get('kind')}:{info.get('address')}" for info in record.probes}
+            reason for probe, reason in reasons_by_probe(record).items() if probe in _opened(record)
         )
     )
     return [Caution(Flag.PROBE_LOST, count, len(records), what=what) for what, count in lost.items()]

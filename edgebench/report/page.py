@@ -56,7 +56,12 @@ def texts(
         "matrices": _matrices(summaries, names),
         "power": tables.power(summaries),
         "power_notes": notes.shared(
-            [(summary.key, summary.power_reason) for summary in summaries if summary.power is None], trials
+            [
+                (summary.key, f"no power: {summary.power_reason}")
+                for summary in summaries
+                if summary.power is None
+            ],
+            trials,
         ),
         "memory": tables.memory(summaries),
         "golden": golden(results, names),

@@ -51,6 +51,7 @@ class Flag(Enum):
     SEVERAL_WORKERS = (
         "{count} workers shared the device: each has figures of its own, under workers; they are not pooled"
     )
+    METER_ABSENT = "no power: {what} (in {share} sessions)"
     PROBE_LOST = "{what} (in {share} sessions): what it samples is missing from then on"
     READINGS_REJECTED = "{what} (in {share} sessions): no figure has anything of them"
     BOARD_UNCONFIRMED = "not confirmed: {what}"
@@ -58,6 +59,7 @@ class Flag(Enum):
 
 
 _TEXTS = (
+    Flag.METER_ABSENT,
     Flag.PROBE_LOST,
     Flag.READINGS_REJECTED,
     Flag.BOARD_UNCONFIRMED,

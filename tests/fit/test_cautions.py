@@ -131,3 +131,15 @@ def test_rejected_readings_are_counted_over_the_sessions_with_the_first_of_them(
         "ina:0: 4 readings were rejected, the first was 'in=-1.0' (in 2 of 3 sessions): "
         "no figure has anything of them"
     )
+
+
+def test_a_meter_that_was_asked_for_and_is_not_there_is_a_warning():
+    records = [
+        record.model_copy(update={"probe_reasons": {"rapl:": "rapl: no permission", "": "no other meter"}})
+        for record in THREE
+    ]
+    assert sentences(records, CALM) == ("no power: rapl: no permission (in 3 of 3 sessions)",)
+    lost = {"kind": "rapl", "address": ""}
+    records = [record.model_copy(update={"probes": (lost,)}) for record in records]
+    [sentence] = sentences(records, CALM)
+    assert "missing from then on" in sentence

@@ -20,6 +20,7 @@ UNPLAYED = {
     Flag.BUILDS_DIFFER,
     Flag.SEVERAL_WORKERS,  # no run has several
     Flag.SAID,  # every replay says something
+    Flag.METER_ABSENT,  # a scenario has the meter that it is asked for
     Flag.PROBE_LOST,  # a replayed probe gives all that it has
     Flag.READINGS_REJECTED,  # and rejects nothing
 }
