@@ -58,14 +58,15 @@ def steady_requests(batches: pd.DataFrame, passes: pd.DataFrame, sessions: Seque
     """
     if not {"infer_start_ns", "infer_end_ns"} <= set(batches.columns):
         return SteadyRequests()
-    requests, timed = (frame[frame["phase"] == "steady"] for frame in (batches, passes))
+    timed = passes[passes["phase"] == "steady"]
+    duration_ns = (batches["infer_end_ns"] - batches["infer_start_ns"]).to_numpy(np.float64, na_value=np.nan)
+    counts = (batches["phase"] == "steady").to_numpy() & np.isfinite(duration_ns)
+    session_of_batch = batches["session"].to_numpy()
     latency_ms, in_flight = [], []
     for number in sessions:
-        of_session = requests[requests["session"] == number]
-        durations = of_session["infer_end_ns"] - of_session["infer_start_ns"]
-        durations_ns = durations.dropna().to_numpy(np.float64)
+        requests_ns = duration_ns[counts & (session_of_batch == number)]
         busy_ns = float(timed.loc[timed["session"] == number, "infer_ns"].sum())
-        if len(durations_ns) and busy_ns > 0:
-            latency_ms.append(array("d", (durations_ns / 1e6).tobytes()))
-            in_flight.append(float(durations_ns.sum()) / busy_ns)
+        if len(requests_ns) and busy_ns > 0:
+            latency_ms.append(array("d", (requests_ns / 1e6).tobytes()))
+            in_flight.append(float(requests_ns.sum()) / busy_ns)
     return SteadyRequests(tuple(latency_ms), tuple(in_flight))

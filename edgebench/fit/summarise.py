@@ -242,9 +242,11 @@ class _Part:
         if self.trial.concurrency == 1 or not self.ok:
             return {}
         batches, sessions = self.read_batches(), [record.n for record in self.ok]
+        if not self.several:
+            return {0: steady_requests(batches, self.passes, sessions)}
         return {
             worker: steady_requests(
-                batches[batches["worker"] == worker], self.passes[self.passes["worker"] == worker], sessions
+                self._of_worker(batches, worker), self._of_worker(self.passes, worker), sessions
             )
             for worker in self.workers
         }

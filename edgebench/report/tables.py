@@ -227,9 +227,9 @@ def requests(summaries: Sequence[TrialSummary]) -> Table:
         notes.append(words.plain(why.get("request_ms") or why.get("request_ms.p99", "")))
     caption = f"a request is a batch; infer_s counts the time of overlapping requests once; {words.MEDIAN}"
     names = trial_names(summaries)
-    return without_empty(
-        _metric_table("requests", queued, caption, (Column("", long=True), notes), names=names)
-    )
+    at_most = (Column("at most", figures=True), [str(summary.concurrency) for summary in queued])
+    reason = (Column("", long=True), notes)
+    return without_empty(_metric_table("requests", queued, caption, at_most, reason, names=names))
 
 
 def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[Column, list[str]]]:

@@ -50,8 +50,9 @@ def test_it_has_a_table_behind_that_of_infer_s(queued: Judged) -> None:
     shown = tables.latency_tables(queued.summaries)
     assert [name for name, _, _ in shown] == ["image_s", "infer_s", "request_ms"]
     table = shown[-1][2]
-    assert [column.heading for column in table.columns] == ["trial", "median [ms]", "p99 [ms]", "in flight"]
-    assert len(table.rows) == 2 and "-" not in table.rows[0]
+    headings = [column.heading for column in table.columns]
+    assert headings == ["trial", "median [ms]", "p99 [ms]", "in flight", "at most"]
+    assert len(table.rows) == 2 and "-" not in table.rows[0] and table.rows[0][-1] == "4"
     assert "## request\\_ms: one request" in export_markdown(
         queued.results, queued.summaries, queued.verdicts
     )
@@ -69,7 +70,7 @@ def test_a_row_names_its_trial_as_the_other_tables_do() -> None:
 
 def test_a_missing_p99_stands_with_its_reason() -> None:
     few = samples.summary(concurrency=2, request_ms=RequestLatency(12.34, None, 180, "n too small"))
-    assert [row[1:3] + row[4:] for row in tables.requests([few]).rows] == [("12.3", "-", "n too small")]
+    assert [(*row[1:3], row[-1]) for row in tables.requests([few]).rows] == [("12.3", "-", "n too small")]
 
 
 def test_the_terminal_has_a_column_where_a_trial_has_it(
