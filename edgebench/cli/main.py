@@ -18,6 +18,7 @@ try:
         doctor,
         failures,
         fit,
+        meters,
         models,
         new,
         profiles,
@@ -51,6 +52,7 @@ app.command("report")(report.report)
 app.command("devices")(devices.devices)
 app.command("doctor")(doctor.doctor)
 app.add_typer(targets.app, name="targets")
+app.add_typer(meters.app, name="meters")
 app.add_typer(models.app, name="models")
 app.add_typer(profiles.app, name="profiles")
 app.add_typer(cache.app, name="cache")

@@ -145,8 +145,15 @@ def _watts(
     if rows is None:
         return np.empty(0, np.int64), np.empty(0, np.float64)
     t_ns, values = rows["t_ns"].to_numpy(np.int64), rows["value"].to_numpy(np.float64) * scale
+    return as_watts(rail.quantity, t_ns, values)
+
+
+def as_watts(
+    quantity: str, t_ns: NDArray[np.int64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Stamps int64 [n] and power float64 [n] in W of a channel of power in W or of energy in J."""
     values = np.where(np.abs(values) < MOST, values, np.nan)
-    if rail.quantity == "power":
+    if quantity == "power":
         return t_ns, values
     # A counter: the mean power of each interval, stamped at its end; one that runs back says nothing. It goes
     # on counting through readings that are no number.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -22,11 +23,15 @@ from edgebench.link.link_contract import Link
 from edgebench.link.placing import Placer
 from edgebench.link.replies import Hello, LaunchFaults, checked
 from edgebench.link.session_faults import Explain, unexplained
+from edgebench.link.session_probes import SessionProbes
 from edgebench.link.timeouts import Timeouts
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.session import SessionSettings
 from edgebench.vocabulary.target import Launch
 from edgebench.vocabulary.values import Json
+
+SIGN_OF_LIFE_S = 600.0
+"""An agent that hears nothing for an hour ends itself: it is asked for the time before that."""
 
 RETRY_S = 0.5
 MOST_RETRY_S = 5.0
@@ -158,6 +163,37 @@ class AgentDevice:
             self._board_builds if self._builds(settings.options) else None,
         )
 
+    @contextlib.contextmanager
+    def sampling(self, probes: SessionProbes, place: str) -> Iterator[Callable[[float], None]]:
+        """Have probes sample, without a worker, until the block ends; their last samples are then there.
+
+        Gives what takes in what they send for so many seconds.
+
+        Raises:
+            UnavailableError: the agent is lost, or sends what no probe says.
+        """
+        connection = self._alive()
+        connection.listen(lambda frame: _pass_on(frame, probes))
+        asked_s = time.monotonic()
+
+        def listen(seconds: float) -> None:
+            nonlocal asked_s
+            connection.listen_until(lambda: False, seconds)
+            if time.monotonic() - asked_s > SIGN_OF_LIFE_S:
+                asked_s = time.monotonic()
+                connection.request({"op": "clock"}, self._timeouts.connect)
+
+        try:
+            try:
+                probes.start(connection, self._placer, self._timeouts.probe, place)
+                yield listen
+            finally:
+                if connection.alive:
+                    probes.stop(connection, self._timeouts.stop)
+                connection.listen(ignore)
+        except (LinkLost, ProtocolError) as error:
+            raise unavailable(self._link.name, error) from error
+
     def clean(self) -> Cleaned:
         """Remove everything that EdgeBench keeps on the board, and end the agent.
 
@@ -238,3 +274,8 @@ class AgentDevice:
         # Asked again at each session where another device of this harness had it.
         timeouts = self._timeouts
         self._held = take_lock(connection, self._link.name, timeouts.lock, timeouts.connect)
+
+
+def _pass_on(frame: frames.Frame, probes: SessionProbes) -> None:
+    if frame.message.get("event") == "probe":
+        probes.hear(frame)

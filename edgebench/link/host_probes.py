@@ -17,6 +17,7 @@ from edgebench.agent.clock import ENVIRONMENT as TEST_CLOCK
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.cache.objects import Cache
 from edgebench.errors import EdgeBenchError
+from edgebench.link.agent_device import SIGN_OF_LIFE_S
 from edgebench.link.connection import Connection, LinkLost
 from edgebench.link.local import LocalLink
 from edgebench.link.placing import Placer
@@ -32,9 +33,6 @@ LAST_SAMPLES_S = 3.0
 
 AHEAD_NS = 1_000_000_000
 """How far a stamp may lie ahead of the clock that it was read from: rounding is less."""
-
-SIGN_OF_LIFE_S = 600.0
-"""An agent that hears nothing for an hour ends itself: it is asked for the time before that."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from edgebench import registry
@@ -53,6 +53,7 @@ class SessionProbes:
         self._chunks: deque[ProbeChunk] = deque()
         self._unread_bytes = 0
         self._flooded: ProtocolError | None = None
+        self._refusals: dict[str, ProbeReport] = {}
         self._started: set[str] = set()
         self._late: set[str] = set()  # their processes run, and sent nothing in time
         self._running = False
@@ -67,6 +68,11 @@ class SessionProbes:
     def metering(self) -> bool:
         """Whether any probe that can say something about power is open."""
         return self._running and any(info.is_meter for info in self._infos.values())
+
+    @property
+    def refusals(self) -> Mapping[str, ProbeReport]:
+        """By probe, how it said itself that it cannot be opened, or failed."""
+        return self._refusals
 
     def start(self, connection: Connection, placer: Placer, timeout_s: float, place: str = BOARD) -> None:
         """Start every probe of that place and wait until each has said what it is, or why it is not.
@@ -143,6 +149,7 @@ class SessionProbes:
             count = info.rejected + report.count
             self._infos[meter] = replace(info, rejected=count, rejected_first=first[:MAX_VERBATIM])
         elif report.kind in {"missing", "failed"}:
+            self._refusals[meter] = report
             fix = f" ({report.fix})" if report.fix else ""
             self._reasons[meter] = f"{meter.partition(':')[0]}: {report.reason}{fix}"
         elif meter not in self._reasons and not (report.asked and meter in self._infos):

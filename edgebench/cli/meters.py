@@ -1,0 +1,266 @@
+"""`edgebench meters`: power meters on their own, without anything that is measured."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from edgebench.cli.common import (
+    JsonOption,
+    PythonOption,
+    TargetsFileOption,
+    echo_path,
+    say,
+    stdout,
+    targets_file_setting,
+)
+from edgebench.cli.completions import complete_target
+from edgebench.cli.setting_options import option
+from edgebench.errors import EXIT_ERROR, UsageError
+
+if TYPE_CHECKING:
+    from edgebench.measure.meter_recording import MeterBench, MeterState, Recording
+
+app = typer.Typer(no_args_is_help=True, help="List, check and record power meters; nothing else is measured.")
+
+MetersArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="METER...", help="Meters as KIND[:ADDRESS]. Default: every kind."),
+]
+MeterArgument = Annotated[
+    str,
+    typer.Argument(metavar="METER", help="KIND[:ADDRESS], such as ina3221.", show_default=False),
+]
+TargetNameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        "-t",
+        metavar="NAME",
+        autocompletion=complete_target,
+        help="The board with the meter, of the targets file.",
+        show_default=False,
+    ),
+]
+DurationOption = Annotated[
+    str | None, typer.Option("--duration", metavar="TIME", help="30s, 5m, or seconds. Default: until Ctrl-C")
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Parquet file of the samples.", show_default=False),
+]
+MeterHostOption = Annotated[
+    str | None, option("host", help_text="The board with the meter, by SSH: USER@BOARD[:PORT].")
+]
+
+
+@app.command("list")
+def list_(
+    target: TargetNameOption = None,
+    targets_file: TargetsFileOption = None,
+    host: MeterHostOption = None,
+    python: PythonOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """List the kinds of meters, and which of them can be read here or on a board.
+
+    Exits with 1 where none can.
+    """
+    from edgebench.measure.meter_recording import board_meters
+    from edgebench.report.meter_tables import print_meters
+
+    bench = _bench(target, targets_file, host, python)
+    try:
+        states = bench.states(board_meters())
+    finally:
+        bench.close()
+    print_meters(stdout(), [_row(state) for state in states], as_json=json_)
+    _exit_where_none_is_readable(states)
+
+
+@app.command()
+def check(
+    meter: MetersArgument = None,
+    target: TargetNameOption = None,
+    targets_file: TargetsFileOption = None,
+    host: MeterHostOption = None,
+    python: PythonOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Sample meters for a moment: rails, total, rate, what is missing, and what was rejected.
+
+    Exits with 1 where none can be read, or one that was named cannot.
+    """
+    from edgebench.measure.meter_recording import board_meters
+    from edgebench.report.meter_tables import print_meters
+
+    for name in meter or ():
+        _require_meter(name)
+    bench = _bench(target, targets_file, host, python)
+    try:
+        checked = bench.checks(meter or board_meters())
+    finally:
+        bench.close()
+    rows = [_row(recording.state) | _sampled(recording) for recording in checked]
+    print_meters(stdout(), rows, as_json=json_)
+    states = [recording.state for recording in checked]
+    if meter and any(state.info is None for state in states):
+        raise typer.Exit(EXIT_ERROR)
+    _exit_where_none_is_readable(states)
+
+
+@app.command()
+def record(
+    meter: MeterArgument,
+    duration: DurationOption = None,
+    output: OutputOption = None,
+    target: TargetNameOption = None,
+    targets_file: TargetsFileOption = None,
+    host: MeterHostOption = None,
+    python: PythonOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Record a meter for some time, or until Ctrl-C; what was recorded by then is kept and printed.
+
+    The file has the columns of a session's probes.parquet. Energy is by the trapezoid
+    rule from the first sample to the last. Exits with 1 where the meter cannot be read.
+    """
+    from edgebench.atomic import require_folder
+    from edgebench.measure.meter_recording import write_recording
+    from edgebench.measure.signals import held_interrupt
+    from edgebench.plan.setting_values import max_time_s
+    from edgebench.report.meter_tables import print_recording
+
+    _require_meter(meter)
+    if output is not None:
+        require_folder(output.parent, "-o")
+    try:
+        duration_s = None if duration is None else max_time_s(duration)
+    except ValueError as error:
+        raise UsageError(f"--duration: {error}", fix="write it like --duration 30s") from error
+    bench = _bench(target, targets_file, host, python)
+    figure = _LiveFigure()
+    try:
+        recording = bench.record(meter, duration_s, figure.show)
+    finally:
+        figure.end()
+        with held_interrupt():
+            bench.close()
+    if recording.state.info is None:
+        raise recording.state.as_error()
+    with held_interrupt():
+        if output is not None:
+            write_recording(recording, output)
+        print_recording(stdout(), _document(recording), as_json=json_)
+    if recording.ended:
+        say(f"{meter} ended: {recording.ended}")
+        raise typer.Exit(EXIT_ERROR)
+    if output is not None and not json_:
+        echo_path(output)
+
+
+class _LiveFigure:
+    """The newest power on one line of stderr; where that is no terminal, a line every ten seconds."""
+
+    def __init__(self) -> None:
+        self._began_s = time.monotonic()
+        self._said_s = self._began_s
+        self._on_terminal = sys.stderr.isatty()
+        self._shown = False
+
+    def show(self, channel: str, watts: float) -> None:
+        """Have the channel's newest power stand there."""
+        from edgebench.printable import printable
+
+        now_s = time.monotonic()
+        text = printable(f"{now_s - self._began_s:6.0f} s  {channel} {watts:.3f} W")
+        if self._on_terminal:
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+            self._shown = True
+        elif now_s - self._said_s >= 10.0:
+            self._said_s = now_s
+            say(text.strip())
+
+    def end(self) -> None:
+        """Leave its line."""
+        if self._shown:
+            sys.stderr.write("\n")
+
+
+def _bench(name: str | None, targets_file: Path | None, host: str | None, python: str | None) -> MeterBench:
+    """The meters of the board that was named, or of this machine."""
+    from edgebench.measure.meter_recording import MeterBench
+    from edgebench.plan.targets_file import read_targets
+    from edgebench.vocabulary.address import check_address
+    from edgebench.vocabulary.target import Launch, Target
+
+    if name is not None:
+        if host is not None or python is not None:
+            raise UsageError("--target has its own host and Python", fix="leave --host and --python out")
+        [declared] = read_targets(targets_file_setting(targets_file)).named([name])
+        host, python = declared.host, declared.python
+    if host is not None:
+        check_address(host)
+    return MeterBench(Target(name=name or "", device="", host=host, launch=Launch(python=python)))
+
+
+def _require_meter(meter: str) -> None:
+    from edgebench import registry
+
+    registry.probe_module(meter.partition(":")[0])
+    if registry.is_monitor(meter):
+        fix = "name one of `edgebench meters list`"
+        raise UsageError(f"{meter} is not a meter: it says nothing about power", fix=fix)
+
+
+def _exit_where_none_is_readable(states: list[MeterState]) -> None:
+    if all(state.info is None for state in states):
+        raise typer.Exit(EXIT_ERROR)
+
+
+def _row(state: MeterState) -> dict[str, Any]:
+    from edgebench import registry
+
+    module = registry.probe_module(state.meter.partition(":")[0])
+    return {
+        "meter": state.meter,
+        "description": ((module.__doc__ or "").strip().splitlines() or [""])[0],
+        "place": str(getattr(module, "PLACE", "")),
+        "readable": state.info is not None,
+        "reason": "" if state.info else state.reason,
+        "fix": "" if state.info else state.fix,
+    }
+
+
+def _sampled(recording: Recording) -> dict[str, Any]:
+    info = recording.state.info
+    if info is None:
+        return {}
+    rails = recording.rails()
+    return {
+        "scope": info.scope,
+        "rate_hz": info.rate_hz,
+        "resolution": info.resolution,
+        "channels": [channel.name for channel in info.channels],
+        "absent": dict(info.absent),
+        "rejected": info.rejected,
+        "rejected_first": list(info.rejected_first),
+        "rails": rails,
+    }
+
+
+def _document(recording: Recording) -> dict[str, Any]:
+    info = recording.state.info
+    assert info is not None
+    return {
+        "meter": recording.state.meter,
+        "scope": info.scope,
+        "duration_s": recording.duration_s,
+        "rejected": info.rejected,
+        "rails": recording.rails(),
+    }

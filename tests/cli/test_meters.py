@@ -1,0 +1,134 @@
+"""`edgebench meters` on a Jetson's files and a stand-in for its tegrastats, here and behind ssh."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from edgebench.errors import UnavailableError, UsageError
+from edgebench.measure.meter_recording import MeterBench, write_recording
+from edgebench.store.records import PROBE_COLUMNS
+from edgebench.vocabulary.target import Target
+from tests.probes import jetson_board
+
+FIELDS = {
+    "channel",
+    "total",
+    "mean_w",
+    "peak_w",
+    "energy_j",
+    "rate_hz",
+    "effective_hz",
+    "longest_gap_s",
+    "samples",
+    "reason",
+}
+
+
+@pytest.fixture(scope="module")
+def jetson(tmp_path_factory):
+    """The addresses of its two meters."""
+    folder = tmp_path_factory.mktemp("jetson")
+    files = jetson_board.write(folder / "sys", jetson_board.orin_nano())
+    return f"ina3221:{files}", f"tegrastats:{jetson_board.tegrastats(folder, jetson_board.AGX_ORIN)}"
+
+
+@pytest.fixture
+def bench():
+    made = MeterBench(Target(name="", device=""))
+    yield made
+    made.close()
+
+
+def test_a_recording_has_its_figures_and_its_samples(field, jetson):
+    done = field.call("meters", "record", jetson[0], "--duration", "1s", "-o", "power.parquet", "--json")
+    assert done.exit_code == 0, done.output
+    recorded = json.loads(done.stdout)
+    assert (recorded["meter"], recorded["scope"], recorded["rejected"]) == (jetson[0], "module", 0)
+    assert [rail["channel"] for rail in recorded["rails"]] == ["VDD_IN", "VDD_CPU_GPU_CV", "VDD_SOC"]
+    for rail in recorded["rails"]:
+        assert set(rail) == FIELDS
+    total = recorded["rails"][0]
+    assert total["total"] is True
+    assert (total["mean_w"], total["peak_w"]) == (pytest.approx(6.625), pytest.approx(6.625))
+    assert total["energy_j"] == pytest.approx(6.625 * recorded["duration_s"])
+    frame = pd.read_parquet(field.folder / "power.parquet")
+    assert tuple(frame.columns) == PROBE_COLUMNS
+    rows = frame[frame["channel"] == "VDD_IN"]
+    assert len(rows) == total["samples"]
+    assert set(rows["probe"]) == {jetson[0]}
+    assert total["effective_hz"] == pytest.approx(
+        (len(rows) - 1) / (rows["t_ns"].iloc[[0, -1]].diff().iloc[1] / 1e9)
+    )
+
+
+def test_ctrl_c_ends_a_recording_that_is_kept(bench, jetson, tmp_path):
+    def interrupt(channel, watts):
+        assert (channel, watts) == ("VDD_IN", pytest.approx(6.625))
+        raise KeyboardInterrupt
+
+    recording = bench.record(jetson[0], None, interrupt)
+    assert recording.ended == ""
+    assert recording.rails()[0]["mean_w"] == pytest.approx(6.625)
+    write_recording(recording, tmp_path / "power.parquet")
+    assert len(pd.read_parquet(tmp_path / "power.parquet"))
+    # The agent is still there for the next one.
+    assert bench.states([jetson[0]])[0].info is not None
+
+
+def test_a_meter_behind_ssh_is_checked_without_a_worker(far_field, jetson):
+    done = far_field.call("meters", "check", jetson[1], "--target", "far", "--json")
+    assert done.exit_code == 0, done.output
+    [meter] = json.loads(done.stdout)["meters"]
+    assert meter["readable"] is True
+    assert [rail["channel"] for rail in meter["rails"] if rail["total"]] == ["total"]
+    assert "gpu_clock" in meter["channels"]
+
+
+def test_what_tegrastats_does_not_print_is_said(field, tmp_path):
+    program = jetson_board.tegrastats(tmp_path, "no line of it", jetson_board.ORIN_NANO)
+    done = field.call("meters", "check", f"tegrastats:{program}")
+    assert done.exit_code == 0, done.output
+    assert "missing: GPU clock" in done.stdout
+    assert "rejected, the first was 'no line of it'" in " ".join(done.stdout.split())
+
+
+def test_one_that_dies_is_written_and_told(field, tmp_path):
+    program = jetson_board.tegrastats(tmp_path, jetson_board.NANO, mode="dies")
+    done = field.call("meters", "record", f"tegrastats:{program}", "-o", "power.parquet")
+    assert done.exit_code == 1
+    assert "exit code 3" in done.stderr
+    assert "POM_5V_IN (total)" in " ".join(done.stdout.split())
+    assert (field.folder / "power.parquet").is_file()
+
+
+def test_where_nothing_can_be_read_the_reason_and_the_fix_are_said(field):
+    listed = field.call("meters", "list", "--json")
+    meters = {meter["meter"]: meter for meter in json.loads(listed.stdout)["meters"]}
+    assert {"ina3221", "tegrastats", "rapl"} <= set(meters)
+    assert "telemetry" not in meters
+    assert listed.exit_code == (0 if any(meter["readable"] for meter in meters.values()) else 1)
+    assert all(meter["reason"] and meter["fix"] for meter in meters.values() if not meter["readable"])
+    assert field.call("meters", "check", "tegrastats:/nothing").exit_code == 1
+    done = field.call("meters", "record", "tegrastats:/nothing", "-o", "power.parquet")
+    assert isinstance(done.exception, UnavailableError)
+    assert done.exception.why and done.exception.fix
+    assert not (field.folder / "power.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("record", "wattmeter"), "no meter 'wattmeter'"),
+        (("record", "telemetry"), "not a meter"),
+        (("record", "rapl", "--duration", "soon"), "--duration"),
+        (("record", "rapl", "--duration", "0"), "--duration"),
+        (("record", "rapl", "-o", "no/such/folder/power.parquet"), "no folder"),
+        (("check", "rapl", "--target", "far", "--host", "board"), "--target"),
+        (("check", "rapl", "--target", "nowhere"), "no target"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_a_usage_error(field, words, what):
+    done = field.call("meters", *words)
+    assert isinstance(done.exception, UsageError)
+    assert what in done.exception.what and done.exception.fix
