@@ -9,6 +9,7 @@ from edgebench.errors import UnavailableError, UsageError
 from edgebench.measure.meter_recording import MeterBench, write_recording
 from edgebench.store.records import PROBE_COLUMNS
 from edgebench.vocabulary.target import Target
+from tests.cli.conftest import make_field
 from tests.probes import jetson_board
 
 FIELDS = {
@@ -23,6 +24,11 @@ FIELDS = {
     "samples",
     "reason",
 }
+
+
+@pytest.fixture(scope="module")
+def field(tmp_path_factory):
+    return make_field(tmp_path_factory.mktemp("field"))
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +82,8 @@ def test_ctrl_c_ends_a_recording_that_is_kept(bench, jetson, tmp_path):
     assert bench.states([jetson[0]])[0].info is not None
 
 
-def test_a_meter_behind_ssh_is_checked_without_a_worker(far_field, jetson):
-    done = far_field.call("meters", "check", jetson[1], "--target", "far", "--json")
+def test_a_meter_behind_ssh_is_checked_without_a_worker(field, jetson):
+    done = field.call("meters", "check", jetson[1], "--target", "far", "--json")
     assert done.exit_code == 0, done.output
     [meter] = json.loads(done.stdout)["meters"]
     assert meter["readable"] is True
@@ -95,11 +101,11 @@ def test_what_tegrastats_does_not_print_is_said(field, tmp_path):
 
 def test_one_that_dies_is_written_and_told(field, tmp_path):
     program = jetson_board.tegrastats(tmp_path, jetson_board.NANO, mode="dies")
-    done = field.call("meters", "record", f"tegrastats:{program}", "-o", "power.parquet")
+    done = field.call("meters", "record", f"tegrastats:{program}", "-o", "died.parquet")
     assert done.exit_code == 1
     assert "exit code 3" in done.stderr
     assert "POM_5V_IN (total)" in " ".join(done.stdout.split())
-    assert (field.folder / "power.parquet").is_file()
+    assert (field.folder / "died.parquet").is_file()
 
 
 def test_where_nothing_can_be_read_the_reason_and_the_fix_are_said(field):
@@ -110,10 +116,10 @@ def test_where_nothing_can_be_read_the_reason_and_the_fix_are_said(field):
     assert listed.exit_code == (0 if any(meter["readable"] for meter in meters.values()) else 1)
     assert all(meter["reason"] and meter["fix"] for meter in meters.values() if not meter["readable"])
     assert field.call("meters", "check", "tegrastats:/nothing").exit_code == 1
-    done = field.call("meters", "record", "tegrastats:/nothing", "-o", "power.parquet")
+    done = field.call("meters", "record", "tegrastats:/nothing", "-o", "none.parquet")
     assert isinstance(done.exception, UnavailableError)
     assert done.exception.why and done.exception.fix
-    assert not (field.folder / "power.parquet").exists()
+    assert not (field.folder / "none.parquet").exists()
 
 
 @pytest.mark.parametrize(
