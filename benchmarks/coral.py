@@ -5,19 +5,15 @@ Without an Edge TPU: the model runs on the processor, by the Coral's runner and 
 
 from __future__ import annotations
 
-import io
 import statistics
 import subprocess
 import sys
 
-import numpy as np
-
-from benchmarks.image_s import PLAIN, THREADS, ours
+from benchmarks.image_s import PLAIN, THREADS, ours, strip
 from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
 from edgebench import registry
 from edgebench.cache.objects import Cache
-from edgebench.data.shipped import shipped_scene
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.pictures import Scene
 from edgebench.vocabulary.preparation import PrepareRequest
@@ -29,7 +25,6 @@ RUNTIME = Board("3.8", ("tflite-runtime==2.14.0",), "import tflite_runtime.inter
 BAR = 1.03
 PASSES = 3
 ROWS = 4  # of the scene's 20: that runtime takes 10 to 25 ms a patch, and a pass is to be over in 2 s
-PATCH = 224
 
 
 def rows(cache: Cache, pairs: int) -> list[Row]:
@@ -44,7 +39,7 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
     variant = Variant(0.25, "int8")
     [artifact] = registry.backend("cpu").prepare([PrepareRequest(variant, 1, {})], cache, print)
     assert isinstance(artifact, Artifact), artifact
-    scene = _strip(cache)
+    scene = strip(cache, ROWS)
     target = Target(name="coral", device="coral", options=chosen, launch=Launch(python=python))
     device = backend.open(target)
     try:
@@ -57,15 +52,6 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
         device.close()
     name = f"image_s against a plain script, {variant.name}, tflite-runtime 2.14.0 on Python 3.8"
     return [ratio_row(name, paired, BAR, patches=scene.patches)]
-
-
-def _strip(cache: Cache) -> Scene:
-    """The top of the shipped scene, as wide as it is."""
-    whole = np.load(shipped_scene(cache).path, mmap_mode="r")
-    held = io.BytesIO()
-    np.save(held, np.ascontiguousarray(whole[: ROWS * PATCH]))
-    path, digest = cache.add_bytes(held.getvalue(), ".npy")
-    return Scene(path, digest, ROWS * PATCH, whole.shape[1])
 
 
 def _plain(python: str, artifact: Artifact, scene: Scene) -> float:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import statistics
 import subprocess
 import sys
 from pathlib import Path
+
+import numpy as np
 
 from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
@@ -25,6 +28,7 @@ from edgebench.vocabulary.variant import Variant
 PLAIN = Path(__file__).with_name("plain_litert.py")
 BAR = 1.03
 THREADS = 1  # on both sides
+PATCH = 224
 MONITORS = (TELEMETRY,)  # as beside every session of a run
 
 
@@ -50,6 +54,16 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
     finally:
         device.close()
     return ratio_rows
+
+
+def strip(cache: Cache, patches_down: int) -> Scene:
+    """The top of the shipped scene, as wide as it is: 20 patches across."""
+    whole = np.load(shipped_scene(cache).path, mmap_mode="r")
+    height = patches_down * PATCH
+    held = io.BytesIO()
+    np.save(held, np.ascontiguousarray(whole[:height]))
+    path, digest = cache.add_bytes(held.getvalue(), ".npy")
+    return Scene(path, digest, height, whole.shape[1])
 
 
 def ours(device: Device, artifact: Artifact, scene: Scene, options: dict[str, object], passes: int) -> float:
