@@ -162,7 +162,7 @@ def test_an_input_that_is_not_understood(tmp_path):
 
 
 def test_a_provider_that_the_build_lacks_is_refused_with_those_it_has(doubled):
-    with pytest.raises(RuntimeError, match=r"TensorrtExecutionProvider.*CPUExecutionProvider"):
+    with pytest.raises(RuntimeError, match=r"Tensorrt.* not in this .*CPUExecutionProvider"):
         runner.load(doubled, {**OPTIONS, "provider": "TensorrtExecutionProvider"})
 
 
@@ -188,7 +188,7 @@ class Runtime:
 
 def test_the_processor_does_not_step_in_unseen():
     options = {**OPTIONS, "provider": "CUDAExecutionProvider", "provider_options": "device_id=1,a=b=c"}
-    with pytest.raises(RuntimeError, match=r"CUDAExecutionProvider .*CPUExecutionProvider"):
+    with pytest.raises(RuntimeError, match="only CPUExecutionProvider"):
         runner._session(Runtime(["CPUExecutionProvider"]), "m.onnx", options, 1)
     there = Runtime(["CUDAExecutionProvider", "CPUExecutionProvider"])
     runner._session(there, "m.onnx", options, 1)

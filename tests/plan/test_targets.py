@@ -86,7 +86,7 @@ def test_what_does_not_go_together_is_a_usage_error(arguments, message):
 
 
 def test_a_device_that_is_not_reached_by_ssh_takes_no_host():
-    with pytest.raises(UsageError, match="not reached by SSH"):
+    with pytest.raises(UsageError):
         make_targets({"fake": FakeBackend()}, [], [], host="someone@board")
 
 

@@ -138,12 +138,12 @@ def test_the_fix_is_the_form_of_the_key(text, fix):
 
 
 def test_too_many_and_too_large_are_refused(tmp_path):
-    with pytest.raises(UsageError, match="at most") as caught:
+    with pytest.raises(UsageError) as caught:
         parsed("".join(f'[[targets]]\nname = "t{number}"\ndevice = "cpu"\n' for number in range(201)))
     assert "201 targets" in caught.value.what
     large = tmp_path / "large.toml"
     large.write_bytes(b"#" * ((1 << 18) + 1))
-    with pytest.raises(UsageError, match="more than 256 KiB"):
+    with pytest.raises(UsageError, match="256 KiB"):
         read_targets(large)
 
 
@@ -152,7 +152,7 @@ def test_the_working_folder_comes_before_the_users(tmp_path, monkeypatch):
     monkeypatch.setattr(targets_file, "user_file", lambda: users)
     monkeypatch.chdir(tmp_path)
     assert read_targets().path is None
-    with pytest.raises(UsageError, match="no target 'nano'") as caught:
+    with pytest.raises(UsageError, match="'nano'") as caught:
         read_targets().named(["nano"])
     assert "--host" in caught.value.fix
     users.parent.mkdir()
@@ -160,7 +160,7 @@ def test_the_working_folder_comes_before_the_users(tmp_path, monkeypatch):
     assert read_targets().path == users
     Path("targets.toml").write_text(one(""))
     assert [target.name for target in read_targets().targets] == ["nano"]
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match=r"other\.toml"):
         read_targets(tmp_path / "other.toml")
 
 
@@ -169,6 +169,6 @@ def test_an_unknown_name_is_refused_with_the_closest(tmp_path):
     path.write_text(WHOLE)
     targets = read_targets(path)
     assert [target.name for target in targets.named(["here", "nano", "here"])] == ["here", "nano"]
-    with pytest.raises(UsageError, match="no target 'nan'") as caught:
+    with pytest.raises(UsageError) as caught:
         targets.named(["nan"])
     assert "did you mean 'nano'" in caught.value.fix

@@ -254,7 +254,7 @@ def test_it_appears_whole_or_not_at_all(whole: Judged, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
     blocked = tmp_path / "a file"
     blocked.write_text("")
-    with pytest.raises(StoredResultError, match="cannot be written"):
+    with pytest.raises(StoredResultError):
         write_report(whole.results, whole.summaries, whole.verdicts, blocked / "report.html")
 
 

@@ -113,5 +113,5 @@ def test_a_clock_that_jumped_says_so_and_its_bound_holds_at_every_trip():
 
 
 def test_a_trip_that_ends_before_it_begins_is_refused():
-    with pytest.raises(ValueError, match="before it began"):
+    with pytest.raises(ValueError):
         fit_clocks([RoundTrip(5, 5, 4)])

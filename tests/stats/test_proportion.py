@@ -22,7 +22,7 @@ def test_wilson_lies_around_the_share_and_within_0_and_1(share):
 
 @pytest.mark.parametrize(("k", "n"), [(0, 0), (-1, 5), (6, 5)])
 def test_what_is_no_share_is_refused(k, n):
-    with pytest.raises(ValueError, match="not a share"):
+    with pytest.raises(ValueError, match=f"{k} of {n}"):
         wilson(k, n)
 
 

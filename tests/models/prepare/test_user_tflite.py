@@ -61,7 +61,7 @@ def test_a_tflite_is_taken_as_it_is(user_models: Path, pictures: Path, session_c
     assert artifact.provenance["golden_patches"] == "5 calibration images"
     # Five of nine, evenly over cats, dogs and eels: the mean colour decides.
     assert np.array(artifact.golden.scores).argmax(1).tolist() == [0, 0, 1, 1, 2]
-    with pytest.raises(UnsupportedError, match="cannot be made") as caught:
+    with pytest.raises(UnsupportedError) as caught:
         TfliteChain().prepare_inputs(request(source, "int8"))
     assert "taken as it is, and this one is fp32" in caught.value.why
 
@@ -88,7 +88,7 @@ def test_from_the_cache_nothing_is_made(tower: Chosen, session_cache: Cache, mon
 
 
 def test_int8_without_calibration_says_what_to_give(tower: Chosen):
-    with pytest.raises(UnsupportedError, match="without calibration images") as caught:
+    with pytest.raises(UnsupportedError) as caught:
         TfliteChain().prepare_inputs(request(replace(tower.source, calibration=None), "int8"))
     assert "--calibration" in caught.value.fix
 
@@ -122,7 +122,7 @@ def test_a_batch_that_the_file_fixes_is_refused_and_an_open_one_is_told(
     source = chosen(user_models / "tower.tflite", session_cache, calibration=pictures).source
     assert source.model is not None
     fixed = replace(source, model=replace(source.model, open_batch=False))
-    with pytest.raises(UnsupportedError, match="batch of 2") as caught:
+    with pytest.raises(UnsupportedError) as caught:
         TfliteChain().prepare_inputs(request(fixed, batch=2))
     assert "fixes a batch of 1" in caught.value.why
     (artifact,) = made(session_cache, request(source, batch=2))
@@ -132,6 +132,6 @@ def test_a_batch_that_the_file_fixes_is_refused_and_an_open_one_is_told(
 
 def test_an_onnx_file_is_for_another_device(tower: Chosen):
     source = replace(tower.source, kind="onnx")
-    with pytest.raises(UnsupportedError, match="not taken by TFLite") as caught:
+    with pytest.raises(UnsupportedError) as caught:
         TfliteChain().prepare_inputs(request(source))
     assert "onnxruntime" in caught.value.fix

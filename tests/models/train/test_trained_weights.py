@@ -75,7 +75,7 @@ def test_calibration_images_are_those_that_are_named_else_those_beside(
 )
 def test_a_record_that_cannot_be_is_refused(weights: Path, change: dict[str, object], why: str):
     write(weights, change)
-    with pytest.raises(InputError, match=r"my flowers\.json cannot be read") as caught:
+    with pytest.raises(InputError, match=r"my flowers\.json") as caught:
         read_record(weights)
     assert why in caught.value.why
     assert caught.value.fix
@@ -83,14 +83,14 @@ def test_a_record_that_cannot_be_is_refused(weights: Path, change: dict[str, obj
 
 def test_a_record_of_other_weights_is_refused(weights: Path):
     write(weights, {"weights_sha256": "0" * 64})
-    with pytest.raises(InputError, match="record of other weights"):
+    with pytest.raises(InputError, match=r"my flowers\.npz"):
         read_record(weights)
 
 
 def test_weights_without_their_record_are_refused(weights: Path, session_cache: Cache, tmp_path: Path):
     weights.with_suffix(".json").unlink()
-    with pytest.raises(InputError, match="cannot be read") as caught:
+    with pytest.raises(InputError) as caught:
         source_from_weights(weights, session_cache)
     assert ".json" in caught.value.fix
-    with pytest.raises(InputError, match=r"weights"):
+    with pytest.raises(InputError, match=r"none\.npz"):
         source_from_weights(tmp_path / "none.npz", session_cache)

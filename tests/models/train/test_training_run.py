@@ -108,7 +108,7 @@ def test_another_family_is_trained_as_it_takes_its_pixels(
 
 
 def test_weights_of_another_width_are_refused(pictures: Path, session_cache: Cache, tmp_path: Path):
-    with pytest.raises(HelperError, match="another size") as caught:
+    with pytest.raises(HelperError) as caught:
         train(
             cache=session_cache,
             output=tmp_path / "w.npz",
@@ -143,7 +143,7 @@ def test_bad_settings_are_usage_errors(session_cache: Cache, tmp_path: Path, cha
 
 def test_what_is_there_is_not_written_over(session_cache: Cache, tmp_path: Path):
     (tmp_path / "w.json").write_text("{}")
-    with pytest.raises(UsageError, match="exists"):
+    with pytest.raises(UsageError, match=r"w\.json"):
         train(cache=session_cache, output=tmp_path / "w.npz", progress=lambda _: None)
 
 
@@ -161,9 +161,9 @@ def test_bad_data_is_said_before_anything_starts(
     (tmp_path / "few" / "b").mkdir()
     for name in "ab":
         Image.new("RGB", (8, 8)).save(tmp_path / "few" / name / "1.png")
-    with pytest.raises(InputError, match="too few"):
+    with pytest.raises(InputError, match="2 images"):
         start(tmp_path / "few")
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match=r"none\.npz"):
         start(pictures, tmp_path / "none.npz")
     (tmp_path / "weights.pt").write_bytes(b"x")
     with pytest.raises(InputError, match="no weights that are known"):

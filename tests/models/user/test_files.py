@@ -38,7 +38,7 @@ def test_a_saved_model_is_read_once(user_models: Path, cache: Cache, monkeypatch
 
 
 def test_a_saved_model_without_signature_says_how_to_save_it(user_models: Path, cache: Cache):
-    with pytest.raises(InputError, match="bare_saved cannot be read as a SavedModel") as caught:
+    with pytest.raises(InputError, match="bare_saved") as caught:
         read_source(user_models / "bare_saved", InputChoice(), cache)
     assert "no signature serving_default" in str(caught.value)
 
@@ -52,7 +52,7 @@ def test_a_saved_model_larger_than_memory_is_not_loaded(
 
     copy = shutil.copytree(user_models / "tower_saved", tmp_path / "saved")
     monkeypatch.setattr("psutil.virtual_memory", Free)
-    with pytest.raises(InputError, match="does not fit into memory"):
+    with pytest.raises(InputError, match="0 MiB are free"):
         read_source(copy, InputChoice(), cache)
 
 
@@ -83,7 +83,7 @@ def test_what_is_no_model(tmp_path: Path, cache: Cache, name: str, content: byte
 
 
 def test_no_file_and_a_folder_that_is_no_saved_model(tmp_path: Path, cache: Cache):
-    with pytest.raises(InputError, match="cannot be read as a model"):
+    with pytest.raises(InputError, match=r"none\.onnx"):
         read_source(tmp_path / "none.onnx", InputChoice(), cache)
     with pytest.raises(InputError, match="no SavedModel"):
         read_source(tmp_path, InputChoice(), cache)

@@ -154,7 +154,7 @@ def test_what_was_said_of_another_models_input_is_left_alone():
 
 def test_a_shape_that_is_none():
     for text in ("", "a", "1,0", "x=", "1,-1", "1,2,3,4,5,6,7,8,9"):
-        with pytest.raises(UsageError, match="input-shape"):
+        with pytest.raises(UsageError, match="--input-shape"):
             input_choice(shapes=(text,))
 
 
@@ -166,13 +166,13 @@ def test_outputs_that_are_no_row_of_scores_have_no_accuracy():
 
 
 def test_an_input_too_large_to_be_is_refused():
-    with pytest.raises(InputError, match="too large"):
+    with pytest.raises(InputError, match="1048576"):
         known(tensor(1, 1 << 20, 1 << 20))
 
 
 def test_labels_have_to_be_as_many_as_the_scores():
     source = ModelSource(name="net-1", kind="tflite", model=known(tensor(1, 8, 8, 3)))
-    with pytest.raises(InputError, match=r"labels are 4 and net-1 has 5 scores.*background"):
+    with pytest.raises(InputError, match=r"4 and net-1 has 5.*background"):
         require_labels_fit(ModelSource(name="net-1", model=source.model, class_names=("a", "b", "c", "d")))
     require_labels_fit(source)
 

