@@ -77,11 +77,18 @@ def backend_subject(cls: Any, config: pytest.Config) -> BackendSubject:
         deciding=cls.deciding,
         runtime_modules=tuple(cls.runtime_modules),
         host=cls.host or config.getoption("edgebench_host"),
-        python=cls.python or config.getoption("edgebench_python"),
+        python=_python(cls) or config.getoption("edgebench_python"),
         pass_limit_s=cls.pass_limit_s,
         require_device=config.getoption("edgebench_require_device"),
         skips=frozenset(_skips(cls, config)),
     )
+
+
+def _python(cls: Any) -> str | None:
+    """The Python that a class names, or that its function finds."""
+    named = cls.python
+    python: str | None = named() if callable(named) else named
+    return python
 
 
 def probe_subject(cls: Any, config: pytest.Config) -> ProbeSubject:

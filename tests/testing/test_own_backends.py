@@ -10,7 +10,17 @@ import pytest
 
 from edgebench import registry
 from edgebench.testing import BackendContract, ProbeContract
+from tests.link.old_python import OPENVINO_2021, python_of
 from tests.probes import jetson_board
+
+
+def python_for_stick() -> str:
+    """With OpenVINO 2021.4.2; skips where it cannot be had."""
+    python, why = python_of(OPENVINO_2021)
+    if python is None:
+        pytest.skip(why)
+    return python
+
 
 # What the contract has to know of one of them, beside its name.
 BACKENDS: dict[str, dict[str, Any]] = {
@@ -21,9 +31,10 @@ BACKENDS: dict[str, dict[str, Any]] = {
         "runtime_modules": ["pycoral"],
     },
     "cpu": {"pytestmark": pytest.mark.slow},
-    # No stick here: its options and its ONNX, by the processor.
+    # No stick here: its options and its ONNX, by the processor and the release that drives a stick.
     "ncs2": {
         "options": {"device": "CPU"},
+        "python": staticmethod(python_for_stick),
         "runtime_modules": ["openvino"],
         "pytestmark": pytest.mark.slow,
     },
