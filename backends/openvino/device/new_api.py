@@ -4,6 +4,7 @@ The worker writes into a request's own tensors and scores are read from them, so
 preprocessing and the device.
 """
 
+import contextlib
 import functools
 import inspect
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
@@ -12,8 +13,8 @@ import numpy as np
 
 from .compile_cache import CompileCache
 from .failures import NO_READER, device_failure, unreadable
-from .library import Library
-from .settings import Settings, Tensor, require_static
+from .library import Library, devices
+from .settings import ONLY_PRECISION, Settings, Tensor, family_of, require_static
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,13 +85,14 @@ class Compiled:
         self.is_from_cache = None if cache is None else self._was_cached(cache)
 
     def _compile(self, model: Any) -> Any:
-        precisions = self._settings.precisions
+        """In the first precision that the device takes: one without 16-bit arithmetic may refuse f16."""
+        device, precisions = self._settings.device, self._settings.precisions
         for precision in precisions:
             try:
-                return self._core.compile_model(model, self._settings.device, self._properties(precision))
+                return self._core.compile_model(model, device, self._properties(precision))
             except RuntimeError as error:
-                if precision == precisions[-1] or PRECISION_HINT not in str(error):
-                    raise device_failure(self._library, self._core, self._settings.device, error) from error
+                if precision == precisions[-1]:
+                    raise device_failure(self._library, self._core, device, error) from error
         raise AssertionError("there is a precision to try")
 
     def _properties(self, precision: str) -> Dict[str, Any]:
@@ -103,11 +105,20 @@ class Compiled:
             properties["NUM_STREAMS"] = str(settings.streams)
         if settings.threads:
             properties["INFERENCE_NUM_THREADS"] = str(settings.threads)
-        if precision:
+        if precision and settings.device == "AUTO":
+            self._set_on_devices(precision)
+        elif precision and family_of(settings.device) not in ONLY_PRECISION:
             properties[PRECISION_HINT] = precision
         if settings.cache:
             properties["CACHE_DIR"] = settings.cache
         return properties
+
+    def _set_on_devices(self, precision: str) -> None:
+        """AUTO of 2022 does not hand the hint on to the device that it takes."""
+        for device in devices(self._core):
+            # One without that hint has one precision.
+            with contextlib.suppress(RuntimeError):
+                self._core.set_property(device, {PRECISION_HINT: precision})
 
     def _was_cached(self, cache: CompileCache) -> Optional[bool]:
         if not cache.models():
@@ -120,15 +131,15 @@ class Compiled:
 
     def facts(self) -> Dict[str, Any]:
         """What the compiled model says of itself; None where this release does not tell."""
-        ran_on = self._property("EXECUTION_DEVICES")
-        devices = [self._settings.device] if ran_on is None else [str(name) for name in ran_on]
-        precision = self._property(PRECISION_HINT, devices[0])
+        told = self._property("EXECUTION_DEVICES")  # since 2023
+        runs_on = [self._settings.device] if told is None else [str(name) for name in told]
+        precision = self._property(PRECISION_HINT, runs_on[0])
         return {
-            "runs_on": devices,
-            "device_name": self._device_property(devices[0], "FULL_DEVICE_NAME"),
-            "execution_precision": None if precision is None else _element(precision),
-            "streams": _number(self._property("NUM_STREAMS", devices[0])),
-            "threads": _number(self._property("INFERENCE_NUM_THREADS", devices[0])),
+            "runs_on": runs_on,
+            "device_name": self._device_property(runs_on[0], "FULL_DEVICE_NAME"),
+            "execution_precision": ONLY_PRECISION.get(family_of(runs_on[0]), _element(precision)),
+            "streams": _number(self._property("NUM_STREAMS", runs_on[0])),
+            "threads": _number(self._property("INFERENCE_NUM_THREADS", runs_on[0])),
             "optimal_requests": _number(self._property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")),
         }
 
@@ -201,8 +212,10 @@ def _quantisation(result: Any) -> Optional[Tuple[float, int]]:
     return scale, round(stored_low - low / scale)
 
 
-def _element(value: Any) -> str:
+def _element(value: Any) -> Optional[str]:
     """`f32` of what properties print as <Type: 'float32'>."""
+    if value is None:
+        return None
     name = str(value).replace("<Type: '", "").replace("'>", "")
     return ELEMENTS.get(name, name)
 

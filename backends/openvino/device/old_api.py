@@ -14,7 +14,7 @@ import numpy as np
 from .compile_cache import CompileCache
 from .failures import NO_READER, device_failure, unreadable
 from .library import Library
-from .settings import Settings, Tensor, family_of, require_static
+from .settings import ONLY_PRECISION, Settings, Tensor, family_of, require_static
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +25,7 @@ SEVERAL = (
     "the model has {} inputs and {} outputs, and OpenVINO {} gives them in another order than the file: "
     "take 2022.1 or newer"
 )
+ENFORCED = {"YES": "bf16", "NO": "f32"}  # of ENFORCE_BF16
 DTYPES = {"FP32": "float32", "FP16": "float16", "I8": "int8", "U8": "uint8", "I32": "int32", "I64": "int64"}
 # This API has no hints: of these devices it has streams that say the same.
 STREAMS_OF_HINT = {"latency": "1", "throughput": "{}_THROUGHPUT_AUTO"}
@@ -76,7 +77,6 @@ class Compiled:
             raise ValueError(NO_READER.format(library.version))
         self._core = core
         self._settings = settings
-        self._keys = self._metric("SUPPORTED_CONFIG_KEYS") or []
         network = _read(core, path)
         if len(network.input_info) != 1 or len(network.outputs) != 1:
             raise ValueError(SEVERAL.format(len(network.input_info), len(network.outputs), library.version))
@@ -89,6 +89,8 @@ class Compiled:
         if cache is not None:
             core.set_config({"CACHE_DIR": cache.folder}, "")
         try:
+            if settings.device in ("CPU", "AUTO"):
+                self._hold_precision(settings.precisions[0])
             self._compiled: Any = core.load_network(
                 network, settings.device, self._config(), num_requests=settings.requests
             )
@@ -113,9 +115,12 @@ class Compiled:
             config[streams] = str(settings.streams)
         if settings.threads:
             config["CPU_THREADS_NUM"] = str(settings.threads)
-        if "ENFORCE_BF16" in self._keys and settings.precisions[0]:
-            config["ENFORCE_BF16"] = "YES" if settings.precisions[0] == "bf16" else "NO"
         return config
+
+    def _hold_precision(self, wanted: str) -> None:
+        """On the processor, which AUTO may take, too: where it has bf16 it takes that by itself."""
+        if wanted and "ENFORCE_BF16" in self._core.get_metric("CPU", "SUPPORTED_CONFIG_KEYS"):
+            self._core.set_config({"ENFORCE_BF16": "YES" if wanted == "bf16" else "NO"}, "CPU")
 
     def _was_cached(self, cache: Optional[CompileCache]) -> Optional[bool]:
         if cache is None or not self._metric("IMPORT_EXPORT_SUPPORT"):
@@ -126,11 +131,10 @@ class Compiled:
         """What the compiled model says of itself; None where this API does not tell."""
         family = family_of(self._settings.device)
         bf16 = self._setting("ENFORCE_BF16")
-        by_device = {"MYRIAD": "f16"}.get(family)
         return {
             "runs_on": [self._settings.device],
             "device_name": self._metric("FULL_DEVICE_NAME"),
-            "execution_precision": by_device if bf16 is None else ("bf16" if bf16 == "YES" else "f32"),
+            "execution_precision": ONLY_PRECISION.get(family) if bf16 is None else ENFORCED.get(bf16),
             "streams": _number(self._setting("{}_THROUGHPUT_STREAMS".format(family))),
             "threads": _number(self._setting("CPU_THREADS_NUM")) or None,  # 0: it does not tell how many
             "optimal_requests": _number(self._compiled.get_metric("OPTIMAL_NUMBER_OF_INFER_REQUESTS")),

@@ -2,9 +2,10 @@
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-# What float operations are computed in, best first. Left to itself a plugin may take bf16 for fp32, and one
-# without 16-bit arithmetic may refuse f16 instead of taking f32.
-PRECISIONS = {"fp32": ["f32"], "fp16": ["f16", "f32"], "int8": ["f32"]}
+# What float operations are computed in, best first; nothing: the device's choice. Left to itself a plugin may
+# take bf16 for fp32; one without 16-bit arithmetic may refuse f16, and one with nothing else f32.
+PRECISIONS = {"fp32": ["f32"], "fp16": ["f16", "f32"], "int8": ["f32", ""]}
+ONLY_PRECISION = {"MYRIAD": "f16"}  # of devices that have no choice, and take no word on it
 
 Settings = NamedTuple(
     "Settings",
