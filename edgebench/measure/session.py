@@ -27,6 +27,7 @@ from edgebench.measure.session_gathering import (
     Gathered,
     memory_warnings,
     prediction_counts,
+    require_as_planned,
     session_tables_of,
     take_in,
     timed_on_device,
@@ -281,9 +282,7 @@ def _drive(
             host_probes.poll()
             if isinstance(measurement, Window) or measurement.worker == 0:
                 watch.arrived(measurement)  # the others are as far, give or take a pass
-    timed: list[Pass | Window] = [*gathered.passes, *gathered.windows]
-    if all(measurement.phase != "steady" for measurement in timed):
-        raise SessionError("the device gave no steady pass", status="protocol_error", stage="measure")
+    require_as_planned(gathered, job.plan)
     if job.plan.images is not None:
         gathered.stage = "predict"
         with timed_on_device(gathered):

@@ -24,6 +24,9 @@ MEMORY_CHANNEL = "memory_available"
 SCARCE_MEMORY_BYTES = 64 << 20
 """Available memory below which a session's figures come with a warning."""
 
+LEAST_SUSTAINED = 0.5
+"""The share of the time asked for that steady passes go on at least; the last may end a while before it."""
+
 
 @dataclass
 class Gathered:
@@ -72,6 +75,37 @@ def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int, 
         gathered.device_s += max(0, measurement.due_ns - gathered.passes[-1].end_ns) / 1e9
     gathered.passes.append(measurement)
     gathered.device_s += measurement.image_ns / 1e9
+
+
+def require_as_planned(gathered: Gathered, plan: MeasurePlan) -> None:
+    """SessionError where there is no steady pass or window, or none of the pace or length that was planned.
+
+    Figures that are recorded as paced or sustained and are not would be taken for what they are not.
+    """
+    measurements: list[Pass | Window] = [*gathered.passes, *gathered.windows]
+    steady = [timed for timed in measurements if timed.phase == "steady"]
+    if not steady:
+        raise SessionError("the device gave no steady pass", status="protocol_error", stage="measure")
+    if plan.period_s is not None and any(
+        isinstance(timed, Window) or timed.due_ns is None for timed in steady
+    ):
+        raise SessionError(
+            f"the device did not pace what it measured by {plan.period_s:g} s",
+            status="protocol_error",
+            stage="measure",
+            why="its steady passes do not say when each was due",
+            fix="leave --period out; its backend can refuse it beforehand (check_plan)",
+        )
+    steady_s = (max(timed.end_ns for timed in steady) - min(timed.start_ns for timed in steady)) / 1e9
+    lasted_s = steady_s + (plan.period_s or 0.0)  # the last pass's period belongs to it
+    if plan.sustained_s is not None and lasted_s < LEAST_SUSTAINED * plan.sustained_s:
+        raise SessionError(
+            f"the device measured for {steady_s:.3g} s, and {plan.sustained_s:g} s were asked for",
+            status="protocol_error",
+            stage="measure",
+            why="its session took no notice of how long steady passes go on",
+            fix="leave --sustained out; its backend can refuse it beforehand (check_plan)",
+        )
 
 
 @contextmanager

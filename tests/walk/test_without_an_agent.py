@@ -184,6 +184,22 @@ def test_a_sweep_measures_the_devices_own_pictures(run):
         assert trial.infer_s is not None and trial.infer_s.median == pytest.approx(SCENE_S)
 
 
+@pytest.mark.parametrize("gives", ["windows", "passes"])
+@pytest.mark.parametrize(
+    ("flag", "value", "reason"),
+    [("--period", "4.42", "did not pace"), ("--sustained", "1", "60 s were asked for")],
+)
+def test_a_device_that_takes_no_notice_of_pace_or_length_is_not_recorded_as_if_it_did(
+    run, gives, flag, value, reason
+):
+    words = ("--device", "serial", "--name", "one", "--sessions", "1", "--retries", "0", "--quiet")
+    passes = ("--passes", "3") if flag == "--period" else ()
+    run("run", *words, *passes, flag, value, "--set", f"gives={gives}", code=5)
+    results = edgebench.load("results/one")
+    [record] = results.session_records(results.experiment.trials[0].key)
+    assert record.failure is not None and reason in record.failure.what
+
+
 def test_an_early_end_is_told_in_the_backends_words(run):
     measured(run, "--quiet", "--retries", "0", options={"dies": True}, code=5)
     record = edgebench.load("results/one").session_records(

@@ -7,7 +7,7 @@ from it. Python 3.6 syntax and the standard library alone: this file travels to 
 import time
 from typing import Any, Dict, Iterator, List, Tuple
 
-PLACE = "board"
+PLACE = "board"  # "host" where it is plugged into the machine that EdgeBench runs on
 STAT = "/proc/stat"
 RATE_HZ = 20.0
 CHUNK_S = 0.5
