@@ -5,6 +5,7 @@ import pytest
 
 from edgebench.fit.power_summary import power_figures
 from edgebench.fit.telemetry_summary import Observed, observe
+from edgebench.probes.jetson.rails import gpu_clock_channel
 from edgebench.store.records import PROBE_COLUMNS
 from tests.fit.summaries import sentences
 from tests.fit.test_cautions import CALM, THREE
@@ -88,6 +89,21 @@ def test_a_clock_that_its_probe_marks_decides_alone():
     records = [record.model_copy(update={"probes": (probe,)}) for record in RECORDS]
     frames = [rows("cpu_clock_max", [1500.0] * 21), rows("cpu_clock_min", FALLING)]
     assert observe(records, pd.concat(frames))[0].clock_drop == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("probe", ["tegrastats:", "ina3221:"])
+def test_the_clock_of_a_jetsons_gpu_warns_by_its_quantity(probe):
+    kind, _, address = probe.partition(":")
+    info = {"kind": kind, "address": address, "channels": [gpu_clock_channel()]}
+    records = [record.model_copy(update={"probes": (info,)}) for record in RECORDS]
+    sparse = [nan for mhz in FALLING for nan in (mhz, float("nan"))]  # not every sample has the clock
+    frame = rows("gpu_clock", sparse, probe=probe).assign(
+        t_ns=lambda samples: 100 * SECOND + samples.index * SECOND // 4
+    )
+    observed = observe(records, frame.assign(quantity="clock", unit="MHz"))
+    assert observed[0].clock_drop == pytest.approx(0.2)
+    [sentence] = sentences(records, CALM, observed)
+    assert "clock fell by up to 20%" in sentence
 
 
 def test_sessions_are_counted_and_the_worst_is_told():

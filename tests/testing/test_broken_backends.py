@@ -61,6 +61,8 @@ def caught(edgebench_cache, tmp_path):
         ({"precisions": ()}, "are not some of"),
         ({"precisions": ("fp32", "fp32")}, "are not some of"),
         ({"precisions": ("float",)}, "are not some of"),
+        ({"meters": ("wattmeter",)}, "is not a meter on the board"),
+        ({"meters": ("telemetry:1",)}, "is not a meter on the board"),
     ],
 )
 def test_names(caught, members, words):
