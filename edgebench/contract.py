@@ -1,7 +1,7 @@
 """What backends, devices and sessions promise each other and the harness (see docs in CONTRIBUTING.md).
 
 The harness knows a device only through these types. Two families implement them: the agent's (any board
-with a Python, `edgebench.link`) and, later, the serial line's.
+with a Python, `edgebench.link`) and devices without one, such as those at a serial line.
 """
 
 from __future__ import annotations

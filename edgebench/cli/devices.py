@@ -16,7 +16,18 @@ def devices(json_: JsonOption = False) -> None:
         if backend.for_tests:
             continue
         options = backend.options_model.model_json_schema().get("properties", {})
-        rows.append(DeviceRow(name, backend.description, backend.precisions, options))
+        rows.append(
+            DeviceRow(
+                name,
+                backend.description,
+                backend.precisions,
+                options,
+                default_batch=backend.default_batch,
+                most_batch=backend.most_batch,
+                takes_host=backend.takes_host,
+                takes_port=backend.takes_port,
+            )
+        )
     meters = {
         name: registry.probe_module(name).__doc__ or ""
         for name in registry.names("edgebench.probes")

@@ -161,7 +161,8 @@ class RunConfig:
         float | None,
         Setting(
             HOW_LONG,
-            "End a trial when the half-width of image_s' 95 % interval is so small: 1% or 0.01",
+            "End a trial when the half-width of image_s' 95 % interval (infer_s' of windows) is so small: "
+            "1% or 0.01",
             "SHARE",
             read=setting_values.target_ci,
         ),

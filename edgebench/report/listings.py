@@ -24,6 +24,10 @@ class DeviceRow:
     description: str
     precisions: tuple[str, ...]
     options: Mapping[str, Mapping[str, Any]]
+    default_batch: int = 1
+    most_batch: int = 1024
+    takes_host: bool = False
+    takes_port: bool = False
 
 
 def print_devices(
@@ -36,7 +40,12 @@ def print_devices(
     for row in rows:
         console.print(cell(console, row.name, "bold"))
         line(console, row.description, indent=4)
-        line(console, f"precisions: {', '.join(row.precisions)}", indent=4)
+        most = f"1 to {row.most_batch}" if row.most_batch > 1 else "1"
+        batch = most if row.default_batch == 1 else f"{most} (default {row.default_batch})"
+        flags = [flag for flag, taken in (("--host", row.takes_host), ("--port", row.takes_port)) if taken]
+        line(console, f"precisions: {', '.join(row.precisions)}; batch: {batch}", indent=4)
+        if flags:
+            line(console, f"takes {' and '.join(flags)}", indent=4)
         for name, about in row.options.items():
             line(console, f"--set {name}=...: {_option(about)}", indent=4)
     if not rows:

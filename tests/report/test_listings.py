@@ -37,7 +37,11 @@ DEVICES = [
         {
             "threads": {"type": "integer", "default": 1, "description": "Threads of the runtime."},
             "kernels": {"enum": ["xnnpack", "reference"], "default": "xnnpack"},
+            "delegate": {"type": "string", "default": ""},
         },
+        default_batch=2,
+        most_batch=16,
+        takes_host=True,
     )
 ]
 
@@ -47,6 +51,7 @@ def test_devices_with_what_can_be_set() -> None:
     assert "this machine, by LiteRT [red]" in text
     assert "--set kernels=...: xnnpack, reference (default xnnpack)" in text
     assert "(default )" not in text
+    assert "precisions: fp32, int8; batch: 1 to 16 (default 2)" in text and "takes --host\n" in text
     assert "rapl: Energy counters of the processor.\n" in text
     read = json.loads(said(listings.print_devices, DEVICES, {}, as_json=True))
     assert read["schema_version"] == 1
