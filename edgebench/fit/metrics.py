@@ -181,7 +181,9 @@ _ENTRIES = (
         source="session.json",
         statistics=("median", "max"),
         judged=Sampled(
-            _by_session("load_s_values"), "sessions", absent="no finished session says how long loading took"
+            _by_session("load_s_values"),
+            "sessions",
+            absent="no finished session says how long a load took that found nothing made before",
         ),
         json_field="cold",
         shown=(Shown("cold", "load [ms]", "milliseconds"),),

@@ -74,7 +74,8 @@ DESCRIPTIONS: Descriptions = {
                     },
                     "load_s": {
                         "type": ["number", "null"],
-                        "description": "Load of the artifact.",
+                        "description": "Load of the artifact; null where an earlier session had made most of "
+                        "it, such as a compiled model in a cache.",
                         "x-unit": "s",
                         "x-source": "device clock",
                     },
