@@ -47,6 +47,9 @@ from edgebench.vocabulary.values import Scores
 
 NO_METER = ""
 """Among the reasons of meters: why there is none at all."""
+SPARE_MEASUREMENTS = 100
+"""Passes or windows beside the steady ones and the warm-up's that are still taken for a device's own way."""
+
 MOST_REASON, MOST_TRACEBACK = 2000, 16_000
 """Characters that are kept of an error that has no words of its own."""
 
@@ -276,7 +279,8 @@ def _drive(
     # Ctrl-C between two passes leaves the generator suspended: unless it is closed here, the facts are asked
     # for before the clock's last edge is taken and the probes have given their last samples.
     with closing(_closable(session.measure(job.plan))) as measurements:
-        for measurement in measurements:
+        for count, measurement in enumerate(measurements, 1):
+            _require_due(count, job)
             take_in(measurement, gathered, job.plan.scene.patches, job.settings.workers)
             gathered.chunks += session.probe_chunks()
             host_probes.poll()
@@ -287,6 +291,22 @@ def _drive(
         gathered.stage = "predict"
         with timed_on_device(gathered):
             gathered.image_scores = _by_worker(session.predict(job.plan.images), job)
+
+
+def _require_due(count: int, job: Job) -> None:
+    """SessionError for more passes or windows than any device gives that was asked for so many steady ones.
+
+    A sustained session has no number of them.
+    """
+    plan = job.plan
+    most = job.settings.workers * (plan.passes + plan.warmup_cap + SPARE_MEASUREMENTS)
+    if plan.sustained_s is None and count > most:
+        raise SessionError(
+            "the device goes on measuring without end",
+            status="protocol_error",
+            stage="measure",
+            why=f"it gave more than {most} passes or windows, and {plan.passes} steady ones were asked for",
+        )
 
 
 def _by_worker(scores: Scores, job: Job) -> list[Scores]:

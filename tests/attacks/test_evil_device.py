@@ -13,7 +13,7 @@ from edgebench.fit.judged_experiment import judge_folder
 from edgebench.report.export import export
 from edgebench.store.experiment import ExperimentStore
 from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord, TrialRecord
-from edgebench.vocabulary.passes import Window
+from edgebench.vocabulary.passes import Pass, Window
 from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 from edgebench.vocabulary.session_facts import ColdFigures, MemoryFigures, SessionWindows
 from tests.fakes import FakeDevice, FakeSession
@@ -112,6 +112,13 @@ def one_pass(**changes: Any) -> dict[str, Any]:
     return {"pass": lambda one: replace(one, **changes)}
 
 
+def endless(passes: Iterator[Pass]) -> Iterator[Pass]:
+    """The passes of a device, the last of them two thousand times."""
+    for scene_pass in passes:
+        yield scene_pass
+    yield from itertools.repeat(scene_pass, 2000)
+
+
 def windows(**changes: Any) -> dict[str, Any]:
     """Four windows of 50 inferences in place of the passes; a change may go by a window's number."""
 
@@ -175,6 +182,7 @@ ATTACKS = [
     attack("gives no iterator of passes", with_("passes", lambda _: None)),
     attack("gives no pass at all", with_("passes", lambda _: iter(())), PROTOCOL),
     attack("gives no steady pass", with_("passes", lambda passes: iter([next(passes)])), PROTOCOL),
+    attack("gives passes without end", with_("passes", endless), PROTOCOL),
     attack("gives a text for a pass", with_("pass", lambda _: "a pass")),
     attack("numbers its passes beyond 32 bits", one_pass(index=2**40), PROTOCOL),
     attack("says that another worker than its only one ran a pass", one_pass(worker=1), PROTOCOL),
