@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError
-from edgebench.vocabulary.model_source import SHIPPED
+from edgebench.vocabulary.model_source import SHIPPED, ModelSource
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.variant import Variant
 from tests.fakes import agent_backend
@@ -66,6 +67,17 @@ def test_the_stick_takes_fp16_alone(precision):
     with pytest.raises(UnsupportedError) as caught:
         ncs2.prepare_inputs(PrepareRequest(Variant(0.25, precision), 1, {}, SHIPPED))
     assert "--precision fp16" in caught.value.why == ncs2.precision_reasons[precision]
+
+
+def test_no_release_that_drives_the_stick_reads_tflite(tmp_path):
+    request = PrepareRequest(
+        Variant(None, "fp16", "own"), 1, {}, ModelSource("own", "tflite", tmp_path / "own")
+    )
+    with pytest.raises(UnsupportedError) as caught:
+        ncs2.prepare_inputs(request)
+    assert "reads .tflite" in caught.value.why and caught.value.fix
+    [refusal] = ncs2.prepare([request], Cache(tmp_path / "cache"), lambda _: None)
+    assert str(refusal) == str(caught.value)
 
 
 def test_what_stands_in_for_the_stick_is_another_artifact():

@@ -127,6 +127,7 @@ def test_one_request_and_four_give_the_same_scores(devices, prepared_quarter, im
     assert (facts.runtime["requests"], facts.runtime["hint"]) == (4, "throughput")
 
 
+@pytest.mark.slow
 def test_fp32_is_computed_in_f32(devices, prepared_quarter, images):
     """Whatever the processor would take by itself; the tolerance is one that 16 bits do not meet."""
     _, facts = run(devices(CURRENT), prepared_quarter["fp32"], settings(threads=1), images)
@@ -216,6 +217,7 @@ def test_a_load_from_the_cache_is_no_cold_one(devices, tmp_path):
     assert any("earlier session" in warning for warning in loads[1].runtime["warnings"])
 
 
+@pytest.mark.slow
 def test_a_build_without_the_stick_says_what_it_has(devices, tmp_path):
     artifact = models.artifact(models.mean_of(tmp_path / "mean.onnx"), tmp_path)
     with pytest.raises(SessionError) as caught:

@@ -34,6 +34,7 @@ BACKENDS: dict[str, dict[str, Any]] = {
     # No stick here: its options and its ONNX, by the processor and the release that drives a stick.
     "ncs2": {
         "options": {"device": "CPU"},
+        "deciding": {"device": "MYRIAD"},
         "python": staticmethod(python_for_stick),
         "runtime_modules": ["openvino"],
         "pytestmark": pytest.mark.slow,

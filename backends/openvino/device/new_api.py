@@ -77,7 +77,7 @@ class Compiled:
             model.reshape(dict(enumerate(settings.input_shapes)))
         for port in model.inputs:
             shape = port.get_partial_shape()
-            require_static(port.get_any_name(), str(shape), shape.is_dynamic)
+            require_static(_name(port), str(shape), shape.is_dynamic)
         self.outputs = [_tensor(port, _quantisation(port.get_node())) for port in model.outputs]
         self._compiled: Any = self._compile(model)
         self.inputs = [_tensor(port) for port in self._compiled.inputs]
@@ -191,7 +191,11 @@ def _readers(library: Library) -> List[str]:
 def _tensor(port: Any, quantisation: Optional[Tuple[float, int]] = None) -> Tensor:
     shape = tuple(int(side) for side in port.get_shape())
     dtype = np.dtype(port.get_element_type().to_dtype()).name
-    return Tensor(str(port.get_any_name()), shape, str(dtype), quantisation)
+    return Tensor(_name(port), shape, str(dtype), quantisation)
+
+
+def _name(port: Any) -> str:
+    return str(min(port.get_names(), default=port.get_node().get_friendly_name()))
 
 
 def _quantisation(result: Any) -> Optional[Tuple[float, int]]:
