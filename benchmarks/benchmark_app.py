@@ -186,6 +186,7 @@ def _app_figure(figure: re.Pattern[str], subject: Subject, mode: Mode, api: str)
             text=True,
             timeout=TIMEOUT_S,
             preexec_fn=end_with_parent(),
+            start_new_session=True,  # as the worker: the kernel shares the processor out by session
         )
     match = figure.search(app.stdout)
     if app.returncode or match is None:
