@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError
@@ -33,33 +32,7 @@ def settings_of(backend=openvino, precision="fp32", **chosen):
     return settings.settings_of({**options, "precision": precision})
 
 
-# --- options ---
-
-
-@pytest.mark.parametrize(
-    ("backend", "wrong"),
-    [
-        (openvino, {"requests": 0}),
-        (openvino, {"requests": 1000}),
-        (openvino, {"device": "MYRIAD"}),
-        (openvino, {"device": "GPU.one"}),
-        (openvino, {"hint": "quick"}),
-        (openvino, {"execution_precision": "int8"}),
-        (openvino, {"cache": "a\nb"}),
-        (ncs2, {"requests": 0}),
-        (ncs2, {"device": "GPU"}),
-        (ncs2, {"execution_precision": "f32"}),
-    ],
-    ids=str,
-)
-def test_options_that_are_refused(backend, wrong):
-    with pytest.raises(ValidationError):
-        backend.options_model.model_validate(wrong)
-
-
-def test_the_requests_are_the_concurrency():
-    assert (openvino.concurrency({}), ncs2.concurrency({})) == (1, 4)
-    assert (openvino.concurrency({"requests": 7}), ncs2.concurrency({"requests": 2})) == (7, 2)
+# --- what is asked of the device ---
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])

@@ -147,6 +147,12 @@ def test_the_file_is_folded_static_and_of_the_standard_domain(onnx_quarter: dict
     assert [(one.name, one.shape) for one in session.get_outputs()] == [("scores", [1, 5])]
 
 
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_file_is_onnx_to_the_letter(onnx_quarter: dict[str, Artifact], precision: str):
+    """Its operations stand behind those that they take their inputs from, which some runtimes insist on."""
+    onnx.checker.check_model(onnx.load(onnx_quarter[precision].path), full_check=True)
+
+
 def test_int8_agrees_with_fp32_on_the_test_patches(onnx_quarter: dict[str, Artifact], session_cache: Cache):
     wanted = [onnx_quarter["fp32"], onnx_quarter["int8"]]
     fp32, int8 = evaluate(wanted, session_cache, lambda _: None)
