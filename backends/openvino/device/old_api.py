@@ -137,7 +137,9 @@ class Compiled:
             "execution_precision": ONLY_PRECISION.get(family) if bf16 is None else ENFORCED.get(bf16),
             "streams": _number(self._setting("{}_THROUGHPUT_STREAMS".format(family))),
             "threads": _number(self._setting("CPU_THREADS_NUM")) or None,  # 0: it does not tell how many
-            "optimal_requests": _number(self._compiled.get_metric("OPTIMAL_NUMBER_OF_INFER_REQUESTS")),
+            "optimal_requests": _number(
+                _answer(self._compiled.get_metric, "OPTIMAL_NUMBER_OF_INFER_REQUESTS")
+            ),
         }
 
     def layers(self) -> List[Tuple[str, str]]:
@@ -157,16 +159,19 @@ class Compiled:
         ]
 
     def _setting(self, name: str) -> Optional[str]:
-        try:
-            return str(self._compiled.get_config(name))
-        except RuntimeError:
-            return None
+        value = _answer(self._compiled.get_config, name)
+        return None if value is None else str(value)
 
     def _metric(self, name: str) -> Any:
-        try:
-            return self._core.get_metric(self._settings.device, name)
-        except RuntimeError:
-            return None
+        return _answer(self._core.get_metric, self._settings.device, name)
+
+
+def _answer(ask: Callable[..., Any], *arguments: str) -> Any:
+    """None where a device does not know of it."""
+    try:
+        return ask(*arguments)
+    except RuntimeError:
+        return None
 
 
 def _read(core: Any, path: str) -> Any:
