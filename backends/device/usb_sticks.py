@@ -4,6 +4,7 @@ It travels to the board beside the runners of accelerators that are plugged in.
 """
 
 import glob
+import math
 import os
 from typing import Any, Dict, List, Optional
 
@@ -61,9 +62,10 @@ def usb2_warnings(sticks: List[Dict[str, Any]], name: str, slowdown: str) -> Lis
 def number_in(folder: str, name: str) -> Optional[float]:
     """The number that a small file holds; None where it is not there or holds something else."""
     try:
-        return float(_text(folder, name))
+        number = float(_text(folder, name))
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def _text(folder: str, name: str) -> str:

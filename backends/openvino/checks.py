@@ -76,7 +76,8 @@ def _library(python: str, env: Mapping[str, str]) -> Library:
         asked = subprocess.run(
             [python, str(LIBRARY)],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=ASK_S,
             check=False,
             env={**os.environ, **env},
@@ -105,7 +106,8 @@ def _of_library(library: Library, python: str, device: str) -> list[Finding]:
 
 def _version(version: str) -> Finding:
     release = "-".join(version.split("-")[:2])
-    year = int(version.partition(".")[0]) if version.partition(".")[0].isdecimal() else 0
+    first = version.partition(".")[0]
+    year = int(first) if first.isdecimal() and len(first) == len("2021") else 0
     if year == 0:
         message = f"{version}: its API is found when a session starts"
         return Finding("warning", "openvino", message, "start a session: its record names it")

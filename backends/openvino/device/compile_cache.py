@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from typing import Set
+from typing import Set, Tuple
 
 SUFFIX = ".blob"
 
@@ -33,6 +33,18 @@ class CompileCache:
         now = self.models()
         return bool(now) and now <= self._before
 
-    def models(self) -> Set[str]:
-        """The files of the compiled models in it."""
-        return {name for name in os.listdir(self.folder) if name.endswith(SUFFIX)}
+    def models(self) -> Set[Tuple[str, int, int]]:
+        """The files of the compiled models in it: name, size and last change in ns.
+
+        One that the library could not read is compiled again under the same name.
+        """
+        models = set()
+        for name in os.listdir(self.folder):
+            if not name.endswith(SUFFIX):
+                continue
+            try:
+                state = os.stat(os.path.join(self.folder, name))
+            except OSError:  # another session that shares the folder put a new one in its place
+                continue
+            models.add((name, state.st_size, state.st_mtime_ns))
+        return models

@@ -28,19 +28,31 @@ def find() -> Tuple[Optional[Library], str]:
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     try:
         import openvino
-    except ImportError as error:
-        return None, str(error)[:MAX_TEXT]
+    except Exception as error:
+        return None, _in_words(error)
     if hasattr(openvino, "Core"):
-        return Library(NEW, openvino, str(openvino.get_version())), ""
+        return Library(NEW, openvino, _version(openvino)), ""
     reasons = []
     for generation, name in ((NEW, "openvino.runtime"), (OLD, "openvino.inference_engine")):
         try:
             module: Any = __import__(name, fromlist=["get_version"])
-        except ImportError as error:
-            reasons.append("{}: {}".format(name, error)[:MAX_TEXT])
+        except Exception as error:
+            reasons.append("{}: {}".format(name, _in_words(error)))
         else:
-            return Library(generation, module, str(module.get_version())), ""
+            return Library(generation, module, _version(module)), ""
     return None, "; ".join(reasons)
+
+
+def _version(module: Any) -> str:
+    """Of a build that does not say its own: unknown."""
+    get_version = getattr(module, "get_version", None)
+    return str(get_version())[:MAX_TEXT] if get_version else "unknown"
+
+
+def _in_words(error: Exception) -> str:
+    """An installation that is broken raises whatever its parts raise, not an ImportError alone."""
+    kind = "" if isinstance(error, ImportError) else type(error).__name__ + ": "
+    return "{}{}".format(kind, " ".join(str(error).split()))[:MAX_TEXT]
 
 
 def core_of(library: Library) -> Any:

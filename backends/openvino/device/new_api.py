@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PRECISION_HINT = "INFERENCE_PRECISION_HINT"
+SEVERAL_SCALES = "the output {} is stored as integers of several scales: let the model give float scores"
+NO_SCALE = "the output {} is stored as integers of scale {}: let the model give float scores"
 HINTS = {"latency": "LATENCY", "throughput": "THROUGHPUT"}
 ELEMENTS = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}  # as types print: <Type: 'float32'>
 
@@ -57,7 +59,8 @@ class Compiled:
         is_from_cache: whether an earlier session had compiled it; None where nothing is kept.
 
     Raises:
-        ValueError: it leaves the shape of an input open, or this release does not read such a file.
+        ValueError: it leaves the shape of an input or an output open, an output is stored as integers that
+            no single scale turns into real numbers, or this release does not read such a file.
         RuntimeError: the library's own, for whatever else is wrong with file, device or settings.
     """
 
@@ -77,25 +80,29 @@ class Compiled:
             model.reshape(dict(enumerate(settings.input_shapes)))
         for port in model.inputs:
             shape = port.get_partial_shape()
-            require_static(_name(port), str(shape), shape.is_dynamic)
-        self.outputs = [_tensor(port, _quantisation(port.get_node())) for port in model.outputs]
-        self._compiled: Any = self._compile(model)
+            require_static("input", _name(port), str(shape), shape.is_dynamic)
+        for port in model.outputs:
+            shape = port.get_partial_shape()
+            require_static("output", _name(port), str(shape), shape.is_dynamic)
+        self.outputs = [_tensor(port, _quantisation(port)) for port in model.outputs]
+        self._compiled: Any = self._compile(model, cache)
         self.inputs = [_tensor(port) for port in self._compiled.inputs]
         self.requests = [Request(self._compiled) for _ in range(settings.requests)]
         self.is_from_cache = None if cache is None else self._was_cached(cache)
 
-    def _compile(self, model: Any) -> Any:
+    def _compile(self, model: Any, cache: Optional[CompileCache]) -> Any:
         """In the first precision that the device takes: one without 16-bit arithmetic may refuse f16."""
         device, precisions = self._settings.device, self._settings.precisions
         for precision in precisions:
+            properties = self._properties(precision, cache)
             try:
-                return self._core.compile_model(model, device, self._properties(precision))
+                return self._core.compile_model(model, device, properties)
             except RuntimeError as error:
                 if precision == precisions[-1]:
                     raise device_failure(self._library, self._core, device, error) from error
         raise AssertionError("there is a precision to try")
 
-    def _properties(self, precision: str) -> Dict[str, Any]:
+    def _properties(self, precision: str, cache: Optional[CompileCache]) -> Dict[str, Any]:
         settings = self._settings
         properties: Dict[str, Any] = {}
         if settings.hint:
@@ -109,8 +116,8 @@ class Compiled:
             self._set_on_devices(precision)
         elif precision and family_of(settings.device) not in ONLY_PRECISION:
             properties[PRECISION_HINT] = precision
-        if settings.cache:
-            properties["CACHE_DIR"] = settings.cache
+        if cache is not None:
+            properties["CACHE_DIR"] = cache.folder
         return properties
 
     def _set_on_devices(self, precision: str) -> None:
@@ -198,21 +205,26 @@ def _name(port: Any) -> str:
     return str(min(port.get_names(), default=port.get_node().get_friendly_name()))
 
 
-def _quantisation(result: Any) -> Optional[Tuple[float, int]]:
+def _quantisation(port: Any) -> Optional[Tuple[float, int]]:
     """Scale and zero point of an output that a .tflite file stores as integers; None for any other.
 
     The reader makes it Result of Convert of FakeQuantize, whose four limits say which integers stand for
     which real numbers.
     """
+    name, result = _name(port), port.get_node()
     convert = result.input_value(0).get_node()
     if convert.get_type_name() != "Convert":
         return None
     fake_quantize = convert.input_value(0).get_node()
     if fake_quantize.get_type_name() != "FakeQuantize":
         return None
-    limits = [fake_quantize.input_value(at).get_node().get_data().reshape(-1)[0] for at in (1, 2, 3, 4)]
-    low, high, stored_low, stored_high = [float(limit) for limit in limits]
-    scale = (high - low) / (stored_high - stored_low)
+    limits = [fake_quantize.input_value(at).get_node().get_data() for at in (1, 2, 3, 4)]
+    if any(limit.min() != limit.max() for limit in limits):
+        raise ValueError(SEVERAL_SCALES.format(name))
+    low, high, stored_low, stored_high = [float(limit.flat[0]) for limit in limits]
+    scale = (high - low) / (stored_high - stored_low) if stored_high > stored_low else 0.0
+    if not 0 < scale < float("inf"):
+        raise ValueError(NO_SCALE.format(name, scale))
     return scale, round(stored_low - low / scale)
 
 

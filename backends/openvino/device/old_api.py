@@ -85,7 +85,7 @@ class Compiled:
             network.reshape({name: settings.input_shapes[0]})
         # An open shape is an empty one here.
         dims = list(network.input_info[name].tensor_desc.dims)
-        require_static(name, dims or "which this API does not tell", not dims)
+        require_static("input", name, dims or "which this API does not tell", not dims)
         if cache is not None:
             core.set_config({"CACHE_DIR": cache.folder}, "")
         try:

@@ -42,6 +42,11 @@ class Model:
         self._stick = stick
         self._precision = precision
         self._requests: List[Any] = compiled.requests
+        if not compiled.inputs or not compiled.outputs:
+            raise ValueError("the model has no input, or no output: there is nothing to measure")
+        for tensor in compiled.inputs + compiled.outputs:
+            if 0 in tensor.shape:
+                raise ValueError("{} has the shape {}: it holds no value".format(tensor.name, tensor.shape))
         self.input_shape = compiled.inputs[0].shape
         self.input_dtype = compiled.inputs[0].dtype
         self.quantisations = [tensor.quantisation for tensor in compiled.outputs]
@@ -83,7 +88,7 @@ class Model:
         """Let go of the device: of the requests first, then of the compiled model."""
         if self._flight is not None:
             self._flight.close()
-        del self._flight
+        self._flight = None
         self._results = []
         self._requests = []
         self._compiled = None

@@ -52,12 +52,11 @@ def settings_of(options: Dict[str, Any]) -> Settings:
     )
 
 
-def require_static(name: str, shape: Any, is_dynamic: bool) -> None:
-    """ValueError for an input that leaves an axis open."""
+def require_static(kind: str, name: str, shape: Any, is_dynamic: bool) -> None:
+    """ValueError for an input or output (`kind`) that leaves an axis open."""
     if is_dynamic:
-        raise ValueError(
-            "the input {} has an open shape, {}: export the model with a fixed one".format(name, shape)
-        )
+        text = "the {} {} has an open shape, {}: export the model with a fixed one"
+        raise ValueError(text.format(kind, name, shape))
 
 
 def family_of(device: str) -> str:
