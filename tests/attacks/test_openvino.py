@@ -9,16 +9,28 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import psutil
 import pytest
 from onnx import TensorProto, helper
 
 from edgebench.agent.timed import TimedLoop
+from edgebench.cache.objects import Cache
+from edgebench.errors import SessionError
+from edgebench.link.agent_device import AgentDevice
+from edgebench.link.local import LocalLink
+from edgebench.link.timeouts import Timeouts
+from edgebench.link.zipapp import agent_file
+from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 from edgebench.vocabulary.target import Launch, Target
+from tests.backends import openvino_models as models
+from tests.backends.openvino_stub import make_openvino
+from tests.fakes import agent_backend
 from tests.models.crafted import onnx_file
 
 checks: Any = importlib.import_module("edgebench.backends.openvino.checks")
@@ -250,3 +262,55 @@ def test_batches_that_are_done_in_many_threads_at_once():
     stamps = np.array(timed.stamps).reshape(len(windows), len(loop.stages), 2)
     assert (stamps[:, 2, 1] > stamps[:, 2, 0]).all()
     assert (stamps[:, 2, 1] <= timed.end_ns).all()
+
+
+FAULTS = {
+    "never ends": ("Request.wait = lambda self, ms: time.sleep(3600)", "timeout", "2 s"),
+    "fails": (
+        "Request.wait = lambda self, ms: time.sleep(0.1) if self is not LAST else -17",
+        "error",
+        "-17",
+    ),
+    "cannot start": ("LAST.async_infer = lambda: [][0]", "error", "IndexError"),
+    "ends the worker": ("Request.wait = lambda self, ms: os.kill(os.getpid(), 15)", "crash", "SIGTERM"),
+}
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory):
+    """A device whose measuring may take two seconds, so that a request without end is a short test."""
+    agent, _ = agent_file(Cache(tmp_path_factory.mktemp("agent")))
+    backend = agent_backend("ncs2")
+    limits = replace(Timeouts(), measure=2.0)
+    link = LocalLink(agent, sys.executable)
+    opened = AgentDevice(link, backend.runner_files(), explain=backend.explain, timeouts=limits)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.attack(
+    "with four requests in flight one never ends, fails, cannot be started, or ends its process: the session "
+    "fails with its reason within its limit, and no process is left of it"
+)
+def test_a_request_in_flight_that_goes_wrong(impatient, tmp_path, fault):
+    source, status, words = FAULTS[fault]
+    folder = make_openvino(tmp_path / "python", models.CHANNELS_FIRST)
+    module = folder / "openvino" / "inference_engine" / "__init__.py"
+    module.write_text(f"import os, time\n{module.read_text()}\nLAST = Compiled.requests[3]\n{source}\n")
+    artifact = models.artifact(models.mean_of(tmp_path / "mean.onnx"), tmp_path)
+    options = agent_backend("ncs2").options_model().model_dump()
+    launch = Launch(env={"PYTHONPATH": str(folder)})
+    plan = MeasurePlan(models.scene(tmp_path, [models.DARK] * 8), passes=1)
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    with (
+        pytest.raises(SessionError) as caught,
+        impatient.session(artifact, SessionSettings(1, options, launch)) as session,
+    ):
+        workers = {process.pid for process in psutil.Process().children(recursive=True)} - before
+        assert workers
+        list(session.measure(plan))
+    error = caught.value
+    assert (error.status, error.stage) == (status, "measure")
+    assert words in f"{error.what} {error.why} {error.signal}"
+    assert [pid for pid in workers if psutil.pid_exists(pid)] == []
