@@ -195,6 +195,18 @@ def test_a_stick_with_numbers_that_are_none(tmp_path, number):
     assert "usb_speed" in absent
 
 
+class Slow:
+    """Scores in the memory of an input that take the longer to be copied, and other threads their turn."""
+
+    def __init__(self, scores: Any, delay_s: float) -> None:
+        self.shape = scores.shape
+        self._scores, self._delay_s = scores, delay_s
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        time.sleep(self._delay_s)
+        return self._scores
+
+
 class Threads:
     """Requests that are ended by a thread each; their results lie in the memory of their inputs."""
 
@@ -222,7 +234,7 @@ class Threads:
             while (taken := submitted.get()) is not None:
                 index, slot = taken
                 try:
-                    done(index, self._results[slot.number])
+                    done(index, Slow(self._results[slot.number], index % 4 * 2e-4))
                 except BaseException as error:
                     errors.append(error)
                 ended.release()
@@ -249,7 +261,7 @@ class Threads:
 def test_batches_that_are_done_in_many_threads_at_once():
     spec = {"dtype": "float32", "layout": "NHWC", "height": 2, "width": 2}
     spec |= {"divisor": 127.5, "offset": -1.0, "scale": None, "zero_point": None}
-    patches = np.arange(1500, dtype=np.int64) % 251
+    patches = np.arange(400, dtype=np.int64) % 251
     windows = [np.full((2, 2, 3), grey, np.uint8) for grey in patches]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
