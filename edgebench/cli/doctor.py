@@ -12,6 +12,7 @@ from edgebench.cli.common import (
     PortOption,
     PowerModeOption,
     PythonOption,
+    SetOption,
     TargetOption,
     TargetsFileOption,
     stdout,
@@ -37,6 +38,7 @@ def doctor(
     host: HostOption = None,
     port: PortOption = None,
     python: PythonOption = None,
+    set_: SetOption = None,
     power_mode: PowerModeOption = None,
     json_: JsonOption = False,
 ) -> None:
@@ -65,6 +67,7 @@ def doctor(
                 "host": host,
                 "port": port,
                 "python": python,
+                "set": set_ or (),
                 "power_mode": power_mode or (),
             }
         )
