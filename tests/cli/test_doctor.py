@@ -8,10 +8,10 @@ from edgebench.cli.main import app
 
 
 def test_doctor_looks_at_the_device_that_the_options_name(monkeypatch):
-    checked = []
+    checked: list[str] = []
 
     def preflight(targets, backends):
-        checked.extend(target.options["device"] for target in targets)
+        checked.extend(str(target.options["device"]) for target in targets)
         return []
 
     monkeypatch.setattr("edgebench.measure.preflight.preflight", preflight)
