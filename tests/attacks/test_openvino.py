@@ -279,7 +279,7 @@ def test_batches_that_are_done_in_many_threads_at_once():
 FAULTS = {
     "never ends": ("Request.wait = lambda self, ms: time.sleep(3600)", "timeout", "2 s"),
     "fails": (
-        "Request.wait = lambda self, ms: time.sleep(0.1) if self is not LAST else -17",
+        "Request.wait = lambda self, ms: -17 if self is LAST else time.sleep(1) or 0",
         "error",
         "-17",
     ),
@@ -309,7 +309,8 @@ def test_a_request_in_flight_that_goes_wrong(impatient, tmp_path, fault):
     source, status, words = FAULTS[fault]
     folder = make_openvino(tmp_path / "python", models.CHANNELS_FIRST)
     module = folder / "openvino" / "inference_engine" / "__init__.py"
-    module.write_text(f"import os, time\n{module.read_text()}\nLAST = Compiled.requests[3]\n{source}\n")
+    two_classes = module.read_text().replace("[1, 5]", "[1, 2]")
+    module.write_text(f"import os, time\n{two_classes}\nLAST = Compiled.requests[3]\n{source}\n")
     artifact = models.artifact(models.mean_of(tmp_path / "mean.onnx"), tmp_path)
     options = agent_backend("ncs2").options_model().model_dump()
     launch = Launch(env={"PYTHONPATH": str(folder)})
