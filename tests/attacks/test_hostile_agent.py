@@ -275,10 +275,19 @@ def test_what_comes_while_the_host_writes_is_bounded(hostile, small_pipes, monke
     assert not talking.alive
 
 
+METER = {
+    "rate_hz": 1.0,
+    "resolution": "",
+    "scope": "board",
+    "channels": [{"name": "power", "quantity": "power", "unit": "W"}],
+}
+
+
 @pytest.mark.attack("a probe sends samples without an end in one pass: the session ends, protocol_error")
 def test_samples_that_nobody_takes_are_bounded(monkeypatch):
     monkeypatch.setattr(session_probes, "MAX_UNREAD_SAMPLE_BYTES", 100_000)
     probes = SessionProbes(["fake:"])
+    probes.hear(Frame({"probe": "fake:", "kind": "info", "info": METER}, b""))
     message = {"probe": "fake:", "kind": "chunk", "n": 100, "channels": ["power"]}
     for _ in range(3):  # what is taken is not counted
         for _ in range(20):
@@ -291,6 +300,7 @@ def test_samples_that_nobody_takes_are_bounded(monkeypatch):
     with pytest.raises(ProtocolError, match="of samples in one pass"):  # some are missing for good
         probes.require_all()
     empty = SessionProbes(["fake:"])
+    empty.hear(Frame({"probe": "fake:", "kind": "info", "info": METER}, b""))
     empty.hear(Frame({**message, "n": 0}, b""))
     assert list(empty.drain()) == []
 

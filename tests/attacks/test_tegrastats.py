@@ -22,8 +22,12 @@ def program(folder, mode, line=board.ORIN_NANO):
     return board.tegrastats(folder, line, mode=mode)
 
 
-def children():
-    return psutil.Process().children(recursive=True)
+@pytest.fixture(autouse=True)
+def nothing_left_behind():
+    """Whatever a test starts ends with its probe; other tests may have children too, such as an sshd."""
+    before = set(psutil.Process().children(recursive=True))
+    yield
+    assert set(psutil.Process().children(recursive=True)) <= before
 
 
 @pytest.mark.parametrize(
@@ -48,7 +52,6 @@ def test_a_program_without_a_line_is_no_meter(tmp_path, monkeypatch, mode, line,
         monkeypatch.setattr(tegrastats, "FIRST_LINE_S", 0.5)
     with pytest.raises(rails.ProbeMissing, match=why):
         tegrastats.open_probe(program(tmp_path, mode, line))
-    assert not children()
 
 
 @pytest.mark.parametrize(
@@ -84,7 +87,6 @@ def test_one_that_goes_wrong_ends_the_probe(tmp_path, monkeypatch, mode, why):
         for _ in probe:
             pass
     assert caught.value.fix
-    assert not children()
 
 
 @pytest.mark.attack("tegrastats prints bytes that are no text: each line is a rejected reading, verbatim")
@@ -130,4 +132,3 @@ def test_the_program_ends_with_the_probe_however_that_ends(tmp_path):
     probe = tegrastats.open_probe(path)
     for _ in probe:
         probe.stop()
-    assert not children()
