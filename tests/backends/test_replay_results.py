@@ -19,6 +19,8 @@ from edgebench.plan.config import resolve
 from edgebench.plan.planner import build
 from tests.backends.replaying import figures, replay, run, scenario, without
 
+pytestmark = pytest.mark.slow
+
 KEPT = Path(__file__).parents[1] / "store" / "version1"
 MEASURED = {"passes", "batches", "predictions"}
 

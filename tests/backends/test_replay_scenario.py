@@ -200,6 +200,7 @@ def test_each_of_several_sources_is_played_with_pictures_of_its_own(session_cach
     assert first.accuracy.k > 12 and second.accuracy.k > 18  # nine of ten, and never one of five
 
 
+@pytest.mark.slow
 def test_a_replay_beside_a_device_keeps_its_own_pictures(session_cache, tmp_path):
     config = resolve({"device": ["toy", "replay"], "set": [f"source={scenario(tmp_path)}"]}).config
     plan = build(config, session_cache, lambda text: None).plan

@@ -15,6 +15,7 @@ from proofs.worlds import Passes, World, pool_of
 TINY = Size(experiments=2_000, single=100, pool=1_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(PROOFS))
 def test_what_is_claimed_is_kept(name, proved):
     topic = proved(name)

@@ -18,6 +18,7 @@ def test_the_last_column_says_what_is_kept():
     assert Topic("toy", "A toy", "It holds.", ("case", "share"), (ROWS[0], ROWS[2])).met
 
 
+@pytest.mark.slow
 def test_a_table_on_the_terminal_keeps_to_80_columns(proved):
     out = io.StringIO()
     for name in command.PROOFS:

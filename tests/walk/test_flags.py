@@ -10,6 +10,8 @@ from edgebench.fit.summarise import summarise
 from edgebench.stats.warnings import Flag
 from tests.backends.replaying import replay
 
+pytestmark = pytest.mark.slow
+
 UNPLAYED = {
     Flag.EXTRAPOLATED,  # no session of the agent is without all its patches
     Flag.GOLDEN_ABSENT,
