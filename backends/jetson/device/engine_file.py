@@ -1,0 +1,104 @@
+"""The file that `build` makes and `load` reads: what the engine is, then the engine (Python 3.6 syntax).
+
+    EDGEBENCH-TENSORRT-ENGINE <header, one line of JSON>
+    <the serialized engine>
+
+A serialized engine says neither which TensorRT nor which GPU it was built for until it is deserialised, which
+may abort the process. The header says it before.
+"""
+
+import json
+from typing import Any, Dict, Tuple
+
+MAGIC = b"EDGEBENCH-TENSORRT-ENGINE "
+FORMAT = 1
+MAX_HEADER_BYTES = 16 << 20
+"""Of a header with its list of layers: some hundred bytes a layer."""
+
+Header = Dict[str, Any]
+"""At least `tensorrt` (its version) and `gpu`, as they are where it was built."""
+
+
+class EngineFileError(Exception):
+    """A file is no engine, not whole, or of another TensorRT or GPU than the ones here."""
+
+    session_status = "load_failed"
+
+
+def write(path: str, header: Header, engine: Any) -> None:
+    """Write an engine behind its header.
+
+    Args:
+        path: of the file, which is overwritten.
+        header: plain JSON data; `format` and `engine_bytes` are added.
+        engine: the serialized engine: bytes, or TensorRT's own memory with the buffer protocol.
+
+    Raises:
+        OSError: the disk takes no more, or the file cannot be written.
+    """
+    size = memoryview(engine).nbytes
+    line = json.dumps(dict(header, format=FORMAT, engine_bytes=size), sort_keys=True)
+    with open(path, "wb") as file:
+        file.write(MAGIC + line.encode("utf-8") + b"\n")
+        file.write(engine)
+
+
+def read(path: str) -> Tuple[Header, bytes]:
+    """The header and the serialized engine.
+
+    Raises:
+        EngineFileError: the file is no engine of this format, or is not whole.
+        OSError: it cannot be read.
+    """
+    with open(path, "rb") as file:
+        header = _header_of(path, file.read(len(MAGIC)), file.readline(MAX_HEADER_BYTES))
+        engine = file.read()
+    if len(engine) != header.get("engine_bytes"):
+        raise EngineFileError(
+            "the engine {} is not whole: it has {} bytes, {} were written; remove it and run again".format(
+                path, len(engine), header.get("engine_bytes")
+            )
+        )
+    return header, engine
+
+
+def require_fit(header: Header, tensorrt: str, gpu: str) -> None:
+    """EngineFileError where an engine was built by another TensorRT version or for another GPU.
+
+    Args:
+        header: of the engine.
+        tensorrt: the version here.
+        gpu: the GPU here, as the header has it.
+    """
+    for name, here in (("tensorrt", tensorrt), ("gpu", gpu)):
+        built_for = header.get(name)
+        if built_for != here:
+            raise EngineFileError(
+                "the engine was built for {} {}, here is {}: an engine fits the TensorRT version and the GPU "
+                "that it was built on alone; run again, and it is built anew".format(
+                    {"tensorrt": "TensorRT", "gpu": "the GPU"}[name], built_for, here
+                )
+            )
+
+
+def _header_of(path: str, magic: bytes, line: bytes) -> Header:
+    if magic != MAGIC:
+        raise EngineFileError(
+            "{} is no engine that was built here: --device jetson and tensorrt build one from .onnx".format(
+                path
+            )
+        )
+    try:
+        header = json.loads(line.decode("utf-8"))
+        file_format = header["format"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise EngineFileError(
+            "the header of the engine {} cannot be read: remove the file and run again".format(path)
+        ) from None
+    if file_format != FORMAT:
+        raise EngineFileError(
+            "the engine {} has format {!r}, format {} is read here: run again, and it is built anew".format(
+                path, file_format, FORMAT
+            )
+        )
+    return dict(header)
