@@ -31,6 +31,7 @@ BACKENDS: dict[str, dict[str, Any]] = {
         "runtime_modules": ["pycoral"],
     },
     "cpu": {"pytestmark": pytest.mark.slow},
+    "jetson": {"runtime_modules": ["tensorrt"], "pytestmark": pytest.mark.slow},
     # No stick here: its options and its ONNX, by the processor and the release that drives a stick.
     "ncs2": {
         "options": {"device": "CPU"},
@@ -42,6 +43,7 @@ BACKENDS: dict[str, dict[str, Any]] = {
     "onnxruntime": {"pytestmark": pytest.mark.slow},
     "openvino": {"runtime_modules": ["openvino"], "pytestmark": pytest.mark.slow},
     "replay": {"options": {"source": "steady"}, "pass_limit_s": 1.0},
+    "tensorrt": {"runtime_modules": ["tensorrt"], "pytestmark": pytest.mark.slow},
     "toy": {"pass_limit_s": 1.0},
 }
 # No Jetson here: its files, and a program that prints a line of its tegrastats.

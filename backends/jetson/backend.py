@@ -1,0 +1,89 @@
+"""NVIDIA's TensorRT, by a model as .onnx: `jetson`, and a discrete GPU as `tensorrt`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from edgebench.cache.objects import Cache
+from edgebench.contract import BackendOptions
+from edgebench.errors import UnavailableError
+from edgebench.link.agent_backend import AgentBackend
+from edgebench.vocabulary.finding import Finding
+from edgebench.vocabulary.preparation import Prepared, PrepareRequest
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json, Progress
+
+from .prepare import CHAIN
+
+
+class TensorRtOptions(BackendOptions):
+    """`--set` of every device that TensorRT drives."""
+
+    double_buffer: bool = Field(
+        default=True, description="copy and prepare a batch while another one is computed; false: in turn"
+    )
+    int8: Literal["auto", "calibrator", "qdq"] = Field(
+        default="auto",
+        description="how int8 has its ranges: a calibrator on the board, or Q/DQ nodes in the model; "
+        "auto: the calibrator where TensorRT has one",
+    )
+    workspace_mb: int = Field(
+        default=0, ge=0, le=1 << 20, description="MiB that building may take; 0: TensorRT's own limit"
+    )
+    cudart: str = Field(
+        default="",
+        max_length=4096,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        description="the CUDA runtime, as a path or as the loader finds it; found by itself unless said",
+    )
+
+
+class JetsonBackend(AgentBackend):
+    """Takes every variant, at a static batch of 1 to 64; engines are built on the board."""
+
+    name = "jetson"
+    description = "NVIDIA's Jetson boards, by TensorRT"
+    precisions = ("fp32", "fp16", "int8")
+    default_precisions = ("fp16",)
+    default_batch = 16  # as in the study that the shipped models are of
+    most_batch = 64
+    options_model = TensorRtOptions
+    meters: ClassVar[tuple[str, ...]] = ("ina3221", "tegrastats")
+
+    def builds(self, options: Mapping[str, Json]) -> bool:
+        """Always: an engine is of the very TensorRT and GPU that it was built with."""
+        return True
+
+    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
+        """What decides the files: weights or a user's model, the steps, calibration, batch."""
+        return CHAIN.prepare_inputs(request)
+
+    def missing(self, request: PrepareRequest) -> UnavailableError | None:
+        """TensorFlow, for all but .onnx files, and what works on ONNX."""
+        return CHAIN.missing(request)
+
+    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
+        """Carry out the steps, in processes of their own, for what the cache does not hold."""
+        return CHAIN.prepare(requests, cache, progress)
+
+    def check(self, target: Target) -> list[Finding]:
+        """Nothing yet."""
+        return []
+
+    def runner_files(self) -> tuple[Path, ...]:
+        """The runner, and whatever lies beside it."""
+        device = Path(__file__).parent / "device"
+        runner = device / "runner.py"
+        return (runner, *sorted({*device.glob("*.py")} - {runner, device / "__init__.py"}))
+
+
+class TensorRtBackend(JetsonBackend):
+    """The same on a discrete GPU, whose power no sensor of a Jetson's tells."""
+
+    name = "tensorrt"
+    description = "NVIDIA's discrete GPUs, by TensorRT"
+    meters = ()

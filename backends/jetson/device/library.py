@@ -1,0 +1,32 @@
+"""TensorRT as this Python has it (device side, Python 3.6 syntax)."""
+
+import sys
+from typing import Any, NamedTuple, Optional, Tuple
+
+MAX_TEXT = 400
+
+Library = NamedTuple("Library", [("module", Any), ("version", str)])
+
+NONE_HERE = (
+    "no TensorRT here ({}): on a Jetson it comes with JetPack, for the system's own Python: `sudo apt-get "
+    "install python3-libnvinfer`, then --python /usr/bin/python3 (this is {}, Python {}); "
+    "a board that is not this machine is named with --host"
+)
+
+
+def find() -> Tuple[Optional[Library], str]:
+    """TensorRT; or None and why there is none."""
+    try:
+        import tensorrt
+    except Exception as error:  # a broken installation raises whatever its parts raise
+        kind = "" if isinstance(error, ImportError) else type(error).__name__ + ": "
+        return None, "{}{}".format(kind, " ".join(str(error).split()))[:MAX_TEXT]
+    return Library(tensorrt, str(tensorrt.__version__)), ""
+
+
+def require(library: Optional[Library], why_none: str) -> Library:
+    """The library; ImportError, with how to have one, where there is none."""
+    if library is None:
+        python = "{}.{}".format(*sys.version_info[:2])
+        raise ImportError(NONE_HERE.format(why_none, sys.executable, python))
+    return library
