@@ -1,8 +1,8 @@
 """OpenVINO's own benchmark_app against EdgeBench, a fresh process each; and four requests against one.
 
 Both sides have the same .onnx, device, execution precision, hint, requests and threads. benchmark_app fills
-its inputs once, before it measures; EdgeBench patchifies and preprocesses between the inferences, or beside
-them: one of the processor's cores is kept for that, and the others are the device's, on both sides.
+its inputs once, before it measures; so does EdgeBench here, in the worker's timed loop (`prefilled.py`). One
+of the processor's cores is kept for Python, and the others are the device's, on both sides.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -37,7 +38,7 @@ from edgebench.vocabulary.target import Launch, Target
 from edgebench.vocabulary.values import Json
 from edgebench.vocabulary.variant import Variant
 
-VARIANTS = (Variant(0.25, "fp32"), Variant(1.0, "int8"))
+VARIANTS = (Variant(0.25, "fp32"), Variant(0.25, "int8"), Variant(1.0, "int8"))
 ROWS = 5  # of the scene's 20
 REQUESTS = 4
 AGREE_PERCENT = 3.0
@@ -86,6 +87,7 @@ class Subject:
     """What is measured, by EdgeBench on a device that is open."""
 
     device: Device
+    variant: Variant
     artifact: Artifact
     scene: Scene
 
@@ -101,9 +103,9 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
     device = backend.open(Target(name="openvino", device="openvino", options={}))
     try:
         measured: list[Row] = []
-        for artifact in artifacts:
+        for variant, artifact in zip(VARIANTS, artifacts, strict=True):
             assert isinstance(artifact, Artifact), artifact
-            measured += _rows_of(Subject(device, artifact, scene), pairs)
+            measured += _rows_of(Subject(device, variant, artifact, scene), pairs)
         return measured
     finally:
         device.close()
@@ -111,7 +113,7 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
 
 def _rows_of(subject: Subject, pairs: int) -> Iterator[Row]:
     threads = max(1, len(os.sched_getaffinity(0)) - 1)
-    of = f"{subject.artifact.variant}, threads={threads}"
+    of = f"{subject.variant.name}, threads={threads}"
     in_turn, in_flight = Mode(1, "latency", threads), Mode(REQUESTS, "throughput", threads)
     latency_ms = abba(lambda: infer_ms(subject, in_turn), lambda: app_latency_ms(subject, in_turn), pairs)
     yield agreement_row(f"latency of a request against benchmark_app, {of}", latency_ms, AGREE_PERCENT)
@@ -125,7 +127,7 @@ def _rows_of(subject: Subject, pairs: int) -> Iterator[Row]:
         pairs,
     )
     yield ratio_row(
-        f"image_s of {REQUESTS} requests against one, {subject.artifact.variant}, all cores",
+        f"image_s of {REQUESTS} requests against one, {subject.variant.name}, all cores",
         seconds,
         IMAGE_BAR,
     )
@@ -133,14 +135,28 @@ def _rows_of(subject: Subject, pairs: int) -> Iterator[Row]:
 
 def infer_ms(subject: Subject, mode: Mode) -> float:
     """Milliseconds a patch, as `stages_ms.infer`."""
-    steady = _steady(subject, mode)
-    return float((steady["infer_ns"] / steady["patches"]).median() / 1e6)
+    return statistics.median(_prefilled_ns(subject, mode)) / subject.scene.patches / 1e6
 
 
 def patches_per_s(subject: Subject, mode: Mode) -> float:
     """Patches over `infer_s`."""
-    steady = _steady(subject, mode)
-    return float((steady["patches"] / steady["infer_ns"]).median() * 1e9)
+    return subject.scene.patches / statistics.median(_prefilled_ns(subject, mode)) * 1e9
+
+
+def _prefilled_ns(subject: Subject, mode: Mode) -> list[int]:
+    """Nanoseconds of inference of each pass, the inputs filled before."""
+    artifact = subject.artifact
+    asked = {
+        "path": str(artifact.path),
+        "options": {**mode.options, "precision": subject.variant.precision},
+        "input": artifact.input.model_dump(mode="json"),
+        "classes": len(artifact.golden.scores[0]),
+        "patches": subject.scene.patches,
+        "passes": PASSES,
+    }
+    command = [sys.executable, "-m", "benchmarks.prefilled", json.dumps(asked)]
+    passes: list[int] = json.loads(_output_of(command))
+    return passes
 
 
 def image_s(subject: Subject, mode: Mode) -> float:
@@ -179,16 +195,24 @@ def _app_figure(figure: re.Pattern[str], subject: Subject, mode: Mode, api: str)
         command += ["-nireq", str(mode.requests), "-load_config", str(config), "-inference_only"]
         command += ["-infer_precision", EXECUTION_PRECISION, "-ip", INPUTS[subject.artifact.input.dtype]]
         command += ["-niter", str(PASSES * subject.scene.patches)]
-        app = subprocess.run(
-            command,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            preexec_fn=end_with_parent(),
-            start_new_session=True,  # as the worker: the kernel shares the processor out by session
-        )
-    match = figure.search(app.stdout)
-    if app.returncode or match is None:
-        raise RuntimeError(f"benchmark_app gives no figure ({app.returncode}): {app.stdout}{app.stderr}")
+        output = _output_of(command)
+    match = figure.search(output)
+    if match is None:
+        raise RuntimeError(f"benchmark_app gives no figure: {output}")
     return match
+
+
+def _output_of(command: list[str]) -> str:
+    """What it prints; RuntimeError where it fails."""
+    process = subprocess.run(
+        command,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        preexec_fn=end_with_parent(),
+        start_new_session=True,  # as the worker: the kernel shares the processor out by session
+    )
+    if process.returncode:
+        raise RuntimeError(f"{command} ended with {process.returncode}: {process.stdout}{process.stderr}")
+    return process.stdout
