@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.contract import Backend
-    from edgebench.vocabulary.target import Target
+    from edgebench.plan.sweeps import Connection
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -67,24 +67,13 @@ def check(
     Without a name, every target of the targets file; or one board by --host and --device.
     Nothing is measured. Exits with 1 where something stands in the way of a measurement.
     """
-    from dataclasses import asdict
-
-    from edgebench.link.inspection import inspect_target
+    from edgebench.measure.preflight import checked
     from edgebench.report.target_tables import print_checks
-    from edgebench.store.redaction import PrivateNames, written
 
-    backends, targets = _chosen(name, device, host, port, python, power_mode, targets_file, every=True)
-    checks: list[dict[str, Any]] = []
-    failed = False
-    for target in targets:
-        seen = inspect_target(target, backends[target.device])
-        facts = None if seen.facts is None else {k: v for k, v in seen.facts.items() if k != "private"}
-        failed = failed or any(finding.level == "error" for finding in seen.findings)
-        names = PrivateNames.of_targets([target], hosts=False)
-        findings = [asdict(written(finding, names)) for finding in seen.findings]
-        checks.append({"target": target.name, "device": target.device, "facts": facts, "findings": findings})
+    backends, connections = _chosen(name, device, host, port, python, power_mode, targets_file, every=True)
+    checks = checked(connections, backends)
     print_checks(stdout(), checks, as_json=json_)
-    if failed:
+    if any(finding["level"] == "error" for check in checks for finding in check["findings"]):
         raise typer.Exit(EXIT_ERROR)
 
 
@@ -100,8 +89,8 @@ def clean(
     from edgebench.link.inspection import clean_target
     from edgebench.report import words
 
-    backends, targets = _chosen(name, device, host, None, python, None, targets_file, every=False)
-    for target in targets:
+    backends, connections = _chosen(name, device, host, None, python, None, targets_file, every=False)
+    for target, _ in connections:
         cleaned = clean_target(target, backends[target.device])
         left = f"; {words.counted(cleaned.left, 'other file')} left alone" if cleaned.left else ""
         removed = f"removed {words.counted(cleaned.files, 'file')}, {words.size(cleaned.bytes)}{left}"
@@ -118,7 +107,7 @@ def _chosen(
     targets_file: Path | None,
     *,
     every: bool,
-) -> tuple[Mapping[str, Backend], tuple[Target, ...]]:
+) -> tuple[Mapping[str, Backend], tuple[Connection, ...]]:
     """The targets by name, or of the flags; with `every` all of the file where none was named."""
     from edgebench.plan.config import run_config
     from edgebench.plan.planner import choose

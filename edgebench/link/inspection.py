@@ -37,17 +37,27 @@ class Inspection:
 
 def inspect_target(target: Target, backend: Backend) -> Inspection:
     """Connect, ask, disconnect; a target that cannot be reached is a finding. Takes no lock."""
+    [inspection] = inspect_swept([target], backend)
+    return inspection
+
+
+def inspect_swept(targets: Sequence[Target], backend: Backend) -> list[Inspection]:
+    """The same of targets that differ in options alone: their board is asked once."""
     if not isinstance(backend, AgentBackend):
-        return Inspection(None, tuple(backend.check(target)))
+        return [Inspection(None, tuple(backend.check(target))) for target in targets]
     try:
-        facts, faults = _described(target)
+        facts, faults = _described(targets[0])
     except EdgeBenchError as error:
         message = error.what + (f" ({error.why})" if error.why else "")
-        return Inspection(None, (Finding("error", "connection", message, error.fix),))
+        return [Inspection(None, (Finding("error", "connection", message, error.fix),))] * len(targets)
+    of_launch = [Finding("error", "launch", what, fix) for what, fix in faults]
+    return [Inspection(facts, (*_board_findings(target, backend, facts), *of_launch)) for target in targets]
+
+
+def _board_findings(target: Target, backend: AgentBackend, facts: Mapping[str, Json]) -> list[Finding]:
+    """What a board's facts say for a target."""
     findings = missing_findings(facts, backend.board_packages, target)
-    findings += backend.board_check(facts, target) + board_findings(facts) + _declared(target, facts)
-    findings += [Finding("error", "launch", what, fix) for what, fix in faults]
-    return Inspection(facts, tuple(findings))
+    return findings + backend.board_check(facts, target) + board_findings(facts) + _declared(target, facts)
 
 
 def check_target(target: Target, backend: Backend) -> list[Finding]:

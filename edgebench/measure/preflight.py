@@ -1,4 +1,4 @@
-"""What doctor finds of the targets of a run, each state of a machine once."""
+"""What doctor and `targets check` find of targets, each state of a machine once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from edgebench.contract import Backend
 from edgebench.link.board_findings import OF_THE_MACHINE
-from edgebench.link.inspection import check_target
+from edgebench.link.inspection import check_target, inspect_swept
+from edgebench.plan.sweeps import Connection
 from edgebench.store.redaction import PrivateNames, written
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Target
@@ -26,6 +27,37 @@ def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> lis
     return once_a_machine(
         (target, finding) for target in targets for finding in check_target(target, backends[target.device])
     )
+
+
+def checked(connections: Sequence[Connection], backends: Mapping[str, Backend]) -> list[dict[str, Any]]:
+    """What each declared target's board says of itself, and what is missing there, as plain data.
+
+    Returns:
+        of each its name (`target`), `device`, the board's `facts` (None: not reached, or nothing to ask), and
+        the `findings`: `targets` names the combinations of options that one is of, and `target` too where it
+        is not of all of them.
+    """
+    checks: list[dict[str, Any]] = []
+    for target, swept in connections:
+        inspections = inspect_swept(swept, backends[target.device])
+        facts = inspections[0].facts
+        findings = once_a_machine(
+            (combination, finding)
+            for combination, inspection in zip(swept, inspections, strict=True)
+            for finding in inspection.findings
+        )
+        for finding in findings:
+            if len(finding["targets"]) == len(swept):
+                finding["target"] = ""
+        checks.append(
+            {
+                "target": target.name,
+                "device": target.device,
+                "facts": None if facts is None else {k: v for k, v in facts.items() if k != "private"},
+                "findings": findings,
+            }
+        )
+    return checks
 
 
 def once_a_machine(findings: Iterable[tuple[Target, Finding]]) -> list[dict[str, Any]]:

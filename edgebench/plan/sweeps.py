@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, get_args, get_origin
+from typing import Any, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -94,18 +94,24 @@ def _as_swept(target: Target, settings: Mapping[str, Json]) -> Target:
     return replace(target, name=f"{target.name}[{settings_text(settings)}]", settings=dict(settings))
 
 
-def connections(targets: Sequence[Target]) -> tuple[Target, ...]:
-    """One target for each device that has to be opened, for commands that measure nothing.
+class Connection(NamedTuple):
+    """A declared target as it is opened, in one power mode, and its combinations of options."""
 
-    Of targets that differ in options alone it is the first, under its declared name.
-    """
-    chosen: list[Target] = []
+    target: Target
+    swept: tuple[Target, ...]
+
+
+def connections(targets: Sequence[Target]) -> tuple[Connection, ...]:
+    """One for each declared target and power mode, for commands that measure nothing."""
+    swept: dict[str, list[Target]] = {}
     for target in targets:
-        if any(target.connection == other.connection for other in chosen):
-            continue
-        mode = {name: value for name, value in target.settings.items() if name == POWER_MODE}
-        chosen.append(_as_swept(replace(target, name=target.declared_name, settings={}), mode))
-    return tuple(chosen)
+        swept.setdefault(_of_any_options(target).name, []).append(target)
+    return tuple(Connection(_of_any_options(alike[0]), tuple(alike)) for alike in swept.values())
+
+
+def _of_any_options(target: Target) -> Target:
+    mode = {name: value for name, value in target.settings.items() if name == POWER_MODE}
+    return _as_swept(replace(target, name=target.declared_name, settings={}), mode)
 
 
 def require_unswept(targets: Sequence[Target]) -> Target:

@@ -77,7 +77,7 @@ def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, a
     several = len({finding.get("target") for finding in findings}) > 1
     for finding in findings:
         level = str(finding.get("level", ""))
-        where = f"{finding.get('target')}: " if several else ""
+        where = f"{finding['target']}: " if several and finding.get("target") else ""
         text = f"{level:<8} {where}{finding.get('subject', '')}: {finding.get('message', '')}"
         line(console, text, _LEVELS.get(level, ""), indent=2)
         if finding.get("fix"):

@@ -19,6 +19,8 @@ from edgebench.report.small_samples import unseen_modes
 
 __all__ = ["by_target", "cell", "line", "make_console", "new_table", "print_result"]
 
+# What a second line of a figure begins with, the roomiest layout first.
+FOLDS: tuple[tuple[str, ...], ...] = ((), ("(",), ("(", "±"))
 STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "unknown": "magenta"}
 
 
@@ -76,10 +78,10 @@ def _print_figures(console: Console, headings: Sequence[str], rows: Sequence[Seq
 
     A figure is never cut: what is left of 0.307 would be read as another one.
     """
-    whole = _figures_table(console, headings, rows)
-    folded_rows = [[text.replace(" (", "\n(") for text in row] for row in rows]
-    folded = _figures_table(console, [heading.replace(" ", "\n", 1) for heading in headings], folded_rows)
-    for table in (whole, folded):
+    folded_headings = [heading.replace(" ", "\n", 1) for heading in headings]
+    for folds in FOLDS:
+        folded = [[_folded(text, folds) for text in row] for row in rows]
+        table = _figures_table(console, folded_headings if folds else headings, folded)
         if fits(console, table):
             console.print(table)
             return
@@ -87,6 +89,12 @@ def _print_figures(console: Console, headings: Sequence[str], rows: Sequence[Seq
         console.print(cell(console, row[0], "bold"))
         for heading, text in zip(headings[1:], row[1:], strict=True):
             line(console, f"{heading}: {text}", indent=4)
+
+
+def _folded(text: str, folds: Sequence[str]) -> str:
+    for sign in folds:
+        text = text.replace(f" {sign}", f"\n{sign}")
+    return text
 
 
 def _figures_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
@@ -108,6 +116,11 @@ def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
     trials = Trials.of(group, names)
     measured = [summary for summary in group if summary.latency is not None or summary.emulated]
     statements = [(summary.key, f"timed with {summary.timed}") for summary in words.timed(measured)]
+    statements += [
+        (summary.key, f"up to {summary.concurrency} requests in flight at once: infer_s is a throughput")
+        for summary in measured
+        if summary.concurrency > 1
+    ]
     for summary in group:
         key = summary.key
         if summary.status != "done":

@@ -1,5 +1,6 @@
 """Settings with several values: one target a combination, and the keys of each alone."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -144,5 +145,15 @@ def test_a_command_that_takes_one_combination_refuses_several():
 
 def test_commands_that_measure_nothing_open_each_device_once():
     swept = targets(["threads=1", "threads=2"], power_modes=["MAXN", "5W"])
-    assert [target.name for target in connections(swept)] == ["fake[power_mode=MAXN]", "fake[power_mode=5W]"]
-    assert [target.name for target in connections(targets(["threads=1", "threads=2"]))] == ["fake"]
+    assert [target.name for target, _ in connections(swept)] == [
+        "fake[power_mode=MAXN]",
+        "fake[power_mode=5W]",
+    ]
+    [(target, combinations)] = connections(targets(["threads=1", "threads=2"]))
+    assert (target.name, [each.options["threads"] for each in combinations]) == ("fake", [1, 2])
+
+
+def test_targets_of_two_names_on_one_machine_are_two():
+    [target] = targets([])
+    both = connections([target, replace(target, name="other")])
+    assert [connection.target.name for connection in both] == ["fake", "other"]

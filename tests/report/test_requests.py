@@ -86,3 +86,16 @@ def test_the_terminal_has_a_column_where_a_trial_has_it(
     print_result(make_console(), [alone, overlapping], [])
     text = capsys.readouterr().out
     assert "request [ms]" in text and "12.3 (p99 15.2)" in text
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_the_terminal_tells_a_lone_target_with_requests_in_flight(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    request = RequestLatency(12.34, 15.2, 6000)
+    print_result(make_console(), [samples.summary(concurrency=4, in_flight=3.9, request_ms=request)], [])
+    text = capsys.readouterr().out
+    assert "up to 4 requests in flight at once" in text
+    assert "variant" in text, "a table has room"
+    assert {"12.3", "15.2)"} <= set(text.split())
