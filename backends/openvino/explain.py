@@ -121,6 +121,17 @@ def _no_folder(match: re.Match[str], device: str) -> Explained:
     return Explained(f"the cache folder {match['folder']} cannot be written to", match["reason"], fix)
 
 
+def _no_plain_file(match: re.Match[str], device: str) -> Explained:
+    what = f"the cache folder {match['folder']} cannot be used"
+    return Explained(what, match["reason"], "remove it, or name another folder (--set cache=FOLDER)")
+
+
+def _no_tflite(match: re.Match[str], device: str) -> Explained:
+    what = f"OpenVINO {match['release']} does not read .tflite"
+    why = "releases from 2023.0 on do; those until 2022.3 read .onnx"
+    return Explained(what, why, "give the .onnx or .keras that it was made from, or take --device cpu")
+
+
 def _no_openvino(match: re.Match[str], device: str) -> Explained:
     return Explained("the Python that runs there has no OpenVINO", match["reason"], how_to_install(device))
 
@@ -146,5 +157,10 @@ _CAUSES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Explained]]
         ),
         _no_folder,
     ),
+    (
+        re.compile(r"the cache folder (?P<folder>[^\n]{1,300}) cannot be used: (?P<reason>[^;\n]{1,300})"),
+        _no_plain_file,
+    ),
+    (re.compile(r"OpenVINO (?P<release>[0-9.]{1,20})[^\s;]{0,100} does not read \.tflite"), _no_tflite),
     (re.compile(r"no OpenVINO here \((?P<reason>[^\n]{1,300})\)"), _no_openvino),
 )

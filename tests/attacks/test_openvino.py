@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -149,6 +150,21 @@ def test_a_broken_file_of_the_cache_that_is_compiled_again_is_no_cached_load(tmp
 def test_a_model_that_vanishes_from_a_shared_cache(tmp_path):
     (tmp_path / "1.blob").symlink_to(tmp_path / "gone")
     assert CompileCache(str(tmp_path)).models() == set()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "folder"])
+@pytest.mark.attack(
+    "a pipe or a device file is called as a model in OpenVINO's cache folder: refused at once by its name"
+)
+def test_what_is_no_plain_file_in_a_cache(tmp_path, kind):
+    model = tmp_path / "1.blob"
+    {
+        "fifo": lambda: os.mkfifo(model),
+        "device": lambda: model.symlink_to("/dev/zero"),
+        "folder": model.mkdir,
+    }[kind]()
+    with pytest.raises(OSError, match=r"1\.blob in it is no plain file; remove it"):
+        CompileCache(str(tmp_path))
 
 
 INSTALLATIONS = {

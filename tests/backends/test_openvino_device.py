@@ -205,6 +205,20 @@ def test_another_precision_than_the_one_that_was_asked_for_is_a_warning(
 
 
 @pytest.mark.parametrize(
+    ("streams", "threads", "words"),
+    [
+        (2, None, []),
+        (1, 4, ["2 streams were asked for, and the compiled model has 1"]),
+        (2, 2, ["4 threads"]),
+    ],
+)
+def test_other_streams_or_threads_than_were_asked_for_are_a_warning(streams, threads, words):
+    warnings = record.setting_warnings(settings_of(streams=2, threads=4), streams, threads)
+    assert len(warnings) == len(words)
+    assert all(word in warning for word, warning in zip(words, warnings, strict=True))
+
+
+@pytest.mark.parametrize(
     ("cache", "hit", "words"),
     [("", None, []), ("kept", None, ["keeps no"]), ("kept", False, []), ("kept", True, ["no cold load_s"])],
 )

@@ -9,6 +9,7 @@ import pytest
 
 from edgebench.errors import SessionError
 
+failures: Any = importlib.import_module("edgebench.backends.openvino.device.failures")
 explain: Any = importlib.import_module("edgebench.backends.openvino.explain")
 
 NONE = "no stick, neither 03e7:2485 nor 03e7:f63b"
@@ -121,6 +122,26 @@ def test_a_cache_folder_that_cannot_be_written_to():
         "No such file or directory",
     )
     assert "--set cache=FOLDER" in error.fix
+
+
+def test_a_cache_folder_that_holds_what_is_no_plain_file():
+    error = explained(
+        "the cache folder /c cannot be used: 1.blob in it is no plain file; remove it, or name another "
+        "folder (--set cache=FOLDER)",
+        "openvino",
+    )
+    assert error is not None
+    assert (error.what, error.why) == ("the cache folder /c cannot be used", "1.blob in it is no plain file")
+    assert error.fix.startswith("remove it")
+
+
+def test_a_tflite_file_on_a_release_that_does_not_read_it():
+    release = "2022.3.2-9279-e2c7e4d7b4d-releases/2022/3"
+    error = explained(failures.NO_READER.format(release), "openvino")
+    assert error is not None
+    assert error.what == "OpenVINO 2022.3.2 does not read .tflite"
+    assert "from 2023.0 on" in error.why
+    assert ".onnx" in error.fix
 
 
 @pytest.mark.parametrize(

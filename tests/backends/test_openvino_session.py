@@ -141,6 +141,18 @@ def test_fp32_is_computed_in_f32(devices, prepared_quarter, images):
 # --- every release ---
 
 
+def test_auto_takes_the_settings_of_the_device_that_it_chooses(device, tmp_path):
+    artifact = models.artifact(models.mean_of(tmp_path / "mean.onnx"), tmp_path)
+    chosen = settings(device="AUTO", threads=1, streams=1, requests=2)
+    with device.session(artifact, chosen) as session:
+        require(compare(session.golden(), artifact.golden, chosen.options))
+    runtime = session.facts().runtime
+    assert (runtime["device"], runtime["execution_precision"]) == ("AUTO", "f32")
+    if "inference_engine" not in str(runtime["api"]):  # which does not tell
+        assert (runtime["runs_on"], runtime["streams"], runtime["threads"]) == (["CPU"], 1, 1)
+        assert runtime["warnings"] == []
+
+
 def test_requests_that_end_out_of_order_are_not_mixed_up(device, tmp_path):
     """A bright patch takes long, and the dark ones behind it are through before it."""
     artifact = models.artifact(models.slow_where_bright(tmp_path / "slow.onnx"), tmp_path)
@@ -280,4 +292,5 @@ def test_the_sticks_way_on_a_processor(devices, channels_first_quarter, images, 
 def test_an_old_release_does_not_read_tflite(devices, prepared_quarter, release):
     with pytest.raises(SessionError) as caught:
         devices(release).session(prepared_quarter["int8"], settings()).__enter__()
-    assert "does not read .tflite" in caught.value.why
+    assert "does not read .tflite" in caught.value.what
+    assert "from 2023.0 on" in caught.value.why

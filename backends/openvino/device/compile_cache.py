@@ -1,8 +1,9 @@
 """The folder in which the library keeps compiled models (device side, Python 3.6 syntax)."""
 
 import os
+import stat
 import tempfile
-from typing import Set, Tuple
+from typing import Iterator, Set, Tuple
 
 SUFFIX = ".blob"
 
@@ -11,7 +12,7 @@ class CompileCache:
     """A folder for compiled models, made where it is not there.
 
     Raises:
-        OSError: it cannot be written to.
+        OSError: it cannot be written to, or the library would wait for what is called as a model there.
     """
 
     def __init__(self, name: str) -> None:
@@ -26,6 +27,12 @@ class CompileCache:
                 "the cache folder {} cannot be written to: {}; "
                 "name another one (--set cache=FOLDER), or none".format(self.folder, error.strerror or error)
             ) from error
+        for name, state in self._named_as_models():
+            if not stat.S_ISREG(state.st_mode):
+                raise OSError(
+                    "the cache folder {} cannot be used: {} in it is no plain file; "
+                    "remove it, or name another folder (--set cache=FOLDER)".format(self.folder, name)
+                )
         self._before = self.models()
 
     def is_unchanged(self) -> bool:
@@ -38,13 +45,13 @@ class CompileCache:
 
         One that the library could not read is compiled again under the same name.
         """
-        models = set()
-        for name in os.listdir(self.folder):
+        return {(name, state.st_size, state.st_mtime_ns) for name, state in self._named_as_models()}
+
+    def _named_as_models(self) -> Iterator[Tuple[str, os.stat_result]]:
+        for name in sorted(os.listdir(self.folder)):
             if not name.endswith(SUFFIX):
                 continue
             try:
-                state = os.stat(os.path.join(self.folder, name))
+                yield name, os.stat(os.path.join(self.folder, name))
             except OSError:  # another session that shares the folder put a new one in its place
                 continue
-            models.add((name, state.st_size, state.st_mtime_ns))
-        return models

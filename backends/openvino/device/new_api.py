@@ -108,24 +108,28 @@ class Compiled:
         if settings.hint:
             properties["PERFORMANCE_HINT"] = HINTS[settings.hint]
             properties["PERFORMANCE_HINT_NUM_REQUESTS"] = str(settings.requests)
-        if settings.streams:
-            properties["NUM_STREAMS"] = str(settings.streams)
-        if settings.threads:
-            properties["INFERENCE_NUM_THREADS"] = str(settings.threads)
-        if precision and settings.device == "AUTO":
-            self._set_on_devices(precision)
-        elif precision and family_of(settings.device) not in ONLY_PRECISION:
-            properties[PRECISION_HINT] = precision
         if cache is not None:
             properties["CACHE_DIR"] = cache.folder
+        of_device: Dict[str, str] = {}
+        if settings.streams:
+            of_device["NUM_STREAMS"] = str(settings.streams)
+        if settings.threads:
+            of_device["INFERENCE_NUM_THREADS"] = str(settings.threads)
+        if precision and family_of(settings.device) not in ONLY_PRECISION:
+            of_device[PRECISION_HINT] = precision
+        if settings.device == "AUTO":
+            self._set_on_devices(of_device)
+        else:
+            properties.update(of_device)
         return properties
 
-    def _set_on_devices(self, precision: str) -> None:
-        """AUTO of 2022 does not hand the hint on to the device that it takes."""
+    def _set_on_devices(self, properties: Dict[str, str]) -> None:
+        """AUTO of 2022 takes none of these itself, nor does it hand a hint on to the device that it takes."""
         for device in devices(self._core):
-            # One without that hint has one precision.
-            with contextlib.suppress(RuntimeError):
-                self._core.set_property(device, {PRECISION_HINT: precision})
+            for name, value in properties.items():
+                # One without that hint has one precision, one without threads is no processor.
+                with contextlib.suppress(RuntimeError):
+                    self._core.set_property(device, {name: value})
 
     def _was_cached(self, cache: CompileCache) -> Optional[bool]:
         if not cache.models():

@@ -91,8 +91,12 @@ class Compiled:
         try:
             if settings.device in ("CPU", "AUTO"):
                 self._hold_precision(settings.precisions[0])
+            config = self._config()
+            if settings.device == "AUTO":  # it takes no such settings itself
+                core.set_config(config, "CPU")
+                config = {}
             self._compiled: Any = core.load_network(
-                network, settings.device, self._config(), num_requests=settings.requests
+                network, settings.device, config, num_requests=settings.requests
             )
         except RuntimeError as error:
             raise device_failure(library, core, settings.device, error) from error
@@ -105,8 +109,12 @@ class Compiled:
         self.is_from_cache = self._was_cached(cache)
 
     def _config(self) -> Dict[str, str]:
-        """By what the device knows of it; a setting that was named goes to the device either way."""
-        settings, family = self._settings, family_of(self._settings.device)
+        """By what the device knows of it; a setting that was named goes to the device either way.
+
+        Of AUTO that is the processor: this release's streams and threads are by device.
+        """
+        settings = self._settings
+        family = "CPU" if settings.device == "AUTO" else family_of(settings.device)
         config: Dict[str, str] = {}
         streams = "{}_THROUGHPUT_STREAMS".format(family)
         if settings.hint and family in WITH_STREAMS:

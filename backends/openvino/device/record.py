@@ -15,6 +15,7 @@ NOT_TOLD = "this release or this device does not tell"
 ANOTHER_PRECISION = "{} was asked for, and the compiled model computes in {}"
 NO_INT8 = "int8 was asked for, and the layers that multiply compute in {}, none of them in 8 bits"
 FROM_CACHE = "the model had been compiled by an earlier session (--set cache): there is no cold load_s"
+ANOTHER_SETTING = "{} {} were asked for, and the compiled model has {}"
 NOT_CACHED = "{} keeps no compiled models: the cache folder was not used"
 
 
@@ -31,12 +32,13 @@ def described(
         stick: what is known of a stick, if it is one (see stick.py).
     """
     layers = compiled.layers()
-    told = dict(compiled.facts(), layer_precisions=layer_precisions(layers) or None)
-    absent = {name: NOT_TOLD for name, value in told.items() if value is None}
-    sentences = precision_warnings(settings, variant_precision, told["execution_precision"], layers)
+    of_model = dict(compiled.facts(), layer_precisions=layer_precisions(layers) or None)
+    absent = {name: NOT_TOLD for name, value in of_model.items() if value is None}
+    sentences = precision_warnings(settings, variant_precision, of_model["execution_precision"], layers)
+    sentences += setting_warnings(settings, of_model["streams"], of_model["threads"])
     sentences += cache_warnings(settings, compiled.is_from_cache)
     return dict(
-        dict(stick, **told),
+        dict(stick, **of_model),
         name="openvino",
         version=library.version,
         api=library.module.__name__,
@@ -70,6 +72,16 @@ def precision_warnings(
     if variant_precision == "int8" and multiplying and not set(multiplying) & set(EIGHT_BITS):
         sentences.append(NO_INT8.format(" and ".join(sorted(set(multiplying)))))
     return sentences
+
+
+def setting_warnings(settings: Settings, streams: Optional[int], threads: Optional[int]) -> List[str]:
+    """Where a device has other streams or threads than were named; None: it does not tell."""
+    pairs = (("streams", settings.streams, streams), ("threads", settings.threads, threads))
+    return [
+        ANOTHER_SETTING.format(wanted, name, actual)
+        for name, wanted, actual in pairs
+        if wanted and actual not in (None, wanted)
+    ]
 
 
 def cache_warnings(settings: Settings, from_cache: Optional[bool]) -> List[str]:
