@@ -17,7 +17,7 @@ from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json, Progress
 
-from .prepare import CHAIN
+from . import prepare
 
 
 class TensorRtOptions(BackendOptions):
@@ -60,15 +60,15 @@ class JetsonBackend(AgentBackend):
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the files: weights or a user's model, the steps, calibration, batch."""
-        return CHAIN.prepare_inputs(request)
+        return prepare.prepare_inputs(request)
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
         """TensorFlow, for all but .onnx files, and what works on ONNX."""
-        return CHAIN.missing(request)
+        return prepare.missing(request)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Carry out the steps, in processes of their own, for what the cache does not hold."""
-        return CHAIN.prepare(requests, cache, progress)
+        return prepare.prepare(requests, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
         """Nothing yet."""

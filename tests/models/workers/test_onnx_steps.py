@@ -171,6 +171,28 @@ def test_what_is_left_out_of_int8_stays_float(tmp_path: Path, patches: Any):
     assert agreement.compare("int8", running.score(source, patches, SPEC), found)["max_abs_diff"] < 0.05
 
 
+def test_explicit_pairs_are_those_that_tensorrt_takes(tmp_path: Path, patches: Any):
+    source, output = tower(tmp_path / "a.onnx"), tmp_path / "b.onnx"
+    form = OnnxForm(integer_input=False, explicit=True)
+    assert quantise(source, output, patches, SPEC, form.quantisation()) == {}
+    model = onnx.load(output)
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    by_output = {name: node for node in model.graph.node for name in node.output}
+    pairs = [node for node in model.graph.node if node.op_type in ("QuantizeLinear", "DequantizeLinear")]
+    for node in pairs:
+        assert not constants[node.input[2]].any()  # symmetric
+        assert constants[node.input[2]].dtype == np.int8
+    for node in model.graph.node:
+        if node.op_type in ("Conv", "Gemm"):
+            data, weights = (by_output[name] for name in node.input[:2])
+            assert data.op_type == weights.op_type == "DequantizeLinear"
+            assert constants[by_output[weights.input[0]].input[0]].dtype == np.float32
+            assert constants[node.input[2]].dtype == np.float32
+    assert len(pairs) == 8  # two before each: none lies between a convolution and its activation
+    found = running.score(output, patches, SPEC)
+    assert agreement.compare("int8", running.score(source, patches, SPEC), found)["max_abs_diff"] < 0.05
+
+
 def test_precision_is_what_calibration_makes_of_another_range(tmp_path: Path, patches: Any):
     spec = {**SPEC, "divisor": 255.0, "offset": 0.0}
     form = OnnxForm().quantisation()

@@ -14,6 +14,18 @@ from edgebench.models.workers.feeds import picture_feeds
 from edgebench.models.workers.onnx import graph
 from edgebench.models.workers.onnx.integers import integer_input
 
+MULTIPLYING = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+# What `OnnxForm.explicit` asks for, in the quantiser's words.
+EXPLICIT = {
+    "op_types_to_quantize": MULTIPLYING,
+    "extra_options": {
+        "ActivationSymmetric": True,
+        "AddQDQPairToWeight": True,
+        "QuantizeBias": False,
+        "OpTypesToExcludeOutputQuantization": list(MULTIPLYING),
+    },
+}
+
 
 def quantise(
     source: Path,
@@ -29,7 +41,7 @@ def quantise(
         output: a new file.
         calibration: uint8 [n, height, width, 3].
         spec: the float32 input, as `InputSpec` has it.
-        form: `int8`, `activations`, `exclude` and `integer_input` of `OnnxForm`.
+        form: `int8`, `activations`, `exclude`, `integer_input` and `explicit` of `OnnxForm`.
 
     Returns:
         What of the input is other than in `spec`: nothing, or `dtype`, `scale` and `zero_point`.
@@ -68,6 +80,7 @@ def quantise(
             weight_type=QuantType.QInt8,
             per_channel=True,
             nodes_to_exclude=excluded,
+            **(EXPLICIT if form.get("explicit") else {}),
         )
     quantised = onnx.load(output)
     quantisation = integer_input(quantised) if form["integer_input"] else None
