@@ -84,6 +84,12 @@ def is_monitor(name: str) -> bool:
     return is_registered and bool(getattr(probe_module(kind), "MONITOR", False))
 
 
+def rate_hz(kind: str) -> float | None:
+    """How many samples a second a meter means to take, without opening it; None where its address decides."""
+    stated = getattr(probe_module(kind), "RATE_HZ", None)
+    return None if stated is None else float(stated)
+
+
 def samples_on_host(name: str) -> bool:
     """Whether a probe `kind:address` samples on this machine, by its PLACE; False for an unknown one."""
     kind = name.partition(":")[0]

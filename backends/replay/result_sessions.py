@@ -204,7 +204,8 @@ def _samples(
     samples: list[list[str]] = []
     for info in record.probes:
         own = f"{info['kind']}:{info['address']}"
-        played = {name: info.get(name) for name in ("rate_hz", "resolution", "scope", "channels", "absent")}
+        names = ("rate_hz", "averaging_ms", "resolution", "scope", "channels", "absent")
+        played = {name: info.get(name) for name in names}
         played["absent"] = played["absent"] or {}
         played["of"] = own
         meter = any(channel["quantity"] in ("power", "energy") for channel in info["channels"])

@@ -6,7 +6,7 @@ registered under the entry-point group `edgebench.probes` by its kind, and given
 (but for one of the host, see PLACE), in a process of its own, on that machine's monotonic clock.
 """
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 if TYPE_CHECKING:
     from typing import Protocol  # novermin
@@ -23,9 +23,11 @@ class DeviceProbe(Protocol):
     Attributes:
         info: `kind`, `address`, `rate_hz`, `resolution`, `scope` (chip, module, board, usb, wall, or "" for
             a monitor) and `channels`, a list of {`name`, `quantity`, `unit`}; perhaps `absent`, what it
-            looked for in vain, {name: reason}. A channel may have `total`, True for the rail that all others
-            are part of, or of several clocks the one that counts, and `range`, [lowest, highest]: a value
-            outside is rejected, which is no number from then on, and counted.
+            looked for in vain, {name: reason}, and `averaging_ms`, the time before its stamp that a reading
+            is the mean over: None, or left out, where that is not known, and for a counter of energy, whose
+            readings are of a moment. A channel may have `total`, True for the rail that all others are part
+            of, or of several clocks the one that counts, and `range`, [lowest, highest]: a value outside is
+            rejected, which is no number from then on, and counted.
         rejected: may be left out; a list of the readings that could not be parsed, verbatim, to which the
             probe appends and from which the sampler takes.
     """
@@ -57,11 +59,15 @@ class ProbeModule(Protocol):
             `open_probe`, so that it can be listed where that is not installed.
         COMPANIONS: of a module, the names of files beside it that it takes in as `from .name import ...`:
             what several probes share. May be left out; a package has no need of it.
+        RATE_HZ: how many samples a second a meter means to take, the `rate_hz` of its info, known before it
+            is opened; None where the address decides. It plans with that; what a meter truly delivered
+            decides what its samples are good for. A monitor may leave it out.
         MONITOR: True for one that never has a power channel: it decides no key and gets no idle window.
             May be left out.
     """
 
     PLACE: str
+    RATE_HZ: Optional[float]
 
     def open_probe(self, address: str) -> DeviceProbe:
         """The probe at that address.

@@ -226,11 +226,13 @@ def _exit_where_none_is_readable(states: list[MeterState]) -> None:
 def _row(state: MeterState) -> dict[str, Any]:
     from edgebench import registry
 
-    module = registry.probe_module(state.meter.partition(":")[0])
+    kind = state.meter.partition(":")[0]
+    module = registry.probe_module(kind)
     return {
         "meter": state.meter,
         "description": ((module.__doc__ or "").strip().splitlines() or [""])[0],
         "place": str(getattr(module, "PLACE", "")),
+        "rate_hz": registry.rate_hz(kind),
         "readable": state.info is not None,
         "reason": "" if state.info else state.reason,
         "fix": "" if state.info else state.fix,
@@ -245,6 +247,7 @@ def _sampled(recording: Recording) -> dict[str, Any]:
     return {
         "scope": info.scope,
         "rate_hz": info.rate_hz,
+        "averaging_ms": info.averaging_ms,
         "resolution": info.resolution,
         "channels": [channel.name for channel in info.channels],
         "absent": dict(info.absent),

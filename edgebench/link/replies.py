@@ -183,6 +183,7 @@ class _Info(Reply):
     scope: _Name
     channels: tuple[_Channel, ...] = Field(min_length=1, max_length=256)
     absent: dict[_Name, _Reason] = Field(default_factory=dict, max_length=64)
+    averaging_ms: FiniteFloat | None = Field(default=None, gt=0)
 
 
 class ProbeReport(Reply):
@@ -213,7 +214,14 @@ class ProbeReport(Reply):
         )
         info = self.info
         return ProbeInfo(
-            kind, address, info.rate_hz, info.resolution, info.scope, channels, dict(info.absent)
+            kind,
+            address,
+            info.rate_hz,
+            info.resolution,
+            info.scope,
+            channels,
+            dict(info.absent),
+            averaging_ms=info.averaging_ms,
         )
 
     def chunk(self, payload: bytes) -> ProbeChunk:

@@ -48,6 +48,7 @@ class RaplProbe:
             "kind": "rapl",
             "address": address,
             "rate_hz": RATE_HZ,
+            "averaging_ms": 1e3 / RATE_HZ,  # a sample is the mean since the one before it
             "resolution": "1 uJ counters, refreshed about every millisecond",
             "scope": "chip",
             "channels": [{"name": domain.name, "quantity": "power", "unit": "W"} for domain in domains],

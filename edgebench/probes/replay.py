@@ -12,6 +12,7 @@ import tempfile
 from typing import IO, Any, Dict, Iterator, List, Tuple
 
 PLACE = "board"
+RATE_HZ = None  # the source's
 WORKER_PID = "EDGEBENCH_WORKER_PID"
 RUN_TOKEN = "EDGEBENCH_RUN_TOKEN"
 MAX_BYTES = 64 << 20

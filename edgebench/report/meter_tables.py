@@ -13,9 +13,10 @@ from edgebench.report.model_tables import write_json
 
 
 def print_meters(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
-    """Print meters, each `meter`, `description`, `place`, `readable`, `reason` and `fix`.
+    """Print meters, each `meter`, `description`, `place`, `rate_hz`, `readable`, `reason` and `fix`.
 
-    Of one that was checked `scope`, `rate_hz`, `resolution`, `channels`, `total`, `absent`, `rejected`,
+    `rate_hz` is the stated one, and None where only the address decides.
+    Of one that was checked `scope`, `averaging_ms`, `resolution`, `channels`, `total`, `absent`, `rejected`,
     `rejected_first` and `rails` as well.
     """
     if as_json:

@@ -311,6 +311,7 @@ DESCRIPTIONS: Descriptions = {
         ),
         "probes": Described(
             "What was sampled beside the session: kind, address, rate_hz, resolution, scope, channels, "
+            "averaging_ms (the time that a reading is the mean over; null where it is not known), "
             "and what was absent, with the reason; place (board or host), and of a probe on the host "
             "clock_bound_ns, by how much its stamps may be off the device's clock (ns); rejected, how "
             "many readings could not be parsed or were out of their channel's range, and "

@@ -26,6 +26,7 @@ PLACES = ("board", "host")
 SCOPES = ("chip", "module", "board", "usb", "wall")
 LEAST_OF_RATE = 0.5
 """The share of its stated rate that a probe has to keep: less is no matter of a busy machine."""
+MOST_HZ = 1e5
 SAMPLES_DUE = 4
 """As many due in the window and fewer than two seen: it does not keep its rate."""
 UNITS = {"power": "W", "energy": "J"}
@@ -51,7 +52,7 @@ class ProbeContract:
         skip_where_asked(type(self), request.node.originalname, request.config)
 
     def test_it_is_a_probe_module(self, edgebench_probe: ProbeKit) -> None:
-        """PLACE, open_probe(address), and MONITOR where it never has a power channel."""
+        """PLACE, open_probe(address), RATE_HZ of a meter, MONITOR where it never has a power channel."""
         module = edgebench_probe.module
         place = getattr(module, "PLACE", None)
         opens = getattr(module, "open_probe", None)
@@ -63,6 +64,11 @@ class ProbeContract:
                 'write PLACE = "board" where it reads the board, "host" where it is plugged in here',
             )
             faults.unless(isinstance(monitor, bool), f"MONITOR is {monitor!r}", "write True, or leave it out")
+            faults.unless(
+                bool(monitor) or _is_rate(getattr(module, "RATE_HZ", "missing")),
+                f"RATE_HZ is {getattr(module, 'RATE_HZ', 'missing')!r}",
+                "write the samples a second that it means to take, or None where its address decides",
+            )
             faults.unless(
                 callable(opens) and _takes_one(opens),
                 "there is no open_probe(address)",
@@ -132,6 +138,12 @@ class ProbeContract:
         monitor = bool(getattr(edgebench_probe.module, "MONITOR", False))
         with problems() as faults:
             _check_info(faults, info, monitor)
+            rate_hz = getattr(edgebench_probe.module, "RATE_HZ", None)
+            faults.unless(
+                rate_hz in (None, info.rate_hz),
+                f"RATE_HZ is {rate_hz!r} and rate_hz is {info.rate_hz!r}",
+                "say the same in both, or write RATE_HZ = None where the address decides",
+            )
 
     def test_samples(self, edgebench_probe: ProbeKit, record_property: Callable[[str, object], None]) -> None:
         """Stamps rise and are of the monotonic clock; one value a channel and stamp."""
@@ -210,7 +222,7 @@ def _check_rate(faults: Problems, stamps_ns: NDArray[np.int64], stated_hz: float
 
 def _check_info(faults: Problems, info: ProbeInfo, monitor: bool) -> None:
     faults.unless(
-        0 < info.rate_hz <= 1e5,
+        0 < info.rate_hz <= MOST_HZ,
         f"rate_hz is {info.rate_hz}",
         "state how many samples a second it means to take",
     )
@@ -260,6 +272,10 @@ def _check_info(faults: Problems, info: ProbeInfo, monitor: bool) -> None:
         )
     for name, reason in info.absent.items():
         faults.unless(bool(reason.strip()), f"{name} is absent without a reason", "say why")
+
+
+def _is_rate(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and 0 < value <= MOST_HZ)
 
 
 def _takes_one(opens: Any) -> bool:

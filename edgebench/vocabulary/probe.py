@@ -41,6 +41,7 @@ class ProbeInfo:
     rejected: int = 0  # readings that it could not parse, or that were out of their channel's range
     rejected_first: tuple[str, ...] = ()  # the first of them, verbatim
     clock_bound_ns: int | None = None  # of one on the host: how far its stamps may be off the device's clock
+    averaging_ms: float | None = None  # before its stamp, that a reading is the mean over; None: not known
 
     @property
     def is_meter(self) -> bool:

@@ -96,6 +96,12 @@ def test_a_probe_without_a_power_channel_is_no_meter():
     report = checked(ProbeReport, {"probe": "thermal:zone0", "kind": "info", "info": info})
     assert not report.probe_info().is_meter
     assert report.probe_info().address == "zone0"
+    assert report.probe_info().averaging_ms is None
+    averaging = checked(ProbeReport, {"probe": "x:", "kind": "info", "info": {**info, "averaging_ms": 20}})
+    assert averaging.probe_info().averaging_ms == 20.0
+    for broken in (0.0, -1.0, float("nan"), float("inf"), "20 ms"):
+        with pytest.raises(ProtocolError):
+            checked(ProbeReport, {"probe": "x:", "kind": "info", "info": {**info, "averaging_ms": broken}})
     with pytest.raises(ProtocolError):
         checked(ProbeReport, {"probe": "x:", "kind": "info"}).probe_info()
 

@@ -180,3 +180,15 @@ def test_rails_that_are_all_gone_end_the_probe(tmp_path, monkeypatch):
     monkeypatch.setattr("os.pread", gone)
     with pytest.raises(rails.ProbeMissing, match="No such device"):
         sampled(probe)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "averaging_ms"),
+    [(70, 35, 35.0), (70, None, None), (0, 0, None), ("soon", 70, None), (None, None, None)],
+)
+def test_what_a_reading_is_the_mean_over_is_the_chips_own_word(tmp_path, first, second, averaging_ms):
+    files = hwmon("1-0040", AGX_ORIN_1) | hwmon("1-0041", AGX_ORIN_2, 4)
+    for folder, interval in (("1-0040/hwmon/hwmon3", first), ("1-0041/hwmon/hwmon4", second)):
+        if interval is not None:
+            files[f"bus/i2c/drivers/ina3221/{folder}/update_interval"] = interval
+    assert opened(tmp_path, files).info["averaging_ms"] == averaging_ms

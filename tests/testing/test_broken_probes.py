@@ -33,6 +33,8 @@ TWICE = "yield [one for one in stamps for _ in range(2)], {'made_up': 2 * watts}
     [
         ("test_it_is_a_probe_module", 'PLACE = "board"', 'PLACE = "wall"', "PLACE is 'wall'"),
         ("test_it_is_a_probe_module", 'PLACE = "board"', 'PLACE = "board"\nMONITOR = 1', "MONITOR is 1"),
+        ("test_it_is_a_probe_module", "RATE_HZ", "HZ", "RATE_HZ is 'missing'"),
+        ("test_it_is_a_probe_module", "RATE_HZ = 20.0", "RATE_HZ = 0", "RATE_HZ is 0"),
         (
             "test_it_is_a_probe_module",
             "def open_probe(address: str)",
@@ -76,6 +78,7 @@ TWICE = "yield [one for one in stamps for _ in range(2)], {'made_up': 2 * watts}
             "several channels of one quantity are total",
         ),
         ("test_what_it_says_of_itself", '"rate_hz": RATE_HZ', '"rate_hz": 1e9', "rate_hz is"),
+        ("test_what_it_says_of_itself", '"rate_hz": RATE_HZ', '"rate_hz": 10.0', "and rate_hz is 10.0"),
         (
             "test_samples",
             "int(time.monotonic() * 1e9)",

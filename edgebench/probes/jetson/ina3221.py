@@ -4,8 +4,9 @@ Sources, below `bus/i2c/drivers`: `ina3221/<bus>-00<addr>/hwmon/hwmon*/` of JetP
 `inN_input` in mV and `currN_input` in mA, N = 1 to 3 (4 to 7 are shunt voltages and their sum);
 `ina3221x/<bus>-00<addr>/iio:device*/` of JetPack 4, `rail_name_N` and `in_powerN_input` in mW, which on
 JetPack 4.6 root alone may read. The INA238 of Thor, `class/hwmon/hwmon*/power1_input` in uW, is its VIN.
-Beside them the GPU's clock, `class/devfreq/*.gpu/cur_freq` in Hz (or by its chip's name, such as .ga10b), and
-its thermal zone, five times a second: for them the firmware is asked.
+The INA3221's `update_interval` in ms, of JetPack 5 and later, is the time that it averages over (samples
+times channels times conversion times). Beside them the GPU's clock, `class/devfreq/*.gpu/cur_freq` in Hz (or
+by its chip's name, such as .ga10b), and its thermal zone, five times a second: both by the firmware.
 """
 
 import glob
@@ -89,10 +90,16 @@ class Ina3221Probe:
         rails: in W.
         state: clock and temperature, by channel.
         absent: what is there and cannot be read, with the reason.
+        averaging_ms: what the chips average over; None where it is not known.
     """
 
     def __init__(
-        self, address: str, rails: List[Quantity], state: Dict[str, Quantity], absent: Dict[str, str]
+        self,
+        address: str,
+        rails: List[Quantity],
+        state: Dict[str, Quantity],
+        absent: Dict[str, str],
+        averaging_ms: Optional[float],
     ) -> None:
         self._quantities = rails
         self._state = state
@@ -109,6 +116,7 @@ class Ina3221Probe:
             "kind": "ina3221",
             "address": address,
             "rate_hz": RATE_HZ,
+            "averaging_ms": averaging_ms,
             "resolution": "what the driver gives: whole mV and mA, mW, or uW",
             "scope": SCOPE,
             "channels": channels,
@@ -204,7 +212,7 @@ def open_probe(address: str) -> Ina3221Probe:
             state[quantity.name] = quantity
         except (OSError, ValueError) as error:
             absent[what] = str(error)[:1000]
-    return Ina3221Probe(address, list(rails.values()), state, absent)
+    return Ina3221Probe(address, list(rails.values()), state, absent, _averaging_ms(tree))
 
 
 Place = Tuple[str, str, List[str], float]  # a rail's name, its chip, its files and their scale
@@ -221,6 +229,19 @@ def _hwmon_rails(tree: str) -> List[Place]:
             if name:
                 places.append((name, chip, [os.path.join(folder, file) for file in files], 1e-6))
     return places
+
+
+def _averaging_ms(tree: str) -> Optional[float]:
+    """The shortest time that a chip averages over; None where one of them does not say."""
+    intervals = []
+    try:
+        for folder in glob.glob(os.path.join(tree, HWMON)):
+            intervals.append(NumberFile(os.path.join(folder, "update_interval")).number())
+    except (OSError, Unreadable):
+        return None
+    if not intervals or _iio_rails(tree) or _thor_input(tree):
+        return None
+    return min(intervals) if min(intervals) > 0 else None
 
 
 def _iio_rails(tree: str) -> List[Place]:

@@ -68,6 +68,7 @@ class TegrastatsProbe:
             "kind": "tegrastats",
             "address": address,
             "rate_hz": RATE_HZ,
+            "averaging_ms": None,  # `cur` is what the driver has at that moment
             "resolution": "1 mW",
             "scope": SCOPE,
             "channels": channels,

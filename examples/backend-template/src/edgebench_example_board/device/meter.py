@@ -40,6 +40,7 @@ class Meter:
             "kind": "example-board-meter",
             "address": address,
             "rate_hz": RATE_HZ,
+            "averaging_ms": 1e3 / RATE_HZ,  # what a reading is the mean over; None where that is not known
             "resolution": "made up: 1 W and 2 W more when the processor is busy",
             "scope": "chip",  # chip, module, board, usb or wall; a chip can fail a limit and never pass it
             "channels": [{"name": "made_up", "quantity": "power", "unit": "W"}],
