@@ -1,0 +1,205 @@
+"""An engine out of a model, on the board that runs it (device side, Python 3.6 syntax)."""
+
+import os
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from . import engine_file
+from .build_failures import BuildFailed, no_engine
+from .build_log import BuildLog, logger_of
+from .build_progress import Phases, Steps, monitor_of
+from .build_source import BuildRefused, Source, source_of
+from .calibration import Batches, calibrator_of
+from .network import WeightLayers, empty_network, parse, weight_layers
+from .read_back import read_layers, verified
+
+ENGINE = "model.engine"
+DEFAULT_WORKSPACE_MB = 256
+"""Where TensorRT takes none by itself (before 8.4): without any, many implementations are left out."""
+
+NO_INT8 = "this GPU has no int8 arithmetic, TensorRT would compute in float: measure --precision fp16 or fp32"
+NO_BUILDER = "TensorRT {} cannot use the GPU: {}; see what `edgebench doctor` says of it"
+FEW_BATCHES = "TensorRT took {} of the {} calibration batches: its int8 ranges are not those of the pictures"
+
+Product = NamedTuple(
+    "Product",
+    [
+        ("engine", Any),  # serialized: memory of TensorRT's
+        ("weights", WeightLayers),
+        ("flags", List[str]),
+        ("workspace_bytes", Optional[int]),
+        ("calibration", Optional[Dict[str, int]]),
+    ],
+)
+
+
+class Device:
+    """What a build needs of the GPU."""
+
+    gpu: str
+    """Its name and compute capability."""
+
+    def allocate(self, size: int) -> int:
+        """That many bytes of it, as an address."""
+        raise NotImplementedError
+
+    def copy(self, address: int, array: Any) -> None:
+        """Copy an array there, and return when it is there."""
+        raise NotImplementedError
+
+    def free(self, address: int) -> None:
+        """Give the memory back."""
+        raise NotImplementedError
+
+
+class Builder:
+    """One build.
+
+    Args:
+        trt: the library.
+        device: the GPU that the engine is for.
+        options: of the backend, with `precision` and `companions`.
+        progress: of the runner contract.
+    """
+
+    def __init__(
+        self, trt: Any, device: Device, options: Dict[str, Any], progress: Callable[..., None]
+    ) -> None:
+        self._trt = trt
+        self._device = device
+        self._precision = str(options["precision"])
+        self._options = options
+        self._steps = Steps(progress)
+        self._log = BuildLog(self._steps.step)
+        self._logger = logger_of(trt, self._log)
+        self._phases = Phases(self._steps)
+        # TensorRT calls them without owning them.
+        self._monitor: Any = None
+        self._calibrator: Any = None
+
+    def build(self, artifact: str, calibration: Optional[str], folder: str) -> str:
+        """Build the engine of an artifact into a folder; the path of its file.
+
+        Raises:
+            BuildRefused, ParseFailed: this TensorRT or this GPU does not take what was asked for.
+            BuildFailed: TensorRT gave no engine (OutOfMemory), or one of another precision
+                (PrecisionNotHonoured).
+            OSError: the disk is full.
+        """
+        began = time.monotonic()
+        version = str(self._trt.__version__)
+        source = source_of(
+            self._trt,
+            artifact,
+            self._precision,
+            str(self._options["int8"]),
+            self._options.get("companions") or {},
+            calibration,
+        )
+        product = self._product(source)
+        self._steps.step("reading the layers' precisions")
+        found = read_layers(self._trt, self._logger, self._log, product.engine)
+        header = verified(version, self._precision, source, product.weights, found)
+        header.update(
+            tensorrt=version,
+            gpu=self._device.gpu,
+            precision=self._precision,
+            precision_from=source.kind,
+            flags=product.flags,
+            workspace_bytes=product.workspace_bytes,
+            calibration=product.calibration,
+            build_s=round(time.monotonic() - began, 3),
+        )
+        self._steps.step("writing the engine")
+        path = os.path.join(folder, ENGINE)
+        engine_file.write(path, header, product.engine)
+        return path
+
+    def _product(self, source: Source) -> Product:
+        """All of the building itself; what it takes of memory is free again afterwards."""
+        trt = self._trt
+        self._steps.step("reading the model")
+        try:
+            builder = trt.Builder(self._logger)
+        except (TypeError, RuntimeError) as error:
+            reason = self._log.last_errors() if self._log.errors else str(error)
+            raise BuildFailed(NO_BUILDER.format(trt.__version__, reason)) from error
+        if self._precision == "int8" and getattr(builder, "platform_has_fast_int8", True) is False:
+            raise BuildRefused(NO_INT8)
+        network = empty_network(trt, builder)
+        parser = parse(trt, self._logger, network, source.path)
+        weights = weight_layers(network)
+        config = builder.create_builder_config()
+        flags = _set_flags(trt, config, source, weights)
+        workspace_bytes = _limit_workspace(trt, config, int(self._options["workspace_mb"]))
+        if hasattr(trt.ProfilingVerbosity, "DETAILED"):
+            config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+        if hasattr(trt, "IProgressMonitor"):
+            self._monitor = monitor_of(trt, self._phases)
+            config.progress_monitor = self._monitor
+        batches = self._calibrate(source, network, config) if source.calibration else None
+        self._steps.step("building the engine")
+        try:
+            engine = builder.build_serialized_network(network, config)
+        finally:
+            if batches is not None:
+                self._device.free(batches.address)
+        self._require_no_failure(batches)
+        if engine is None:
+            raise no_engine(str(trt.__version__), self._precision, source, self._log)
+        if batches is not None and batches.taken != batches.count:
+            raise BuildFailed(FEW_BATCHES.format(batches.taken, batches.count))
+        del parser  # it held the weights until here
+        weights = weights._replace(layers=[])  # each holds the network
+        return Product(engine, weights, flags, workspace_bytes, batches.facts() if batches else None)
+
+    def _calibrate(self, source: Source, network: Any, config: Any) -> Batches:
+        if network.num_inputs != 1:
+            text = "the calibrator takes models with one input, this one has {}: take --set int8=qdq"
+            raise BuildRefused(text.format(network.num_inputs))
+        batches = Batches(
+            str(source.calibration),
+            tuple(network.get_input(0).shape),
+            self._device.allocate,
+            self._device.copy,
+            self._steps.step,
+        )
+        self._calibrator = calibrator_of(self._trt, batches)
+        config.int8_calibrator = self._calibrator
+        return batches
+
+    def _require_no_failure(self, batches: Optional[Batches]) -> None:
+        """Raise what went wrong inside TensorRT's calls, where nothing can be raised."""
+        for failure in (batches.failure if batches else None, self._phases.failure, self._log.failure):
+            if failure is not None:
+                raise failure
+
+
+def _set_flags(trt: Any, config: Any, source: Source, weights: WeightLayers) -> List[str]:
+    """Set what obliges TensorRT to the precision; the flags by name."""
+    flags = []
+    if hasattr(trt.BuilderFlag, "TF32"):
+        config.clear_flag(trt.BuilderFlag.TF32)  # it is on by default: fp32 with the mantissa of fp16
+    if source.flag:
+        flags.append(source.flag)
+    if source.layer_precision:
+        obey = [
+            name for name in ("OBEY_PRECISION_CONSTRAINTS", "STRICT_TYPES") if hasattr(trt.BuilderFlag, name)
+        ]
+        flags += obey[:1]
+        for layer in weights.layers:
+            layer.precision = getattr(trt.DataType, source.layer_precision)
+    for name in flags:
+        config.set_flag(getattr(trt.BuilderFlag, name))
+    return flags
+
+
+def _limit_workspace(trt: Any, config: Any, megabytes: int) -> Optional[int]:
+    """Limit what implementations may take of memory, in bytes; None: TensorRT's own, all of the device's."""
+    if hasattr(config, "set_memory_pool_limit"):
+        if not megabytes:
+            return None
+        config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, megabytes << 20)
+        return megabytes << 20
+    config.max_workspace_size = (megabytes or DEFAULT_WORKSPACE_MB) << 20
+    return (megabytes or DEFAULT_WORKSPACE_MB) << 20

@@ -1,0 +1,108 @@
+"""Whether an engine computes in the precision that was asked for (device side, Python 3.6 syntax)."""
+
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+from .build_failures import BuildFailed, not_honoured
+from .build_log import BuildLog
+from .build_source import BY_QDQ, Source
+from .engine_layers import UNKNOWN, Layer, count_by_precision, multiplying, of_inspector, of_log, unseen
+from .network import WeightLayers
+
+INSPECTOR, LOG = "engine inspector", "verbose log of the build"
+NOTHING_READ = "this TensorRT has no engine inspector, and the log of the build lists no layers"
+NO_DETAILS = "neither the engine inspector nor the log of the build lists the layers' precisions"
+UNVERIFIED = "{}: that TensorRT computes in {} is not verified"
+FUSED = "of {} of {} layers with weights, TensorRT does not say the precision: {}"
+LEFT_FLOAT = "the model leaves {} of {} layers with weights float (no Q/DQ nodes before them): {}"
+MOST_NAMED = 8
+
+ReadBack = NamedTuple(
+    "ReadBack",
+    [
+        ("layers", List[Layer]),
+        ("source", str),  # of the list: the inspector or the log; empty where there is none
+        ("why_none", str),
+    ],
+)
+
+
+def read_layers(trt: Any, logger: Any, log: BuildLog, engine: Any) -> ReadBack:
+    """The engine's layers.
+
+    Args:
+        trt: the library.
+        logger: of the build.
+        log: what it took in.
+        engine: the serialized engine.
+
+    Raises:
+        BuildFailed: TensorRT does not load what it has built.
+    """
+    logged = of_log(log.layers)
+    has_inspector = hasattr(trt.ICudaEngine, "create_engine_inspector")
+    inspected = _inspected(trt, logger, log, engine) if has_inspector else []
+    for layers, source in ((inspected, INSPECTOR), (logged, LOG)):
+        if any(layer.precision != UNKNOWN for layer in layers):
+            return ReadBack(layers, source, "")
+    return ReadBack([], "", NO_DETAILS if has_inspector else NOTHING_READ)
+
+
+def verified(
+    version: str, precision: str, source: Source, weights: WeightLayers, found: ReadBack
+) -> Dict[str, Any]:
+    """What the header says of the layers.
+
+    Raises:
+        PrecisionNotHonoured: a layer that computes with weights does so in another precision.
+    """
+    if not found.source:
+        return {
+            "layer_precisions": None,
+            "absent": {"layer_precisions": found.why_none},
+            "warnings": [UNVERIFIED.format(found.why_none, precision)],
+        }
+    left_float = [name for name in weights.names if source.kind == BY_QDQ and name not in weights.quantised]
+    if len(left_float) == len(weights.names):
+        left_float = []  # a model without Q/DQ nodes is no int8 model: let its layers fail
+    judged = multiplying(found.layers, weights.products.union(left_float))
+    others = [layer for layer in judged if layer.precision not in (precision, UNKNOWN)]
+    if others:
+        raise not_honoured(version, precision, source, others, len(judged))
+    hidden = unseen(found.layers, [name for name in weights.names if name not in left_float])
+    hidden += [layer.name for layer in judged if layer.precision == UNKNOWN]
+    warnings = []
+    if hidden:
+        warnings.append(FUSED.format(len(hidden), len(weights.names), _listed(hidden)))
+    if left_float:
+        warnings.append(LEFT_FLOAT.format(len(left_float), len(weights.names), _listed(left_float)))
+    return {
+        "layers": [
+            {"name": layer.name, "type": layer.kind, "precision": layer.precision} for layer in found.layers
+        ],
+        "layer_precisions": count_by_precision(found.layers),
+        "weight_layer_precisions": dict(Counter(layer.precision for layer in judged)),
+        "precisions_read_from": found.source,
+        "absent": {},
+        "warnings": warnings,
+    }
+
+
+def _inspected(trt: Any, logger: Any, log: BuildLog, engine: Any) -> List[Layer]:
+    runtime = trt.Runtime(logger)
+    deserialised = runtime.deserialize_cuda_engine(engine)
+    if deserialised is None:
+        raise BuildFailed(
+            "TensorRT {} does not load the engine that it has built: {}".format(
+                trt.__version__, log.last_errors()
+            )
+        )
+    inspector = deserialised.create_engine_inspector()
+    return of_inspector(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
+
+
+def _listed(names: List[str]) -> str:
+    more: Tuple[str, ...] = (
+        ("and {} more".format(len(names) - MOST_NAMED),) if len(names) > MOST_NAMED else ()
+    )
+    return ", ".join(tuple(names[:MOST_NAMED]) + more)
