@@ -24,7 +24,7 @@ class TensorRtOptions(BackendOptions):
     """`--set` of every device that TensorRT drives."""
 
     double_buffer: bool = Field(
-        default=True, description="copy and prepare a batch while another one is computed; false: in turn"
+        default=False, description="prepare and copy a batch while another one is computed; false: in turn"
     )
     int8: Literal["auto", "calibrator", "qdq"] = Field(
         default="auto",
@@ -58,6 +58,10 @@ class JetsonBackend(AgentBackend):
         """Always: an engine is of the very TensorRT and GPU that it was built with."""
         return True
 
+    def concurrency(self, options: Mapping[str, Json]) -> int:
+        """Two with double buffering."""
+        return 2 if options.get("double_buffer") else 1
+
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the files: weights or a user's model, the steps, calibration, batch."""
         return prepare.prepare_inputs(request)
@@ -76,9 +80,10 @@ class JetsonBackend(AgentBackend):
 
     def runner_files(self) -> tuple[Path, ...]:
         """The runner, and whatever lies beside it."""
-        device = Path(__file__).parent / "device"
+        device, shared = Path(__file__).parent / "device", Path(__file__).parents[1] / "device"
         runner = device / "runner.py"
-        return (runner, *sorted({*device.glob("*.py")} - {runner, device / "__init__.py"}))
+        own = sorted({*device.glob("*.py")} - {runner, device / "__init__.py"})
+        return (runner, *own, shared / "flight.py", shared / "score_rows.py")
 
 
 class TensorRtBackend(JetsonBackend):

@@ -124,7 +124,11 @@ class LibraryBackend(AgentBackend):
         device, shared = Path(__file__).parent / "device", Path(__file__).parents[1] / "device"
         runner = device / "runner.py"
         taken_in = sorted({*device.glob("*.py")} - {runner, device / "__init__.py"})
-        return (runner, *taken_in, shared / "usb_sticks.py")
+        return (
+            runner,
+            *taken_in,
+            *(shared / name for name in ("flight.py", "score_rows.py", "usb_sticks.py")),
+        )
 
 
 class OpenVinoBackend(LibraryBackend):

@@ -19,7 +19,7 @@ from tests.fakes import agent_backend
 DEVICE = "edgebench.backends.openvino.device."
 compile_cache: Any = importlib.import_module(DEVICE + "compile_cache")
 failures: Any = importlib.import_module(DEVICE + "failures")
-flight: Any = importlib.import_module(DEVICE + "flight")
+flight: Any = importlib.import_module("edgebench.backends.device.flight")
 library: Any = importlib.import_module(DEVICE + "library")
 record: Any = importlib.import_module(DEVICE + "record")
 settings: Any = importlib.import_module(DEVICE + "settings")
@@ -137,11 +137,12 @@ def flown(values, order, n=3, failing=()):
             requests[number].give(value)
             yield index, SimpleNamespace(number=number, array=[])
 
-    def done(index, request):
+    def done(index, request, extra_ns):
+        assert extra_ns == 0  # nobody has measured any
         told.append((index, request.outputs))
         free.append(number_of[index])
 
-    crew = flight.Flight(requests, requests)
+    crew = flight.Flight(requests, requests, "requests=1")
     try:
         crew.fly(slots(), done)
     except RuntimeError as error:
@@ -165,7 +166,7 @@ def test_a_request_that_fails_is_told_when_the_others_are_through():
 
 def test_tensors_are_refused_more_than_one_at_a_time():
     requests = [Overtaking(Order("")) for _ in range(2)]
-    crew = flight.Flight(requests, requests)
+    crew = flight.Flight(requests, requests, "requests=1")
     slot = SimpleNamespace(number=0, array=(1, 2))
     with pytest.raises(ValueError, match="--set requests=1"):
         crew.fly(iter([(0, slot)]), lambda *_: None)

@@ -1,16 +1,37 @@
 """A model by TensorRT (device side, Python 3.6 syntax): .onnx to an engine on the board, then to scores."""
 
-from typing import Any, Callable, Dict, Optional
+import platform
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
 
+import numpy as np
+
+from ...device.flight import Flight
+from ...device.score_rows import is_one_row
+from . import cuda_library, engine_file, record
+from .bindings import api_of, tensors_of
+from .build_log import BuildLog, logger_of
+from .building import Builder
+from .cudart import Cuda
 from .library import find, require
+from .request import Request
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # At the top, so that the import is timed as import and not as load; a failure is load's to tell.
 _LIBRARY, _WHY_NONE = find()
 
+SLOTS = 2  # of double buffering: one is filled while the other one is computed
+
 
 def build_version() -> str:
     """TensorRT and the GPU: an engine is of one version and one GPU."""
-    return "TensorRT {}".format(require(_LIBRARY, _WHY_NONE).version)
+    library = require(_LIBRARY, _WHY_NONE)
+    try:
+        gpu = cuda_library.find("").gpu
+    except ImportError:  # build has the option that may name one, which decides the build as well
+        gpu = "a GPU of {}".format(platform.machine())
+    return "TensorRT {}, {}".format(library.version, gpu)
 
 
 def build(
@@ -21,11 +42,131 @@ def build(
     progress: Callable[..., None],
 ) -> str:
     """Build an engine of the .onnx in `source` or of one of its companions; the path of its file."""
-    require(_LIBRARY, _WHY_NONE)
-    raise NotImplementedError("engines are not built yet")
+    library = require(_LIBRARY, _WHY_NONE)
+    cuda = cuda_library.find(str(options["cudart"]))
+    try:
+        return Builder(library.module, cuda, options, progress).build(source, calibration, cache_dir)
+    finally:
+        cuda.close()
 
 
-def load(path: str, options: Dict[str, Any]) -> Any:
-    """Load the engine in a file that `build` wrote."""
-    require(_LIBRARY, _WHY_NONE)
-    raise NotImplementedError("engines are not loaded yet")
+class Model:
+    """An engine with its memory on the GPU.
+
+    Attributes:
+        input_shape, input_dtype: of its first input.
+        extra_stage: the time that the GPU computes, without copies.
+    """
+
+    extra_stage = "gpu"
+
+    def __init__(self, trt: Any, cuda: Cuda, path: str, double_buffer: bool) -> None:
+        header, serialized = engine_file.read(path)
+        engine_file.require_fit(header, str(trt.__version__), cuda.gpu)
+        self._cuda = cuda
+        self._log = BuildLog(lambda _: None)
+        self._logger = logger_of(trt, self._log)
+        self._runtime = trt.Runtime(self._logger)
+        self._engine = self._runtime.deserialize_cuda_engine(serialized)
+        if self._engine is None:
+            raise self._failure("does not load the engine")
+        tensors = tensors_of(trt, self._engine)
+        inputs = [tensor for tensor in tensors if tensor.is_input]
+        outputs = [tensor for tensor in tensors if not tensor.is_input]
+        if not inputs or not outputs:
+            raise ValueError("the model has no input, or no output: there is nothing to measure")
+        self._context = self._engine.create_execution_context()
+        if self._context is None:
+            raise self._failure("gives no execution context")
+        compute = cuda.stream()
+        self._requests = [
+            Request(cuda, self._engine, self._context, tensors, compute, double_buffer, self._log.last_errors)
+            for _ in range(SLOTS if double_buffer else 1)
+        ]
+        self.input_shape = inputs[0].shape
+        self.input_dtype = inputs[0].dtype
+        batch = self.input_shape[0] if self.input_shape else 1
+        has_row = is_one_row([tensor.shape for tensor in outputs], batch)
+        self._results: List[Any] = [
+            request.outputs[0].reshape(batch, -1) if has_row else tuple(request.outputs)
+            for request in self._requests
+        ]
+        self._flight: Optional[Flight] = None
+        self.infer_many: Callable[..., None] = self._in_turn
+        if double_buffer:
+            self._flight = Flight(self._requests, self._results, "double-buffer=false")
+            self.infer_many = self._flight.fly
+        self._description = record.described(
+            str(trt.__version__), api_of(self._engine), cuda, header, double_buffer
+        )
+
+    def describe(self) -> Dict[str, Any]:
+        """TensorRT, CUDA, the GPU and the engine with its layers' precisions."""
+        return self._description
+
+    def buffers(self) -> "List[NDArray[Any]]":
+        """The requests' own inputs, in page-locked memory."""
+        return [request.inputs[0] for request in self._requests]
+
+    def infer(self, slot: Any) -> Any:
+        """Run what lies in the slot; the scores are overwritten by the next batch in it.
+
+        Returns:
+            Scores [batch, classes], or a tuple of all outputs where they are anything else.
+        """
+        self._take_in(slot)
+        request = self._requests[slot.number]
+        request.start()
+        request.wait()
+        return self._results[slot.number]
+
+    def close(self) -> None:
+        """Give back memory, streams, events and the engine, what depends on others first."""
+        if self._flight is not None:
+            self._flight.close()
+        self._flight = None
+        self._results = []
+        self._requests = []
+        self._context = self._engine = self._runtime = None
+        self._cuda.close()
+
+    def _in_turn(self, slots: "Iterator[Tuple[int, Any]]", done: "Callable[..., None]") -> None:
+        """Each batch is done before the next one is taken."""
+        request, result = self._requests[0], self._results[0]
+        for index, slot in slots:
+            self._take_in(slot)
+            request.start()
+            done(index, result, request.wait())
+
+    def _take_in(self, slot: Any) -> None:
+        """Copy the inputs of a model that takes no picture; a picture lies in its place already."""
+        if isinstance(slot.array, tuple):
+            for place, array in zip(self._requests[slot.number].inputs, slot.array):
+                np.copyto(place, array, casting="same_kind")
+
+    def _failure(self, what: str) -> Exception:
+        text = "TensorRT {}: {}".format(what, self._log.last_errors())
+        return OutOfMemory(text) if self._log.says_out_of_memory() else RuntimeError(text)
+
+
+class OutOfMemory(RuntimeError):
+    """There is not enough memory for the engine."""
+
+    session_status = "out_of_memory"
+
+
+def load(path: str, options: Dict[str, Any]) -> Model:
+    """Load the engine in a file that `build` wrote; `options` are those of the backend.
+
+    Raises:
+        ImportError: there is no TensorRT, or no CUDA.
+        EngineFileError: the engine is of another TensorRT or GPU.
+        CudaError: the GPU cannot be used, or has too little memory.
+    """
+    library = require(_LIBRARY, _WHY_NONE)
+    cuda = cuda_library.find(str(options["cudart"]))
+    try:
+        return Model(library.module, cuda, path, bool(options["double_buffer"]))
+    except BaseException:
+        cuda.close()
+        raise

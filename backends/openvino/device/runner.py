@@ -5,14 +5,15 @@ of their own. One request is run in turn; several are in flight at once.
 """
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 import numpy as np
 
+from ...device.flight import Flight
+from ...device.score_rows import is_one_row
 from ...device.usb_sticks import ROOT
 from . import new_api, old_api, record
 from .compile_cache import CompileCache
-from .flight import Flight
 from .library import OLD, Library, core_of, find
 from .settings import Settings, settings_of
 from .stick import Stick
@@ -51,10 +52,13 @@ class Model:
         self.input_dtype = compiled.inputs[0].dtype
         self.quantisations = [tensor.quantisation for tensor in compiled.outputs]
         self.is_cold = not compiled.is_from_cache
-        self._has_row = self._gives_one_row()
+        is_real = all(quantisation is None for quantisation in self.quantisations)
+        self._batch = self.input_shape[0] if self.input_shape else 1
+        self._has_row = is_real and is_one_row([tensor.shape for tensor in compiled.outputs], self._batch)
         self._results = [self._result_of(request) for request in self._requests]
-        self._flight = Flight(self._requests, self._results) if len(self._requests) > 1 else None
-        if self._flight is not None:
+        self._flight: Optional[Flight] = None
+        if len(self._requests) > 1:
+            self._flight = Flight(self._requests, self._results, "requests=1")
             self.infer_many = self._flight.fly
 
     def describe(self) -> Dict[str, Any]:
@@ -93,20 +97,10 @@ class Model:
         self._requests = []
         self._compiled = None
 
-    def _gives_one_row(self) -> bool:
-        """Whether there is one output, of real numbers: a row of scores for every item of the batch."""
-        if len(self._compiled.outputs) != 1:
-            return False
-        (output,) = self._compiled.outputs
-        batch = self.input_shape[0] if self.input_shape else 1
-        rest = [side for side in output.shape[1:] if side > 1]
-        is_row = bool(output.shape) and output.shape[0] == batch and len(rest) <= 1
-        return is_row and output.quantisation is None
-
     def _result_of(self, request: Any) -> Any:
         """Views of a request's outputs, which stay where they are."""
         if self._has_row:
-            return request.outputs[0].reshape(self.input_shape[0] if self.input_shape else 1, -1)
+            return request.outputs[0].reshape(self._batch, -1)
         return tuple(request.outputs)
 
 

@@ -3,23 +3,26 @@
 import threading
 from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
 
-ONE_AT_A_TIME = "a model that takes no picture is measured one inference at a time: --set requests=1"
+ONE_AT_A_TIME = "a model that takes no picture is measured one inference at a time: --set {}"
 
 
 class Flight:
-    """Requests that are started in one thread and awaited in one thread each, asleep in the library's `wait`.
+    """Requests that are started in one thread and awaited in one thread each, asleep in `wait`.
 
-    Not by the library's callbacks: they are not called for a request that failed, and a request that is
+    Not by a library's callbacks: OpenVINO's are not called for a request that failed, and a request that is
     started again before its callback is back loses the next one.
 
     Args:
-        requests: each with `start()`, and `wait()`, which raises what went wrong.
+        requests: each with `start()`, and `wait()`, which raises what went wrong and gives the nanoseconds
+            that the device itself has measured, where it has.
         results: what each request's outputs are seen as.
+        one_at_a_time: the option that turns this off, such as `requests=1`.
     """
 
-    def __init__(self, requests: Sequence[Any], results: Sequence[Any]) -> None:
+    def __init__(self, requests: Sequence[Any], results: Sequence[Any], one_at_a_time: str) -> None:
         self._requests = requests
         self._results = results
+        self._one_at_a_time = one_at_a_time
         self._index_of = [0] * len(requests)
         self._started = [threading.Semaphore(0) for _ in requests]
         self._ended = threading.Semaphore(0)
@@ -38,7 +41,7 @@ class Flight:
         `done` is called at once when a request is through, by the thread that awaits it.
 
         Raises:
-            RuntimeError: a request failed; the library's own.
+            RuntimeError: a request failed.
             Exception: whatever `slots` or `done` raise. What is on its way is waited for first.
         """
         self._done, self._errors = done, []
@@ -70,7 +73,7 @@ class Flight:
 
     def _start(self, index: int, slot: Any) -> None:
         if isinstance(slot.array, tuple):
-            raise ValueError(ONE_AT_A_TIME)
+            raise ValueError(ONE_AT_A_TIME.format(self._one_at_a_time))
         self._index_of[slot.number] = index
         self._requests[slot.number].start()
         self._started[slot.number].release()
@@ -82,8 +85,8 @@ class Flight:
             if done is None:
                 return
             try:
-                self._requests[number].wait()
-                done(self._index_of[number], self._results[number])
+                device_ns = self._requests[number].wait()
+                done(self._index_of[number], self._results[number], device_ns or 0)
             except BaseException as error:
                 self._errors.append(error)
             finally:

@@ -1,0 +1,68 @@
+"""Where the CUDA runtime lies (device side, Python 3.6 syntax)."""
+
+import ctypes
+import ctypes.util
+import glob
+import os
+import sys
+from typing import Iterator, List
+
+from .cudart import Cuda
+
+NAME = "libcudart.so"
+# JetPack and the packages of NVIDIA's repositories put it there, whether or not the loader is told.
+FOLDERS = ("/usr/local/cuda/lib64", "/usr/local/cuda/targets/aarch64-linux/lib", "/usr/local/cuda-*/lib64")
+
+NONE_HERE = (
+    "no CUDA runtime here ({}): on a Jetson it comes with JetPack (sudo apt-get install 'cuda-cudart-*'), "
+    "elsewhere with the CUDA toolkit; one that lies where the loader does not look is named with "
+    "--set cudart=PATH"
+)
+MAX_TEXT = 600
+
+
+def find(named: str) -> Cuda:
+    """The CUDA runtime.
+
+    Args:
+        named: a path, or a name for the loader; "": the one that is there.
+
+    Raises:
+        ImportError: there is none, or it cannot be loaded.
+    """
+    reasons: List[str] = []
+    for path in [named] if named else _candidates():
+        try:
+            return Cuda(ctypes.CDLL(path), path)
+        except (OSError, AttributeError) as error:  # not there, or without a function that is needed
+            reasons.append(" ".join(str(error).split()))
+    raise ImportError(NONE_HERE.format("; ".join(reasons)[:MAX_TEXT]))
+
+
+def _candidates() -> Iterator[str]:
+    """The likeliest first: the one that this process has loaded already, with TensorRT."""
+    for path in _loaded():
+        yield path
+    yield NAME
+    found = ctypes.util.find_library("cudart")
+    if found:
+        yield found
+    for folder in FOLDERS + tuple(_package_folders()):
+        for path in sorted(glob.glob(os.path.join(folder, NAME + "*")), reverse=True):
+            yield path
+
+
+def _loaded() -> List[str]:
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            paths = {line.split(None, 5)[-1].strip() for line in maps if "/" + NAME in line}
+    except OSError:
+        return []
+    return sorted(paths)
+
+
+def _package_folders() -> Iterator[str]:
+    """Where the package index's CUDA puts it: nvidia/cuda_runtime/lib, since CUDA 13 nvidia/cu13/lib."""
+    for folder in sys.path:
+        yield os.path.join(folder, "nvidia", "cuda_runtime", "lib")
+        yield os.path.join(folder, "nvidia", "cu[0-9]*", "lib")
