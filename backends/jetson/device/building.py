@@ -10,6 +10,7 @@ from .build_log import BuildLog, logger_of
 from .build_progress import Phases, Steps, monitor_of
 from .build_source import BuildRefused, Source, source_of
 from .calibration import Batches, calibrator_of
+from .cudart import Cuda
 from .network import WeightLayers, empty_network, parse, weight_layers
 from .read_back import read_layers, verified
 
@@ -33,37 +34,18 @@ Product = NamedTuple(
 )
 
 
-class Device:
-    """What a build needs of the GPU."""
-
-    gpu: str
-    """Its name and compute capability."""
-
-    def allocate(self, size: int) -> int:
-        """That many bytes of it, as an address."""
-        raise NotImplementedError
-
-    def copy(self, address: int, array: Any) -> None:
-        """Copy an array there, and return when it is there."""
-        raise NotImplementedError
-
-    def free(self, address: int) -> None:
-        """Give the memory back."""
-        raise NotImplementedError
-
-
 class Builder:
     """One build.
 
     Args:
         trt: the library.
-        device: the GPU that the engine is for.
+        device: the CUDA runtime with the GPU that the engine is for.
         options: of the backend, with `precision` and `companions`.
         progress: of the runner contract.
     """
 
     def __init__(
-        self, trt: Any, device: Device, options: Dict[str, Any], progress: Callable[..., None]
+        self, trt: Any, device: Cuda, options: Dict[str, Any], progress: Callable[..., None]
     ) -> None:
         self._trt = trt
         self._device = device

@@ -162,7 +162,8 @@ class Cuda:
         """
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
         address = self._take("cudaHostAlloc", "cudaFreeHost", max(1, size), 0)
-        array: "NDArray[Any]" = np.frombuffer((c_char * size).from_address(address), dtype).reshape(shape)
+        memory: Any = (c_char * size).from_address(address)
+        array: "NDArray[Any]" = np.frombuffer(memory, dtype).reshape(shape)
         array.fill(0)
         return array
 
