@@ -8,12 +8,15 @@ may abort the process. The header says it before.
 """
 
 import json
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Tuple
 
 MAGIC = b"EDGEBENCH-TENSORRT-ENGINE "
 FORMAT = 1
 MAX_HEADER_BYTES = 16 << 20
 """Of a header with its list of layers: some hundred bytes a layer."""
+
+MOST_LAYERS = 400
+MOST_NAME = 200
 
 Header = Dict[str, Any]
 """At least `tensorrt` (its version) and `gpu`, as they are where it was built."""
@@ -79,6 +82,19 @@ def require_fit(header: Header, tensorrt: str, gpu: str) -> None:
                     {"tensorrt": "TensorRT", "gpu": "the GPU"}[name], built_for, here
                 )
             )
+
+
+def layer_lines(header: Header) -> List[str]:
+    """The layers for a session's record, as `name (type): precision`.
+
+    Of very many the first ones: one message to the host has the record, and it has a limit.
+    """
+    layers = header.get("layers") or []
+    line = "{name:.{most}} ({type}): {precision}"
+    lines = [line.format(most=MOST_NAME, **layer) for layer in layers[:MOST_LAYERS]]
+    if len(layers) > MOST_LAYERS:
+        lines.append("and {} more".format(len(layers) - MOST_LAYERS))
+    return lines
 
 
 def _header_of(path: str, magic: bytes, line: bytes) -> Header:

@@ -1,5 +1,6 @@
 """The file between `build` and `load`: what goes in comes out, and nothing else passes for one."""
 
+import errno
 import importlib
 import json
 from pathlib import Path
@@ -89,3 +90,25 @@ def test_engine_of_another_version_or_gpu(tensorrt: str, gpu: str, named: str) -
 
 def test_engine_of_this_version_and_gpu_fits() -> None:
     engine_file.require_fit(HEADER, "8.2.1.8", "NVIDIA Tegra X1 5.3")
+
+
+def test_record_has_each_layer() -> None:
+    layers = [{"name": "conv + relu", "type": "CaskConvolution", "precision": "int8"}]
+    assert engine_file.layer_lines({"layers": layers}) == ["conv + relu (CaskConvolution): int8"]
+    assert engine_file.layer_lines({}) == []
+
+
+@pytest.mark.attack("an engine has thousands of layers with endless names: the record keeps its size")
+def test_record_of_very_many_layers() -> None:
+    layers = [{"name": "x" * 10_000, "type": "Myelin", "precision": "unknown"}] * 5_000
+    lines = engine_file.layer_lines({"layers": layers})
+    assert lines[-1] == "and 4600 more"
+    assert len(json.dumps(lines)) < 200_000
+
+
+def test_full_disk_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "model.engine"
+    path.symlink_to("/dev/full")
+    with pytest.raises(OSError) as failure:
+        engine_file.write(str(path), HEADER, ENGINE)
+    assert failure.value.errno == errno.ENOSPC
