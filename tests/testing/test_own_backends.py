@@ -11,7 +11,7 @@ import pytest
 from edgebench import registry
 from edgebench.testing import BackendContract, ProbeContract
 from tests.link.old_python import OPENVINO_2021, python_of
-from tests.probes import jetson_board
+from tests.probes import jetson_board, um25c_meter
 
 
 def python_for_stick() -> str:
@@ -50,10 +50,12 @@ BACKENDS: dict[str, dict[str, Any]] = {
 JETSON = tempfile.TemporaryDirectory(prefix="edgebench-test-jetson-")
 jetson_board.write(Path(JETSON.name), jetson_board.orin_nano())
 TEGRASTATS = jetson_board.tegrastats(Path(JETSON.name), jetson_board.AGX_ORIN)
+UM25C = um25c_meter.StandIn(Path(JETSON.name) / "um25c")
 PROBES: dict[str, dict[str, Any]] = {
     "ina3221": {"probe": f"ina3221:{JETSON.name}"},
     "tegrastats": {"probe": f"tegrastats:{TEGRASTATS}"},
     "telemetry": {"probe": "telemetry:10"},
+    "um25c": {"probe": f"um25c:{UM25C.path}"},
 }
 
 

@@ -1,0 +1,1 @@
+"""Meters that are plugged into the machine that EdgeBench runs on, and what they share."""

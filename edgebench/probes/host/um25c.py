@@ -1,0 +1,228 @@
+"""UM24C, UM25C and UM34C: RDTech's USB meters on a serial port, by Bluetooth or not, twice a second.
+
+The meter answers the byte F0 with a frame (see `um25c_frames`), stamped when it begins to come. A frame that
+is not believable, or does not come, is a gap; so is the time for which the port is gone, while it is looked
+for.
+"""
+
+import glob
+import select
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+from .sampling import HostMeter, ProbeMissing, Samples, now_ns, power_channel
+from .serial_port import open_port
+from .um25c_frames import REQUEST, FrameBuffer, Reading
+
+PLACE = "host"
+COMPANIONS = ("sampling.py", "serial_port.py", "um25c_frames.py")
+RATE_HZ = 2.0
+BAUD = 9600
+ANSWER_S = 1.5
+FIRST_ANSWERS = 3  # requests before it is held for no meter
+READ_BYTES = 4096
+SHOWN = 200
+MOST_W = 200.0
+
+# Other ports may have anything behind them, which would be sent a byte.
+BLUETOOTH_PORTS = ("/dev/rfcomm*", "/dev/cu.UM2[45]C*", "/dev/cu.UM34C*")
+
+
+class Um25cProbe(HostMeter):
+    """Power, voltage and current of the USB line.
+
+    Args:
+        address: as it was given.
+        path: of its port.
+        link: the open port.
+        first: its first reading.
+        rejected: what it sent before.
+    """
+
+    def __init__(self, address: str, path: str, link: "Link", first: Reading, rejected: List[str]) -> None:
+        super(Um25cProbe, self).__init__(_info(address, first.model), rejected)
+        self._path = path
+        self._model = first.model
+        self._link: Optional[Link] = link
+        self._due_s = time.monotonic()  # of the next request, or of the next look for the port
+        self._lost_why = ""
+
+    def _take(self, samples: Samples, end_s: float) -> None:
+        if self._link is None:
+            self._reconnect(samples, end_s)
+            return
+        try:
+            self._converse(self._link, samples, end_s)
+        except OSError as error:  # serial.SerialException is one
+            self._lose("{} is gone: {}".format(self._path, error), samples)
+
+    def _converse(self, link: "Link", samples: Samples, end_s: float) -> None:
+        now_s = time.monotonic()
+        if link.overdue_s is not None and now_s >= link.overdue_s:
+            self._reject([link.give_up()])
+            samples.add_gap()
+        if link.overdue_s is None and now_s >= self._due_s:
+            self._due_s = max(self._due_s + 1 / RATE_HZ, now_s)
+            self._reject([link.ask()])
+        next_s = self._due_s if link.overdue_s is None else link.overdue_s
+        if not self._wait(min(next_s, end_s), link.descriptor):
+            return
+        stamp_ns, readings, rejected = link.read()
+        self._reject(rejected)
+        if not readings:
+            return
+        reading = readings[
+            -1
+        ]  # of several that a stalled line held back the others are older than their stamp
+        if reading.model == self._model:
+            samples.add(stamp_ns, _sample(reading))
+        else:
+            self._reject(["an answer of a {}, where a {} was".format(reading.model, self._model)])
+            samples.add_gap()
+
+    def _reconnect(self, samples: Samples, end_s: float) -> None:
+        if time.monotonic() >= self._due_s:
+            self._due_s = time.monotonic() + 1 / RATE_HZ
+            try:
+                self._link = Link(self._path)
+                self._lost_why = ""
+                return
+            except ProbeMissing as error:
+                self._lose(error.reason, samples)
+        self._wait(min(self._due_s, end_s))
+
+    def _lose(self, why: str, samples: Samples) -> None:
+        """Mark a gap; why is told once and not at every look."""
+        self._close()
+        if why != self._lost_why:
+            self._lost_why = why
+            self._reject([why])
+        samples.add_gap()
+
+    def _reject(self, texts: List[str]) -> None:
+        self.rejected += [text[:SHOWN] for text in texts if text]
+
+    def _close(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
+
+
+class Link:
+    """An open port, and the answer that it is waited for.
+
+    Attributes:
+        overdue_s: until when an answer is due, on time.monotonic; None where none was asked for.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._port: Any = open_port(path, BAUD)
+        self._frames = FrameBuffer()
+        self._began_ns = 0
+        self.overdue_s: Optional[float] = None
+
+    @property
+    def descriptor(self) -> int:
+        """To wait for what comes."""
+        return int(self._port.fileno())
+
+    def ask(self) -> str:
+        """Ask for a frame; in words what is left of an earlier answer, which is none of it."""
+        unfinished = self.unfinished()
+        self._port.write(REQUEST)
+        self.overdue_s = time.monotonic() + ANSWER_S
+        return unfinished
+
+    def read(self) -> Tuple[int, List[Reading], List[str]]:
+        """What has come: when it began, its readings, and what is no part of any; OSError at its end."""
+        data = self._port.read(READ_BYTES)
+        if not len(self._frames):
+            self._began_ns = now_ns()
+        readings, rejected = self._frames.feed(data)
+        if readings:
+            self.overdue_s = None
+        return self._began_ns, readings, rejected
+
+    def unfinished(self) -> str:
+        """In words what there is of an answer without its end, which is forgotten; empty for nothing."""
+        return self._frames.clear()
+
+    def give_up(self) -> str:
+        """Wait for the answer no longer; in words what there is of it."""
+        self.overdue_s = None
+        return self.unfinished() or "no answer for {:g} s".format(ANSWER_S)
+
+    def close(self) -> None:
+        """Close the port."""
+        self._port.close()
+
+
+def open_probe(address: str) -> Um25cProbe:
+    """The probe of `um25c:PORT`, or of `um25c` where one Bluetooth port is bound."""
+    path = address or _bluetooth_port()
+    link = Link(path)
+    try:
+        first, rejected = _first_reading(link, path)
+    except OSError as error:
+        link.close()
+        raise ProbeMissing("{} is gone: {}".format(path, error), "plug the meter in again") from None
+    except BaseException:
+        link.close()
+        raise
+    return Um25cProbe(address, path, link, first, rejected)
+
+
+def _bluetooth_port() -> str:
+    paths = sorted(path for pattern in BLUETOOTH_PORTS for path in glob.glob(pattern))
+    if len(paths) == 1:
+        return paths[0]
+    if paths:
+        raise ProbeMissing(
+            "several Bluetooth ports are bound: {}".format(", ".join(paths)),
+            "name one: --meter um25c:{}".format(paths[0]),
+        )
+    raise ProbeMissing(
+        "no Bluetooth port is bound, and no port was named",
+        "name the meter's port: --meter um25c:/dev/ttyUSB0; or pair it and "
+        "`sudo rfcomm bind 0 ITS:BLUETOOTH:ADDRESS`",
+    )
+
+
+def _first_reading(link: Link, path: str) -> Tuple[Reading, List[str]]:
+    """The first believable answer, and what came before it."""
+    rejected: List[str] = []
+    for _ in range(FIRST_ANSWERS):
+        rejected += [link.ask()]
+        while link.overdue_s is not None and time.monotonic() < link.overdue_s:
+            if select.select([link.descriptor], [], [], max(0.0, link.overdue_s - time.monotonic()))[0]:
+                _, readings, unbelievable = link.read()
+                rejected += unbelievable
+                if readings:
+                    return readings[-1], [text for text in rejected if text]
+    rejected = [text for text in rejected + [link.unfinished()] if text]
+    if rejected:
+        raise ProbeMissing(
+            "what answers at {} is no UM24C, UM25C or UM34C: {}".format(path, rejected[0][:SHOWN]),
+            "name the meter's own port",
+        )
+    raise ProbeMissing(
+        "nothing answers at {}".format(path),
+        "switch the meter on (it lives on the line that it measures), and name its own port",
+    )
+
+
+def _info(address: str, model: str) -> Dict[str, Any]:
+    current = {"name": "current", "quantity": "current", "unit": "A"}
+    voltage = {"name": "voltage", "quantity": "voltage", "unit": "V"}
+    return {
+        "kind": "um25c",
+        "address": address,
+        "rate_hz": RATE_HZ,
+        "resolution": "{}: 1 mW, {}".format(model, "1 mV, 0.1 mA" if model == "UM25C" else "10 mV, 1 mA"),
+        "scope": "usb",
+        "channels": [power_channel("usb", MOST_W), voltage, current],
+    }
+
+
+def _sample(reading: Reading) -> Dict[str, float]:
+    return {"usb": reading.watts, "voltage": reading.volts, "current": reading.amperes}

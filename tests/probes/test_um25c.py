@@ -1,0 +1,239 @@
+"""The probe of a UM25C on a pty: waveforms, pieces, spoilt answers, unplugging, and ports that are none."""
+
+import errno
+import fcntl
+import math
+import os
+import time
+
+import numpy as np
+import pytest
+
+from edgebench.probes.host import sampling, serial_port, um25c
+from edgebench.stats.power import window_power
+from tests.probes.host_samples import closing, sample_until
+from tests.probes.um25c_meter import StandIn, frame
+
+
+@pytest.fixture(autouse=True)
+def _brisk(monkeypatch):
+    """Two samples a second would be a test of minutes; none is taken without pyserial."""
+    pytest.importorskip("serial", reason="pyserial is not installed: pip install 'edgebench[meters]'")
+    monkeypatch.setattr(um25c, "RATE_HZ", 200.0)
+    monkeypatch.setattr(um25c, "ANSWER_S", 0.2)
+    monkeypatch.setattr(sampling, "CHUNK_S", 0.05)
+
+
+@pytest.fixture
+def stand_in(tmp_path):
+    meters = []
+
+    def plug_in(answer=lambda n: [frame()]):
+        meters.append(StandIn(tmp_path / "port", answer))
+        return meters[-1]
+
+    yield plug_in
+    for meter in meters:
+        meter.unplug()
+
+
+def test_channels_and_samples(stand_in):
+    meter = stand_in(lambda n: [frame(5.1, 0.5)])
+    with closing(um25c.open_probe(meter.path)) as probe:
+        assert [channel["name"] for channel in probe.info["channels"]] == ["usb", "voltage", "current"]
+        assert probe.info["scope"] == "usb"
+        heard = sample_until(probe, lambda heard: len(heard.stamps) >= 3)
+    assert set(heard.columns["usb"]) == {2.55}
+    assert set(heard.columns["voltage"]) == {5.1}
+    assert set(heard.columns["current"]) == {0.5}
+    assert probe.rejected == []
+
+
+def test_the_energy_of_a_known_waveform(stand_in):
+    sent = []
+
+    def answer(n):
+        now_s = time.monotonic()
+        sent.append((now_s, 5.0 + 2.0 * math.sin(2 * math.pi * now_s)))
+        whole = frame(5.0, sent[-1][1] / 5.0)
+        return [whole[:20], whole[20:120], whole[120:]]  # as Bluetooth cuts them
+
+    meter = stand_in(answer)
+    with closing(um25c.open_probe(meter.path)) as probe:
+        heard = sample_until(probe, lambda heard: len(heard.stamps) >= 200)
+    assert heard.gaps("usb") == 0
+    np.testing.assert_allclose(heard.columns["usb"], [watts for _, watts in sent][1:], atol=1e-3)
+    stamps, watts = np.array(heard.stamps), np.array(heard.columns["usb"])
+    window = window_power(stamps, watts, heard.stamps[2], heard.stamps[-2])
+    truth_s = np.linspace(heard.stamps[2] / 1e9, heard.stamps[-2] / 1e9, 10_000)
+    truth_w = float(np.mean(5.0 + 2.0 * np.sin(2 * np.pi * truth_s)))
+    assert window.mean_w == pytest.approx(truth_w, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "why"),
+    [
+        pytest.param([], "no answer", marks=pytest.mark.attack("a meter misses a request: a gap, never 0")),
+        pytest.param(
+            [frame()[:57]],
+            "57 of 130 bytes of a frame",
+            marks=pytest.mark.attack("a meter's answer ends in its middle: a gap, and the next one is read"),
+        ),
+        pytest.param(
+            [frame(5.0, 1.0, watts=51.0)],
+            "130 bytes of no believable frame",
+            marks=pytest.mark.attack("a meter's watts are not its volts times amperes: a rejected reading"),
+        ),
+        pytest.param(
+            [b"\x00" * 40, os.urandom(0), b"\x09\xc9" + b"\xaa" * 200],
+            "bytes of no believable frame",
+            marks=pytest.mark.attack("a meter's line brings garbage: a gap, and its frames are found again"),
+        ),
+        pytest.param(
+            [frame(model="UM34C")],
+            "an answer of a UM34C, where a UM25C was",
+            marks=pytest.mark.attack(
+                "another meter answers on the port amid a session: a gap, not its watts"
+            ),
+        ),
+    ],
+)
+def test_an_answer_that_is_none_is_a_gap(stand_in, spoilt, why):
+    meter = stand_in(lambda n: spoilt if n == 3 else [frame()])
+    with closing(um25c.open_probe(meter.path)) as probe:
+        heard = sample_until(probe, lambda heard: len(heard.readings("usb")) >= 6)
+    assert heard.gaps("usb") == 1
+    assert set(heard.readings("usb")) == {5.0}
+    assert len(probe.rejected) >= 1
+    assert why in probe.rejected[0]
+
+
+def test_garbage_before_a_frame_costs_no_sample(stand_in):
+    meter = stand_in(lambda n: [b"\xff\xfe\x09", frame()])
+    with closing(um25c.open_probe(meter.path)) as probe:
+        heard = sample_until(probe, lambda heard: len(heard.stamps) >= 5)
+    assert heard.gaps("usb") == 0
+    assert "3 bytes of no believable frame: ff fe 09" in probe.rejected
+
+
+@pytest.mark.attack("a meter is unplugged amid a session and plugged in again: a gap, then it goes on")
+def test_unplugged_and_plugged_in_again(stand_in):
+    meter = stand_in()
+    before: list[int] = []
+
+    def enough(heard):
+        if len(heard.readings("usb")) >= 3 and not before:
+            before.append(len(heard.readings("usb")))
+            meter.unplug()
+        elif heard.gaps("usb") and meter._thread is None:
+            meter.plug_in()
+        return bool(before) and heard.gaps("usb") > 0 and len(heard.readings("usb")) > before[0] + 2
+
+    with closing(um25c.open_probe(meter.path)) as probe:
+        heard = sample_until(probe, enough)
+    assert set(heard.readings("usb")) == {5.0}
+    assert "is gone" in probe.rejected[0]
+    assert len(probe.rejected) <= 3  # its loss is told, not every look for it
+
+
+@pytest.mark.attack("a meter is unplugged and stays away: gaps until the stop, and the probe ends in time")
+def test_unplugged_for_good(stand_in):
+    meter = stand_in()
+
+    def enough(heard):
+        meter.unplug()
+        return heard.gaps("usb") >= 3
+
+    with closing(um25c.open_probe(meter.path)) as probe:
+        heard = sample_until(probe, enough)
+    assert math.isnan(heard.columns["usb"][-1])
+    assert f"there is no port {meter.path}" in probe.rejected
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        pytest.param(
+            lambda n: [b"login: \r\n"],
+            "is no UM24C, UM25C or UM34C: .*6c 6f 67 69 6e",
+            marks=pytest.mark.attack(
+                "another device answers on the meter's port: no meter, and its first bytes"
+            ),
+        ),
+        pytest.param(
+            lambda n: [],
+            "nothing answers",
+            marks=pytest.mark.attack("nothing answers on the meter's port: said"),
+        ),
+    ],
+)
+def test_a_port_without_a_meter(stand_in, monkeypatch, answer, why):
+    monkeypatch.setattr(um25c, "ANSWER_S", 0.05)
+    with pytest.raises(sampling.ProbeMissing, match=why) as caught:
+        um25c.open_probe(stand_in(answer).path)
+    assert caught.value.fix
+
+
+def test_a_port_that_is_not_there(tmp_path):
+    with pytest.raises(sampling.ProbeMissing, match="there is no port") as caught:
+        um25c.open_probe(str(tmp_path / "rfcomm7"))
+    assert "rfcomm bind" in caught.value.fix
+
+
+def test_a_file_is_no_port(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(sampling.ProbeMissing, match="is no serial port"):
+        um25c.open_probe(str(tmp_path / "file"))
+
+
+@pytest.mark.attack("another program has locked the meter's port: no meter, and who to look for")
+def test_a_port_that_is_in_use(stand_in):
+    meter = stand_in()
+    with open(meter.path, "rb", buffering=0) as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(sampling.ProbeMissing, match="another program uses") as caught:
+            um25c.open_probe(meter.path)
+    assert "fuser" in caught.value.fix
+
+
+def test_a_port_that_may_not_be_opened(stand_in, monkeypatch):
+    meter = stand_in()
+
+    def refuse(path, flags, *_):
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.setattr("serial.serialposix.os.open", refuse)
+    with pytest.raises(sampling.ProbeDenied, match="may not open") as caught:
+        um25c.open_probe(meter.path)
+    assert "usermod -aG" in caught.value.fix
+    assert "KERNEL==" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "why"),
+    [
+        (errno.EHOSTDOWN, sampling.ProbeMissing, "nothing answers behind"),
+        (errno.EBUSY, sampling.ProbeMissing, "another program uses"),
+        (errno.EPERM, sampling.ProbeDenied, "may not open"),
+        (None, sampling.ProbeMissing, "is no serial port"),
+    ],
+)
+def test_why_a_port_is_refused(number, kind, why):
+    refusal = serial_port.refusal("/dev/rfcomm0", number, "[Errno] words")
+    assert type(refusal) is kind
+    assert why in refusal.reason
+    assert refusal.fix
+
+
+def test_without_a_port_the_one_bluetooth_port_is_taken(stand_in, tmp_path, monkeypatch):
+    meter = stand_in()
+    monkeypatch.setattr(um25c, "BLUETOOTH_PORTS", (str(tmp_path / "por*"),))
+    with closing(um25c.open_probe("")) as probe:
+        assert probe.info["address"] == ""
+    (tmp_path / "port1").touch()
+    with pytest.raises(sampling.ProbeMissing, match="several Bluetooth ports are bound"):
+        um25c.open_probe("")
+    monkeypatch.setattr(um25c, "BLUETOOTH_PORTS", (str(tmp_path / "none*"),))
+    with pytest.raises(sampling.ProbeMissing, match="no port was named"):
+        um25c.open_probe("")
+    assert meter.requests == 1
