@@ -1,7 +1,8 @@
 """Several requests in flight at once (device side, Python 3.6 syntax)."""
 
 import threading
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
+from collections import deque
+from typing import Any, Callable, Deque, Iterator, List, Optional, Sequence, Tuple
 
 ONE_AT_A_TIME = "a model that takes no picture is measured one inference at a time: --set {}"
 
@@ -24,8 +25,10 @@ class Flight:
         self._results = results
         self._one_at_a_time = one_at_a_time
         self._index_of = [0] * len(requests)
-        self._started = [threading.Semaphore(0) for _ in requests]
-        self._ended = threading.Semaphore(0)
+        # Bare locks, passed from thread to thread: a semaphore of `threading` takes several times as long.
+        self._started = [_held_lock() for _ in requests]
+        self._ended = _held_lock()
+        self._landed: Deque[int] = deque()
         self._errors: List[BaseException] = []
         self._done: Optional[Callable[..., None]] = None
         self._threads = [
@@ -49,7 +52,7 @@ class Flight:
         try:
             while not self._errors:
                 if in_flight == len(self._requests):
-                    self._ended.acquire()
+                    self._await_any()
                     in_flight -= 1
                     continue
                 taken = next(slots, None)
@@ -59,7 +62,7 @@ class Flight:
                 in_flight += 1
         finally:
             for _ in range(in_flight):
-                self._ended.acquire()
+                self._await_any()
         for error in self._errors:
             raise error
 
@@ -78,6 +81,12 @@ class Flight:
         self._requests[slot.number].start()
         self._started[slot.number].release()
 
+    def _await_any(self) -> None:
+        """Until one more request is through."""
+        while not self._landed:
+            self._ended.acquire()
+        self._landed.popleft()
+
     def _await(self, number: int) -> None:
         while True:
             self._started[number].acquire()
@@ -90,4 +99,14 @@ class Flight:
             except BaseException as error:
                 self._errors.append(error)
             finally:
-                self._ended.release()
+                self._landed.append(number)
+                try:
+                    self._ended.release()
+                except RuntimeError:  # another one has, and nobody has taken notice of that yet
+                    pass
+
+
+def _held_lock() -> Any:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock

@@ -1,6 +1,5 @@
 """Where the CUDA runtime lies (device side, Python 3.6 syntax)."""
 
-import ctypes
 import ctypes.util
 import glob
 import os
@@ -33,7 +32,7 @@ def find(named: str) -> Cuda:
     reasons: List[str] = []
     for path in [named] if named else _candidates():
         try:
-            return Cuda(ctypes.CDLL(path), path)
+            return Cuda(path)
         except (OSError, AttributeError) as error:  # not there, or without a function that is needed
             reasons.append(" ".join(str(error).split()))
     raise ImportError(NONE_HERE.format("; ".join(reasons)[:MAX_TEXT]))

@@ -61,20 +61,20 @@ class Cuda:
     """The runtime, and what was taken from it: `close` gives all of it back.
 
     Args:
-        library: libcudart as ctypes has it.
-        path: where it came from.
+        path: of libcudart, or its name for the loader.
 
-    Attributes:
-        path: the same.
+    Raises:
+        OSError: it cannot be loaded.
+        AttributeError: it lacks a function that is needed.
     """
 
-    def __init__(self, library: ctypes.CDLL, path: str) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
-        self._functions: Dict[str, Any] = {}
-        for name, argument_types in _SIGNATURES.items():
-            function = getattr(library, name)
-            function.argtypes, function.restype = argument_types, c_int
-            self._functions[name] = function
+        library = ctypes.CDLL(path)
+        self._functions = _declared(library)
+        # The same functions, called without letting other threads of Python run: to let go of the interpreter
+        # and to wait for it again takes longer than a call that only queues something.
+        self._queueing = _declared(ctypes.PyDLL(path))
         self._error_name = library.cudaGetErrorName
         self._error_string = library.cudaGetErrorString
         for function in (self._error_name, self._error_string):
@@ -90,12 +90,15 @@ class Cuda:
         """
         self.check(self._functions[name](*arguments), name)
 
-    def bound(self, name: str, *arguments: Any) -> Callable[[], int]:
+    def bound(self, name: str, *arguments: Any, waits: bool = False) -> Callable[[], int]:
         """A function of the runtime for the timed loop; it gives CUDA's status, 0 where all is well.
 
-        The arguments are ctypes' own objects, so that nothing is converted when it is called.
+        Args:
+            name: of the function.
+            arguments: ctypes' own objects, so that nothing is converted when it is called.
+            waits: whether it waits for the device, so that other threads have to run meanwhile.
         """
-        return functools.partial(self._functions[name], *arguments)
+        return functools.partial((self._functions if waits else self._queueing)[name], *arguments)
 
     def check(self, status: int, name: str) -> None:
         """Raise what a status other than 0 stands for; see `call`."""
@@ -217,3 +220,12 @@ class Cuda:
     def _text(function: Any, status: int) -> str:
         words = function(status)
         return words.decode("utf-8", "replace") if words else "unknown error"
+
+
+def _declared(library: Any) -> Dict[str, Any]:
+    functions = {}
+    for name, argument_types in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.argtypes, function.restype = argument_types, c_int
+        functions[name] = function
+    return functions

@@ -60,8 +60,8 @@ class Request:
                     calls.append(call("cudaMemcpyAsync", *map(c_void_p, ends), size, c_int(kind), copying))
             return calls
 
-        def call(name: str, *arguments: Any) -> Tuple[Callable[[], int], str]:
-            return cuda.bound(name, *arguments), name
+        def call(name: str, *arguments: Any, waits: bool = False) -> Tuple[Callable[[], int], str]:
+            return cuda.bound(name, *arguments, waits=waits), name
 
         def order(first: c_void_p, then: c_void_p) -> Calls:
             """What is queued on `then` waits for what is on `first`."""
@@ -80,9 +80,9 @@ class Request:
         if copies_beside:  # another thread fills the next batch meanwhile: whoever waits is to sleep
             done = c_void_p(cuda.event(BLOCKING))
             self._after.append(call("cudaEventRecord", done, copying))
-            self._synchronise = call("cudaEventSynchronize", done)
+            self._synchronise = call("cudaEventSynchronize", done, waits=True)
         else:
-            self._synchronise = call("cudaStreamSynchronize", copying)
+            self._synchronise = call("cudaStreamSynchronize", copying, waits=True)
         self._elapsed = call("cudaEventElapsedTime", byref(self._milliseconds), began, ended)
 
     def start(self) -> None:
