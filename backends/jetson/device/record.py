@@ -3,6 +3,7 @@
 import platform
 from typing import Any, Dict
 
+from . import engine_file
 from .cudart import Cuda
 
 # What of an engine's header stands in the record under its own name; the header may lack some of it.
@@ -12,7 +13,6 @@ FROM_HEADER = (
     "precisions_read_from",
     "layer_precisions",
     "weight_layer_precisions",
-    "layers",
     "flags",
     "workspace_bytes",
     "calibration",
@@ -31,7 +31,10 @@ def described(
         header: of the engine's file.
         double_buffer: whether a batch is filled while another one is computed.
     """
-    facts = {name: header.get(name) for name in FROM_HEADER if header.get(name) is not None}
+    facts = {name: header[name] for name in FROM_HEADER if header.get(name) is not None}
+    layers = engine_file.layer_lines(header)
+    if layers:
+        facts["layers"] = layers
     return dict(
         facts,
         name="tensorrt",
