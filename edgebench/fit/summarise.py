@@ -242,13 +242,15 @@ class _Part:
         if self.trial.concurrency == 1 or not self.ok:
             return {}
         batches, sessions = self.read_batches(), [record.n for record in self.ok]
-        if not self.several:
-            return {0: steady_requests(batches, self.passes, sessions)}
         return {
             worker: steady_requests(
-                self._of_worker(batches, worker), self._of_worker(self.passes, worker), sessions
+                self._of_worker(batches, named),
+                self._of_worker(self.passes, named),
+                sessions,
+                self.trial.key,
+                self.trial.concurrency,
             )
-            for worker in self.workers
+            for worker, named in ([(each, each) for each in self.workers] if self.several else [(0, None)])
         }
 
     def _of_worker(self, rows: pd.DataFrame, worker: int | None) -> pd.DataFrame:

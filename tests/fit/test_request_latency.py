@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import edgebench
+from edgebench.errors import StoredResultError
 from edgebench.fit.judged_experiment import Judged, judge_folder
 from edgebench.fit.profile import Profile
 from edgebench.fit.request_latency import steady_requests
@@ -49,6 +50,8 @@ def test_each_request_counts_from_its_submission_to_its_own_completion() -> None
         ),
         passes((0, "first", 99 * MS), (0, "steady", 9 * MS), (1, "steady", 50 * MS), (2, "steady", 4 * MS)),
         [0, 2],
+        key_of(FP32),
+        2,
     )
     assert [list(session) for session in requests.latency_ms] == [[8.0, 2.0, 6.0], [4.0]]
     assert requests.in_flight == pytest.approx((16 / 9, 1.0))
@@ -61,7 +64,7 @@ def test_each_request_counts_from_its_submission_to_its_own_completion() -> None
 
 def test_without_an_infer_stage_there_are_no_requests() -> None:
     batches = rows((0, "steady", 0, MS)).drop(columns=["infer_start_ns", "infer_end_ns"])
-    requests = steady_requests(batches, passes((0, "steady", 0)), [0])
+    requests = steady_requests(batches, passes((0, "steady", 0)), [0], key_of(FP32), 2)
     assert (requests.latency, requests.mean_in_flight) == (None, None)
 
 
@@ -104,6 +107,27 @@ def test_a_session_without_the_stage_has_no_requests(tmp_path: Path) -> None:
     seal(file)
     [trial] = summarise(edgebench.load(path))
     assert [len(requests) for requests in trial.request_ms_values] == [60, 60]
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        pytest.param([(0, 4), (3, 2**62)], id="one never ends"),
+        pytest.param([(-(2**61), 4), (3, 9)], id="one started long ago"),
+        pytest.param([(0, 0), (9, 9)], id="they take no time"),
+        pytest.param([(0, 4)], id="one is missing"),
+        pytest.param([(0, 9), (0, 9), (0, 9)], id="more than were in flight"),
+    ],
+)
+@pytest.mark.attack(
+    "the stored times of requests are edited, hash and all: refused, as their passes say something else"
+)
+def test_requests_that_are_not_those_of_their_passes_are_refused(requests: list[tuple[int, int]]) -> None:
+    edited = rows(*((3, "steady", start, end) for start, end in requests))
+    with pytest.raises(StoredResultError) as caught:
+        steady_requests(edited, passes((3, "steady", 9)), [3], key_of(FP32), 2)
+    folder = f"trials/{key_of(FP32)}/sessions/003"
+    assert folder in caught.value.what and folder in caught.value.fix
 
 
 def test_one_at_a_time_it_is_null_and_no_batches_are_read(
