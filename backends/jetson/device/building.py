@@ -29,7 +29,7 @@ Product = NamedTuple(
         ("weights", WeightLayers),
         ("flags", List[str]),
         ("workspace_bytes", Optional[int]),
-        ("calibration", Optional[Dict[str, int]]),
+        ("batches", Optional[Batches]),  # of calibration
     ],
 )
 
@@ -82,6 +82,9 @@ class Builder:
         self._steps.step("reading the layers' precisions")
         found = read_layers(self._trt, self._logger, self._log, product.engine)
         header = verified(version, self._precision, source, product.weights, found)
+        batches = product.batches
+        if batches is not None and batches.taken != batches.count:
+            raise BuildFailed(FEW_BATCHES.format(batches.taken, batches.count))
         header.update(
             tensorrt=version,
             gpu=self._device.gpu,
@@ -89,7 +92,7 @@ class Builder:
             precision_from=source.kind,
             flags=product.flags,
             workspace_bytes=product.workspace_bytes,
-            calibration=product.calibration,
+            calibration=batches.facts() if batches else None,
             build_s=round(time.monotonic() - began, 3),
         )
         self._steps.step("writing the engine")
@@ -129,11 +132,9 @@ class Builder:
         self._require_no_failure(batches)
         if engine is None:
             raise no_engine(str(trt.__version__), self._precision, source, self._log)
-        if batches is not None and batches.taken != batches.count:
-            raise BuildFailed(FEW_BATCHES.format(batches.taken, batches.count))
         del parser  # it held the weights until here
         weights = weights._replace(layers=[])  # each holds the network
-        return Product(engine, weights, flags, workspace_bytes, batches.facts() if batches else None)
+        return Product(engine, weights, flags, workspace_bytes, batches)
 
     def _calibrate(self, source: Source, network: Any, config: Any) -> Batches:
         if network.num_inputs != 1:
