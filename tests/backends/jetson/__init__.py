@@ -1,0 +1,1 @@
+"""Tests of the Jetson and of TensorRT, held against a stand-in."""
