@@ -10,14 +10,17 @@ from pydantic import Field
 
 from edgebench.cache.objects import Cache
 from edgebench.contract import BackendOptions
-from edgebench.errors import UnavailableError
+from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.target import Body, Target
 from edgebench.vocabulary.values import Json, Progress
 
 from . import prepare
+from .bodies import BODIES
+from .checks import board_check, findings
+from .explain import explain
 
 
 class TensorRtOptions(BackendOptions):
@@ -75,8 +78,20 @@ class JetsonBackend(AgentBackend):
         return prepare.prepare(requests, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
-        """Nothing yet."""
-        return []
+        """TensorRT, CUDA, the GPU, of a Jetson JetPack, power mode and clocks; the state of the machine."""
+        return findings(target)
+
+    def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
+        """The same of a board, by its files."""
+        return board_check(facts, target)
+
+    def explain(self, error: SessionError) -> SessionError | None:
+        """What TensorRT, CUDA or the GPU's driver lacks, by their words."""
+        return explain(error, self.name)
+
+    def bodies(self) -> Mapping[str, Body]:
+        """Developer kits and modules."""
+        return BODIES
 
     def runner_files(self) -> tuple[Path, ...]:
         """The runner, and whatever lies beside it."""
@@ -92,3 +107,7 @@ class TensorRtBackend(JetsonBackend):
     name = "tensorrt"
     description = "NVIDIA's discrete GPUs, by TensorRT"
     meters = ()
+
+    def bodies(self) -> Mapping[str, Body]:
+        """None: a graphics card is a part of its host."""
+        return {}

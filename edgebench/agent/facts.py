@@ -12,7 +12,7 @@ import sys
 import sysconfig
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
-from . import hardware
+from . import hardware, nvidia
 from .bootstrap import board_folder
 from .clock import resolution_ns
 from .files import FileStore
@@ -178,6 +178,8 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "usb_accelerators": hardware.usb_accelerators,
     "pcie_accelerators": hardware.pcie_accelerators,
     "libraries": hardware.libraries,
+    "gpu": nvidia.gpu,
+    "nvidia_libraries": nvidia.nvidia_libraries,
     "load_average": _load,
     "temperatures_c": _temperatures,
     "timer_resolution_ns": lambda root: resolution_ns(),

@@ -11,7 +11,7 @@ import numpy as np
 from edgebench.fit.declared_body import board_caution
 from edgebench.fit.latency import SteadyPasses
 from edgebench.fit.probe_reasons import reasons_by_probe
-from edgebench.fit.telemetry_summary import Observed
+from edgebench.fit.telemetry_summary import ClockDrops, Observed, hottest
 from edgebench.fit.trial_summary import Accuracy
 from edgebench.stats import deadlines
 from edgebench.stats.heat import heat, rise_together
@@ -52,7 +52,7 @@ def cautions(
     if count := _outlier_count(steady):
         warnings.append(Caution(Flag.OUTLIERS, count=count, of=steady.count, unit=steady.unit))
     warnings += _shape_cautions(steady)
-    warnings += _thermal_cautions(steady)
+    warnings += _thermal_cautions(steady, hottest(observed))
     warnings += _telemetry_cautions(observed)
     warnings += _absent_meter_cautions(ok)
     warnings += _lost_probe_cautions(ok)
@@ -92,7 +92,7 @@ def _outlier_count(steady: SteadyPasses) -> int:
     return int(outliers(np.concatenate(relative)).sum()) if relative else 0
 
 
-def _thermal_cautions(steady: SteadyPasses) -> list[Caution]:
+def _thermal_cautions(steady: SteadyPasses, celsius: float | None) -> list[Caution]:
     trends = [heat(at_s, image_s) for at_s, image_s in zip(steady.at_s, steady.latency_s, strict=True)]
     suspected = [trend for trend in trends if trend is not None and trend.suspected]
     if not suspected:
@@ -100,10 +100,12 @@ def _thermal_cautions(steady: SteadyPasses) -> list[Caution]:
         return (
             []
             if rise is None
-            else [Caution(Flag.THERMAL_SHORT, of=len(trends), ratio=rise, unit=steady.unit)]
+            else [Caution(Flag.THERMAL_SHORT, of=len(trends), ratio=rise, unit=steady.unit, celsius=celsius)]
         )
     ratio = max(trend.ratio for trend in suspected)
-    return [Caution(Flag.THERMAL_SUSPECTED, count=len(suspected), of=len(trends), ratio=ratio)]
+    return [
+        Caution(Flag.THERMAL_SUSPECTED, count=len(suspected), of=len(trends), ratio=ratio, celsius=celsius)
+    ]
 
 
 def _telemetry_cautions(observed: Sequence[Observed]) -> list[Caution]:
@@ -112,10 +114,17 @@ def _telemetry_cautions(observed: Sequence[Observed]) -> list[Caution]:
     if throttled := [session.throttled for session in observed if session.throttled]:
         what = ", ".join(dict.fromkeys(word for words in throttled for word in words))
         warnings.append(Caution(Flag.THROTTLED, count=len(throttled), of=of, what=what))
-    if drops := [
-        session.clock_drop for session in observed if session.dropped and session.clock_drop is not None
-    ]:
-        warnings.append(Caution(Flag.CLOCK_DROP, count=len(drops), of=of, ratio=max(drops)))
+    if drops := ClockDrops.of(observed):
+        warnings.append(
+            Caution(
+                Flag.CLOCK_DROP,
+                count=drops.count,
+                of=of,
+                ratio=drops.worst,
+                what=drops.clocks,
+                celsius=hottest(observed),
+            )
+        )
     if interfered := [session for session in observed if session.interfered]:
         warnings.append(
             Caution(Flag.INTERFERENCE, count=len(interfered), of=of, what=_worst_interference(interfered))

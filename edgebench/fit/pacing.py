@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from edgebench.fit.latency import SteadyPasses
-from edgebench.fit.telemetry_summary import Observed
+from edgebench.fit.telemetry_summary import ClockDrops, Observed, hottest
 from edgebench.fit.trial_summary import Minute, Paced, Sustained
 from edgebench.stats import deadlines
 from edgebench.stats.heat import RATIO_LIMIT, Heat, heat
@@ -47,6 +47,8 @@ def sustained_of(
     first_s = fmean(trend.first for trend in trends) if trends else None
     last_s = fmean(trend.last for trend in trends) if trends else None
     because = (*_by_latency(trends, len(judged)), *_by_telemetry(observed))
+    if because and (celsius := hottest(observed)) is not None:
+        because += (f"the hottest sensor read up to {celsius:.0f} °C",)
     return Sustained(
         minutes=_minutes([minute_medians(at_s, scene_s) for at_s, scene_s in series]),
         first_quarter_s=first_s,
@@ -87,12 +89,10 @@ def _by_latency(trends: Sequence[Heat], of: int) -> list[str]:
 
 def _by_telemetry(observed: Sequence[Observed]) -> list[str]:
     reasons, of = [], len(observed)
-    if drops := [
-        session.clock_drop for session in observed if session.dropped and session.clock_drop is not None
-    ]:
+    if drops := ClockDrops.of(observed):
         reasons.append(
-            f"the clock dropped by up to {max(drops):.0%}, more than {CLOCK_DROP_LIMIT:.0%}, "
-            f"in {len(drops)} of {of} sessions"
+            f"{drops.clocks} dropped by up to {drops.worst:.0%}, more than {CLOCK_DROP_LIMIT:.0%}, "
+            f"in {drops.count} of {of} sessions"
         )
     if throttled := [session.throttled for session in observed if session.throttled]:
         what = ", ".join(dict.fromkeys(word for words in throttled for word in words))

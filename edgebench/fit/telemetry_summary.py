@@ -29,8 +29,14 @@ from edgebench.stats.telemetry_window import (
 )
 from edgebench.store.records import SessionRecord
 
-QUANTITIES = frozenset({"clock", "throttle", "context_switches", "time"})
+QUANTITIES = frozenset({"clock", "temperature", "throttle", "context_switches", "time"})
 """What a probe may sample of a board's state: whichever probe does, its samples are looked at."""
+
+LIMIT_SENSOR = "PMIC"
+"""In the name of a Jetson's sensor that is none: its 100 degrees at all times are a limit."""
+
+CLOCKS = {"cpu": "the processor's clock", "gpu": "the GPU's clock"}
+"""By how the name of a clock's channel begins: cpu_clock_max, gpu_clock."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,9 @@ class Observed:
 
     Attributes:
         throttled: what the board said of throttling, such as `under-voltage`.
-        clock_drop: by which share the fastest core's clock fell from the first quarter to the last.
+        clock_drop: by which share the fastest clock of a probe fell from the first quarter to the last.
+        clock: the channel of that clock.
+        hottest_c: the highest temperature of any sensor.
         involuntary_per_s: involuntary context switches a second of the worker's threads.
         waiting_share: the share of their time that they waited for one.
         stolen_share: the share of their cores' time that a hypervisor gave to others.
@@ -60,6 +68,8 @@ class Observed:
 
     throttled: tuple[str, ...] = ()
     clock_drop: float | None = None
+    clock: str = ""
+    hottest_c: float | None = None
     involuntary_per_s: float | None = None
     waiting_share: float | None = None
     stolen_share: float | None = None
@@ -70,6 +80,11 @@ class Observed:
     def dropped(self) -> bool:
         """Whether the clock fell by more than 5 %."""
         return self.clock_drop is not None and self.clock_drop > CLOCK_DROP_LIMIT
+
+    @property
+    def clock_in_words(self) -> str:
+        """Whose clock it is, by its channel's name."""
+        return CLOCKS.get(self.clock.partition("_")[0], f"the clock {self.clock}".strip())
 
     @property
     def interfered(self) -> bool:
@@ -88,6 +103,29 @@ class Observed:
     def stolen(self) -> bool:
         """Whether a hypervisor gave more than 5 % of the cores' time to others."""
         return _above(self.stolen_share, STEAL_LIMIT)
+
+
+@dataclass(frozen=True)
+class ClockDrops:
+    """What the sessions have in common whose clock fell: how many, the worst, and whose clocks in words."""
+
+    count: int
+    worst: float
+    clocks: str
+
+    @classmethod
+    def of(cls, observed: Sequence[Observed]) -> ClockDrops | None:
+        """None where no clock fell by more than 5 %."""
+        dropped = [session for session in observed if session.dropped]
+        if not dropped:
+            return None
+        clocks = " and ".join(sorted({session.clock_in_words for session in dropped}))
+        return cls(len(dropped), max(session.clock_drop or 0.0 for session in dropped), clocks)
+
+
+def hottest(observed: Sequence[Observed]) -> float | None:
+    """The highest temperature of the sessions in degrees Celsius; None where no sensor tells."""
+    return max((session.hottest_c for session in observed if session.hottest_c is not None), default=None)
 
 
 def _above(value: float | None, limit: float) -> bool:
@@ -144,19 +182,27 @@ def _by_one_probe(columns: Sequence[Column], totals: Set[str], steady: tuple[int
         column = next(named, None)
         return _NOTHING if column is None else around(column.t_ns, column.values, *steady)
 
-    bits = [within(column.t_ns, column.values, *steady)[1] for column in of("throttle", "bits")]
-    states = [within(column.t_ns, column.values, *steady)[1] for column in of("throttle", "state")]
+    def within_steady(column: Column) -> Values:
+        return within(column.t_ns, column.values, *steady)[1]
+
+    bits = [within_steady(column) for column in of("throttle", "bits")]
+    states = [within_steady(column) for column in of("throttle", "state")]
     events = [around(column.t_ns, column.values, *steady)[1] for column in of("throttle", "events")]
     flags = [flag for values in bits for flag in throttle_flags(values)]
     if any(throttle_events(counts) for counts in events):
         flags.append("throttle events counted")
     if any((values > 0).any() for values in states):
         flags.append("a cooling device slowed the processor")
+    clocks = _clocks(columns, totals)
+    sensors = [column for column in of("temperature", "C") if LIMIT_SENSOR not in column.channel]
+    hot = [float(values.max()) for column in sensors if (values := within_steady(column)).size]
     busy_at, busy = counter("time", "cores_busy")
     running = counter("time", "worker_running")[1]
     return Observed(
         throttled=tuple(dict.fromkeys(flags)),
-        clock_drop=clock_drop(within(*_fastest(columns, totals), *steady)[1]),
+        clock_drop=clock_drop(within(*_fastest(clocks), *steady)[1]),
+        clock=clocks[0].channel if clocks else "",
+        hottest_c=max(hot, default=None),
         involuntary_per_s=rate_per_s(*counter("context_switches", "involuntary_switches")),
         waiting_share=waiting_share(running, counter("time", "worker_waiting")[1]),
         stolen_share=stolen_share(busy_at, busy, counter("time", "cores_stolen")[1]),
@@ -168,10 +214,14 @@ def _by_one_probe(columns: Sequence[Column], totals: Set[str], steady: tuple[int
 _NOTHING: tuple[Stamps, Values] = (np.empty(0, np.int64), np.empty(0))
 
 
-def _fastest(columns: Sequence[Column], totals: Set[str]) -> tuple[Stamps, Values]:
-    """At each stamp the fastest clock of a probe; of those alone that it marks as the ones that count."""
+def _clocks(columns: Sequence[Column], totals: Set[str]) -> list[Column]:
+    """The clocks of a probe; those alone that it marks as the ones that count, where it does."""
     clocks = [column for column in columns if column.quantity == "clock"]
-    clocks = [column for column in clocks if column.channel in totals] or clocks
+    return [column for column in clocks if column.channel in totals] or clocks
+
+
+def _fastest(clocks: Sequence[Column]) -> tuple[Stamps, Values]:
+    """At each stamp the fastest of several clocks."""
     if not clocks:
         return _NOTHING
     t_ns = np.concatenate([column.t_ns for column in clocks])
@@ -188,12 +238,19 @@ def _worst(seen: Sequence[Observed]) -> Observed:
     def most(values: Iterable[float | None]) -> float | None:
         return max((value for value in values if value is not None), default=None)
 
+    falling = max(seen, key=_drop_for_order, default=Observed())
     return Observed(
         throttled=tuple(dict.fromkeys(flag for observed in seen for flag in observed.throttled)),
-        clock_drop=most(observed.clock_drop for observed in seen),
+        clock_drop=falling.clock_drop,
+        clock=falling.clock,
+        hottest_c=most(observed.hottest_c for observed in seen),
         involuntary_per_s=most(observed.involuntary_per_s for observed in seen),
         waiting_share=most(observed.waiting_share for observed in seen),
         stolen_share=most(observed.stolen_share for observed in seen),
         others_cores=most(observed.others_cores for observed in seen),
         watched=any(observed.watched for observed in seen),
     )
+
+
+def _drop_for_order(observed: Observed) -> float:
+    return -np.inf if observed.clock_drop is None else observed.clock_drop

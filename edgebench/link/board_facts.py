@@ -46,6 +46,34 @@ class PcieAccelerator(BaseModel):
     writable: bool | None = None
 
 
+class ClockLimits(BaseModel):
+    """The clocks, in MHz, that a unit is held between."""
+
+    min: FiniteFloat
+    max: FiniteFloat
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it has no choice."""
+        return self.min >= self.max
+
+
+class Gpu(BaseModel):
+    """The board's NVIDIA GPU; `usable` says whether this user may open its driver."""
+
+    name: Text
+    clocks_mhz: ClockLimits | None = None
+    usable: bool | None = None
+
+
+class NvidiaLibraries(BaseModel):
+    """What of TensorRT and CUDA lies on the board, whatever its Python sees."""
+
+    nvinfer: Text | None = None
+    cudart: Text | None = None
+    system_tensorrt: Text | None = None
+
+
 class OpenvinoFiles(BaseModel):
     """What the OpenVINO that the board's Python finds is made of."""
 
@@ -87,6 +115,8 @@ class BoardFacts(BaseModel):
     pcie_accelerators: Annotated[list[PcieAccelerator] | None, Field(max_length=64), Unless] = None
     libraries: Annotated[dict[Text, Text] | None, Field(max_length=64), Unless] = None
     openvino: Annotated[OpenvinoFiles | None, Unless] = None
+    gpu: Annotated[Gpu | None, Unless] = None
+    nvidia_libraries: Annotated[NvidiaLibraries | None, Unless] = None
     load_average: Annotated[list[FiniteFloat] | None, Field(min_length=1, max_length=3), Unless] = None
     temperatures_c: Annotated[dict[Text, FiniteFloat] | None, Field(max_length=64), Unless] = None
     timer_resolution_ns: Annotated[FiniteFloat | None, Unless] = None

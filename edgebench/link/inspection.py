@@ -18,8 +18,9 @@ from edgebench.link.board_findings import board_findings, missing_findings
 from edgebench.link.cleaning import Cleaned
 from edgebench.link.declared_boards import declared_finding
 from edgebench.link.host_probes import HostProbes
+from edgebench.link.session_probes import BOARD, SessionProbes
 from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.probe import probe_name
+from edgebench.vocabulary.probe import ProbeInfo, probe_name
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json
 
@@ -46,12 +47,13 @@ def inspect_swept(targets: Sequence[Target], backend: Backend) -> list[Inspectio
     if not isinstance(backend, AgentBackend):
         return [Inspection(None, tuple(backend.check(target))) for target in targets]
     try:
-        facts, faults = _described(targets[0])
+        facts, faults, of_meters = _asked(targets[0])
     except EdgeBenchError as error:
         message = error.what + (f" ({error.why})" if error.why else "")
         return [Inspection(None, (Finding("error", "connection", message, error.fix),))] * len(targets)
     of_launch = [Finding("error", "launch", what, fix) for what, fix in faults]
-    return [Inspection(facts, (*_board_findings(target, backend, facts), *of_launch)) for target in targets]
+    of_target = (*of_launch, *of_meters)
+    return [Inspection(facts, (*_board_findings(target, backend, facts), *of_target)) for target in targets]
 
 
 def _board_findings(target: Target, backend: AgentBackend, facts: Mapping[str, Json]) -> list[Finding]:
@@ -105,7 +107,7 @@ def _folders_here() -> list[Finding]:
 
 
 def _checked(target: Target, backend: Backend) -> list[Finding]:
-    if target.host is not None or target.power_mode is not None:
+    if target.host is not None or target.power_mode is not None or target.preferred_meters:
         here = [] if target.host is not None else backend.check(target)
         known = {finding.subject for finding in here}
         there = inspect_target(target, backend).findings
@@ -143,10 +145,42 @@ def _has_boards_figures(target: Target) -> bool:
     return bool(target.boards and target.from_boards)
 
 
-def _described(target: Target) -> tuple[dict[str, Json], tuple[tuple[str, str], ...]]:
-    """The board's facts, and what of the target's launch cannot be carried out there."""
+def _asked(
+    target: Target,
+) -> tuple[dict[str, Json], tuple[tuple[str, str], ...], list[Finding]]:
+    """The board's facts, what of the target's launch cannot be carried out there, and its meters."""
     device = AgentDevice(open_link(target), (), locks=False)
     try:
-        return device.describe(), device.launch_faults(target.launch)
+        return device.describe(), device.launch_faults(target.launch), board_probe_findings(device, target)
     finally:
         device.close()
+
+
+def board_probe_findings(device: AgentDevice, target: Target) -> list[Finding]:
+    """Which of the target's meters on its board can be read, and which of its device's own a run takes."""
+    names = [name for name in target.meters if not registry.samples_on_host(name)]
+    preferred = target.preferred_meters
+    if not names and not preferred:
+        return []
+    probes = SessionProbes(names, worker=None, preferred=preferred)
+    with device.sampling(probes, BOARD):
+        pass
+    infos, reasons, _ = probes.facts()
+    findings = [_answering(info, preferred) for info in infos]
+    for name, reason in reasons.items():
+        refusal = probes.refusals.get(name)
+        why = refusal.reason if refusal else reason
+        fix = (refusal.fix if refusal else "") or "mend it, or leave the meter out"
+        findings.append(Finding("warning", METER, f"{name} cannot be read: {why}", fix))
+    return findings
+
+
+def _answering(info: ProbeInfo, preferred: Sequence[str]) -> Finding:
+    """What a meter says of itself; of a preferred one also why the better ones are not taken."""
+    name = info.kind + (f":{info.address}" if info.address else "")
+    message = f"{name} answers, {info.rate_hz:g} samples a second"
+    if name in preferred:
+        better = preferred[: preferred.index(name)]
+        message = f"{name} is taken unless --meter names another, {info.rate_hz:g} samples a second"
+        message += "".join(f"; not {info.absent[other]}" for other in better if other in info.absent)
+    return Finding("ok", METER, message)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from edgebench.fit.telemetry_summary import QUANTITIES, Observed, observe
+from edgebench.fit.telemetry_summary import LIMIT_SENSOR, QUANTITIES, Observed, observe
 from edgebench.report import words
 from edgebench.report.tables import Column, Table
 from edgebench.store.load import Results
@@ -23,7 +23,7 @@ _COLUMNS = (
     Column("stolen", figures=True),
     Column("throttled", long=True),
 )
-SHOWN = QUANTITIES | {"temperature", "load", "memory"}
+SHOWN = QUANTITIES | {"load", "memory"}
 """What a probe may sample that this table shows, whichever probe it is."""
 
 
@@ -73,9 +73,8 @@ def _not_throttled(seen: tuple[Observed, ...]) -> str:
 
 
 def _zones(frame: pd.DataFrame) -> pd.DataFrame:
-    """Temperatures, but for those of a Jetson's PMIC: its 100 degrees at all times are a limit."""
     zones = frame[frame["quantity"] == "temperature"]
-    return zones[~zones["channel"].astype(str).str.contains("PMIC")]
+    return zones[~zones["channel"].astype(str).str.contains(LIMIT_SENSOR)]
 
 
 def _highest(frame: pd.DataFrame) -> pd.Series:

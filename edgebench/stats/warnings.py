@@ -15,13 +15,14 @@ class Flag(Enum):
     FEW_SESSIONS = "{count} of the {of} sessions that an interval takes: none is given"
     THERMAL_SUSPECTED = (
         "thermal: suspected in {share} sessions; the last quarter took up to {worst:.2f} times the first"
+        "{warmth}"
     )
     THERMAL_SHORT = (
         "thermal: suspected over the {of} sessions together; "
-        "their {unit} became {ratio:.0%} slower from the first to the last"
+        "their {unit} became {ratio:.0%} slower from the first to the last{warmth}"
     )
     THROTTLED = "throttled: {what}, as the board reports, in {share} sessions"
-    CLOCK_DROP = "the processor's clock fell by up to {worst:.0%} over the steady passes in {share} sessions"
+    CLOCK_DROP = "{what} fell by up to {worst:.0%} over the steady passes in {share} sessions{warmth}"
     INTERFERENCE = "interference: other work competed for the worker's cores in {share} sessions; {what}"
     DEADLINES_MISSED = (
         "{share} paced passes were not done when the next was due; the worst was {worst:.3f} s late"
@@ -110,7 +111,10 @@ class Interference:
 
 @dataclass(frozen=True)
 class Caution:
-    """One flag with the facts that belong to it: how often of how many, by how much, and what was seen."""
+    """One flag with the facts that belong to it: how often of how many, by how much, and what was seen.
+
+    `celsius` is the highest temperature of the sessions, where a sensor tells and heat is what is doubted.
+    """
 
     flag: Flag
     count: int = 0
@@ -118,6 +122,7 @@ class Caution:
     ratio: float = 0.0
     what: str | Interference = ""
     unit: str = "passes"  # or windows: what is counted in each session
+    celsius: float | None = None
 
     @property
     def kind(self) -> tuple[Flag, str]:
@@ -140,6 +145,7 @@ def sentence_of(cautions: Sequence[Caution]) -> str:
         worst=max(ratios),
         unit=" or ".join(dict.fromkeys(caution.unit for caution in cautions)),
         what=_details_text([caution.what for caution in cautions]),
+        warmth=_warmth([caution.celsius for caution in cautions if caution.celsius is not None]),
     )
 
 
@@ -161,6 +167,10 @@ def _share(cautions: Sequence[Caution]) -> str:
     if always and len({caution.of for caution in cautions}) > 1:
         return f"all of {of}"
     return f"{_Range([caution.count for caution in cautions])} of {of}"
+
+
+def _warmth(celsius: Sequence[float]) -> str:
+    return f", at up to {max(celsius):.0f} °C" if celsius else ""
 
 
 def _details_text(details: Sequence[str | Interference]) -> str:

@@ -108,7 +108,7 @@ def test_a_jetson_nano(tree):
         "temperatures_c": {"0-CPU-therm": 41.5},
     }
     assert {name: facts[name] for name in due} == due
-    assert facts["absent"] == {}
+    assert set(facts["absent"]) == {"gpu", "nvidia_libraries"}  # see below
     assert facts["cores"] >= 1
     assert facts["timer_resolution_ns"] > 0
     assert facts["python_bits"] in (32, 64)
@@ -220,9 +220,74 @@ def test_openvinos_plugins_lie_beside_an_archives_python(tmp_path):
     assert facts["openvino"] == {"plugins": ["MYRIAD"], "firmware": ["usb-ma2x8x.mvcmd"]}
 
 
+GPUS = {
+    "sys/class/devfreq/57000000.gpu/min_freq": "76800000\n",
+    "sys/class/devfreq/57000000.gpu/max_freq": "921600000\n",
+    "sys/class/devfreq/60006000.actmon/min_freq": "1\n",
+}
+JETPACK = {
+    "usr/lib/aarch64-linux-gnu/libnvinfer.so.8": "",
+    "usr/lib/aarch64-linux-gnu/libnvinfer.so.8.2.1": "",
+    "usr/lib/aarch64-linux-gnu/libnvinfer.so.8.2.1.old": "",
+    "usr/local/cuda-10.2/lib64/libcudart.so.10.2": "",
+    "usr/lib/python3.6/dist-packages/tensorrt/__init__.py": "",
+}
+
+
+def test_a_jetsons_gpu_its_clocks_and_what_jetpack_installed(tmp_path):
+    facts = board_facts(str(planted(tmp_path, {**GPUS, **JETPACK})))
+    assert facts["gpu"] == {
+        "name": "57000000.gpu",
+        "clocks_mhz": {"min": 76.8, "max": 921.6},
+        "usable": None,
+    }
+    assert facts["nvidia_libraries"] == {
+        "nvinfer": "8.2.1",
+        "cudart": "/usr/local/cuda-10.2/lib64/libcudart.so.10.2",
+        "system_tensorrt": "/usr/lib/python3.6/dist-packages",
+    }
+
+
+def test_of_several_releases_the_newest_counts(tmp_path):
+    files = [f"usr/local/cuda-{number}/lib64/libcudart.so.{number}" for number in ("9.0", "10.2", "10.0")]
+    facts = board_facts(str(planted(tmp_path, dict.fromkeys(files, ""))))
+    assert facts["nvidia_libraries"]["cudart"] == "/usr/local/cuda-10.2/lib64/libcudart.so.10.2"
+    assert facts["nvidia_libraries"]["nvinfer"] is None
+
+
+def test_whether_a_user_may_open_the_gpus_driver(tmp_path, monkeypatch):
+    planted(tmp_path, {**GPUS, "dev/nvmap": ""})
+    assert board_facts(str(tmp_path))["gpu"]["usable"] is True
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert board_facts(str(tmp_path))["gpu"]["usable"] is False
+
+
+def test_a_discrete_gpu_is_named_by_its_driver(tmp_path):
+    file = "proc/driver/nvidia/gpus/0000:01:00.0/information"
+    planted(tmp_path, {file: "Model: \t\t NVIDIA RTX A2000\nIRQ:   \t\t 132\n"})
+    facts = board_facts(str(tmp_path))
+    assert facts["gpu"] == {"name": "NVIDIA RTX A2000", "clocks_mhz": None, "usable": None}
+
+
+def test_a_gpu_whose_clocks_are_nonsense_has_none(tmp_path):
+    planted(tmp_path, {**GPUS, "sys/class/devfreq/57000000.gpu/max_freq": "fast\n"})
+    assert board_facts(str(tmp_path))["gpu"]["clocks_mhz"] is None
+
+
 def test_an_empty_tree_gives_reasons_and_no_figure(tmp_path):
     facts = board_facts(str(tmp_path))
-    names = ("board", "soc", "cpu", "memory_bytes", "os", "governor", "clock_now_mhz", "temperatures_c")
+    names = (
+        "board",
+        "soc",
+        "cpu",
+        "memory_bytes",
+        "os",
+        "governor",
+        "clock_now_mhz",
+        "temperatures_c",
+        "gpu",
+    )
+
     for name in (*names, "power_mode", "usb_accelerators"):
         assert facts[name] is None
         assert facts["absent"][name]

@@ -146,14 +146,21 @@ def test_heat_is_suspected_where_one_session_slows_down():
 
 def test_telemetry_alone_makes_heat_suspected():
     level = [1.0] * 20
-    observed = [Observed(clock_drop=0.2), Observed(throttled=("under-voltage",)), Observed()]
+    observed = [
+        Observed(clock_drop=0.2, clock="gpu_clock", hottest_c=80.6),
+        Observed(throttled=("under-voltage",)),
+        Observed(),
+    ]
     sustained = sustained_of(sessions(level, level, level), 20.0, observed)
     assert sustained is not None
     assert sustained.suspected
     assert sustained.because == (
-        "the clock dropped by up to 20%, more than 5%, in 1 of 3 sessions",
+        "the GPU's clock dropped by up to 20%, more than 5%, in 1 of 3 sessions",
         "the board reported throttling (under-voltage) in 1 of 3 sessions",
+        "the hottest sensor read up to 81 °C",
     )
+    cool = sustained_of(sessions(level), 20.0, [Observed(hottest_c=80.6)])
+    assert cool is not None and cool.because == ()
 
 
 def test_few_passes_have_minutes_and_nothing_more():

@@ -5,10 +5,11 @@ import pytest
 
 from edgebench.fit.power_summary import power_figures
 from edgebench.fit.telemetry_summary import Observed, observe
-from edgebench.probes.jetson.rails import gpu_clock_channel
+from edgebench.probes.jetson import ina3221, tegrastats
 from edgebench.store.records import PROBE_COLUMNS
 from tests.fit.summaries import sentences
 from tests.fit.test_cautions import CALM, THREE
+from tests.probes import jetson_board
 
 SECOND = 1_000_000_000
 WINDOW = (100 * SECOND, 120 * SECOND)
@@ -91,19 +92,50 @@ def test_a_clock_that_its_probe_marks_decides_alone():
     assert observe(records, pd.concat(frames))[0].clock_drop == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize("probe", ["tegrastats:", "ina3221:"])
-def test_the_clock_of_a_jetsons_gpu_warns_by_its_quantity(probe):
-    kind, _, address = probe.partition(":")
-    info = {"kind": kind, "address": address, "channels": [gpu_clock_channel()]}
-    records = [record.model_copy(update={"probes": (info,)}) for record in RECORDS]
-    sparse = [nan for mhz in FALLING for nan in (mhz, float("nan"))]  # not every sample has the clock
-    frame = rows("gpu_clock", sparse, probe=probe).assign(
-        t_ns=lambda samples: 100 * SECOND + samples.index * SECOND // 4
-    )
-    observed = observe(records, frame.assign(quantity="clock", unit="MHz"))
+@pytest.fixture(params=["ina3221", "tegrastats"])
+def jetson_meter(request, tmp_path, monkeypatch):
+    """What each of a Jetson's meters says of itself, on a stand-in for its board."""
+    if request.param == "ina3221":
+        tree = jetson_board.write(tmp_path, jetson_board.orin_nano())
+        return ina3221.open_probe(str(tree)).info
+    monkeypatch.setattr(tegrastats, "FIRST_LINE_S", 60.0)
+    probe = tegrastats.open_probe(jetson_board.tegrastats(tmp_path, jetson_board.AGX_ORIN))
+    probe._process.close()
+    return probe.info
+
+
+def test_clock_and_temperature_of_a_jetsons_gpu_are_in_the_caution(jetson_meter):
+    records = [record.model_copy(update={"probes": (jetson_meter,)}) for record in RECORDS]
+    channels = {channel["name"]: channel for channel in jetson_meter["channels"]}
+    [sensor] = [name for name in channels if name.startswith("temperature.") and "gpu" in name.lower()]
+    # Not every sample has the clock, and the sensor of the PMIC shows its limit.
+    series = {
+        "gpu_clock": [nan for mhz in FALLING for nan in (mhz, float("nan"))],
+        sensor: [81.0, *[float("nan")] * 41],
+        "temperature.PMIC": [100.0] * 42,
+    }
+    probe = f"{jetson_meter['kind']}:{jetson_meter['address']}"
+    frames = []
+    for name, values in series.items():
+        channel = channels.get(name, channels[sensor])
+        samples = [
+            (probe, name, channel["quantity"], channel["unit"], 100 * SECOND + at * SECOND // 4, value)
+            for at, value in enumerate(values)
+        ]
+        frames.append(pd.DataFrame(samples, columns=list(PROBE_COLUMNS)).assign(session=0))
+    observed = observe(records, pd.concat(frames))
     assert observed[0].clock_drop == pytest.approx(0.2)
     [sentence] = sentences(records, CALM, observed)
-    assert "clock fell by up to 20%" in sentence
+    assert sentence.startswith("the GPU's clock fell by up to 20% ")
+    assert sentence.endswith(" 1 of 3 sessions, at up to 81 °C")
+
+
+def test_clocks_of_processor_and_gpu_are_each_called_what_they_are():
+    gpu = rows("gpu_clock", FALLING, 2).assign(quantity="clock", unit="MHz")
+    [sentence] = told(rows("cpu_clock_max", FALLING), gpu)
+    assert sentence.startswith("the GPU's clock and the processor's clock fell by up to 20% ")
+    [sentence] = told(rows("npu_mhz", FALLING).assign(quantity="clock", unit="MHz"))
+    assert sentence.startswith("the clock npu_mhz fell by up to 20% ")
 
 
 def test_sessions_are_counted_and_the_worst_is_told():

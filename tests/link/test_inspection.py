@@ -14,6 +14,7 @@ from edgebench.link.inspection import check_target, clean_target, inspect_swept,
 from edgebench.link.ssh import ENVIRONMENT
 from edgebench.vocabulary.target import DeclaredBoard, Launch, Target
 from tests.fakes import FakeBackend
+from tests.probes import jetson_board
 
 HERE = Target(name="here", device="toy")
 
@@ -44,13 +45,13 @@ def test_a_python_without_numpy_is_missing_it(toy, tmp_path):
 
 def test_a_board_is_asked_once_and_checked_for_every_device_of_a_sweep(monkeypatch):
     asked = []
-    described = inspection._described
+    described = inspection._asked
 
     def counted(target):
         asked.append(target)
         return described(target)
 
-    monkeypatch.setattr(inspection, "_described", counted)
+    monkeypatch.setattr(inspection, "_asked", counted)
     stick = Target("stick", "ncs2", {"device": "MYRIAD"})
     processor = replace(stick, options={"device": "CPU"})
     seen = inspect_swept([processor, stick], registry.backend("ncs2"))
@@ -124,6 +125,36 @@ def test_doctor_and_check_hold_the_declared_board_against_the_machine(toy):
         assert "declared as Abacus" in finding.message
     own = replace(target, from_boards=())
     assert "board" not in [finding.subject for finding in check_target(own, toy)]
+
+
+def meters(target, toy):
+    """What both ways of looking say of its meters: they say the same."""
+    said = [
+        [(finding.level, finding.message, finding.fix) for finding in findings if finding.subject == "meter"]
+        for findings in (check_target(target, toy), inspect_target(target, toy).findings)
+    ]
+    assert said[0] == said[1]
+    return said[0]
+
+
+def test_of_a_devices_own_meters_the_one_that_a_run_takes_is_named(toy, tmp_path):
+    best = f"ina3221:{jetson_board.write(tmp_path / 'sys', jetson_board.orin_nano())}"
+    other = f"tegrastats:{jetson_board.tegrastats(tmp_path, jetson_board.ORIN_NANO)}"
+    [(level, message, _)] = meters(replace(HERE, preferred_meters=(best, other)), toy)
+    assert level == "ok"
+    assert message.startswith(f"{best} is taken unless --meter") and "tegrastats" not in message
+    empty = f"ina3221:{tmp_path}"
+    [(level, message, _)] = meters(replace(HERE, preferred_meters=(empty, other)), toy)
+    assert level == "ok"
+    assert message.startswith(f"{other} is taken") and "has no INA3221" in message
+
+
+def test_where_no_meter_can_be_read_each_says_why(toy, tmp_path):
+    target = replace(HERE, preferred_meters=(f"ina3221:{tmp_path}", "tegrastats:/nothing"))
+    findings = meters(target, toy)
+    assert [level for level, _, _ in findings] == ["warning", "warning"]
+    assert "no INA3221" in findings[0][1] and "there is no program" in findings[1][1]
+    assert all(fix for _, _, fix in findings)
 
 
 def test_a_run_in_a_power_mode_that_there_is_not_does_not_begin(toy):

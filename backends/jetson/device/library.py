@@ -1,5 +1,6 @@
-"""TensorRT as this Python has it (device side, Python 3.6 syntax)."""
+"""TensorRT as this Python has it (device side, Python 3.6 syntax); as a program it prints its version."""
 
+import json
 import sys
 from typing import Any, NamedTuple, Optional, Tuple
 
@@ -30,3 +31,8 @@ def require(library: Optional[Library], why_none: str) -> Library:
         python = "{}.{}".format(*sys.version_info[:2])
         raise ImportError(NONE_HERE.format(why_none, sys.executable, python))
     return library
+
+
+if __name__ == "__main__":
+    _library, _why_none = find()
+    print(json.dumps({"version": _library.version if _library else None, "why_none": _why_none}))

@@ -1,0 +1,136 @@
+"""Why TensorRT or CUDA fails, in words that know the Jetson."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from edgebench.errors import SessionError
+
+NAME_THE_BOARD = "name the board where TensorRT is, by --host USER@BOARD or a target"
+HOW_TO_INSTALL = (
+    "sudo apt install nvidia-jetpack, or of it python3-libnvinfer alone, and name the system's Python "
+    "(--python /usr/bin/python3): a virtual environment sees TensorRT only with --system-site-packages"
+)
+"""What brings TensorRT to a Jetson's Python."""
+
+DRIVER_GROUP = "sudo usermod -aG video $USER on the board, and log in again"
+"""What lets a user open a Jetson's GPU."""
+
+_LOGS = 4000  # characters of a worker's last words
+_SAID = 300  # of one error that is repeated
+
+
+class Explained(NamedTuple):
+    """What went wrong, why, and what to do."""
+
+    what: str
+    why: str
+    fix: str
+
+
+def explain(error: SessionError, device: str) -> SessionError | None:
+    """A failure whose cause is known by its words; None for any other.
+
+    Args:
+        error: of a session, or of a build.
+        device: a name of `edgebench devices`: `jetson`, or `tensorrt` for a discrete GPU.
+    """
+    for text in (error.why, error.stderr_tail[-_LOGS:]):
+        for pattern, in_words in _CAUSES:
+            if match := re.search(pattern, text):
+                words = in_words(match, device)
+                return SessionError(
+                    words.what,
+                    status=error.status,
+                    stage=error.stage,
+                    signal=error.signal,
+                    stderr_tail=error.stderr_tail,
+                    why=words.why,
+                    fix=words.fix,
+                )
+    return None
+
+
+def how_to_install(device: str) -> str:
+    """What brings TensorRT to the Python of a device of `edgebench devices`."""
+    return HOW_TO_INSTALL if device == "jetson" else "pip install tensorrt, for the Python that runs there"
+
+
+def _line(match: re.Match[str]) -> str:
+    """The line that the words stand in."""
+    start = match.string.rfind("\n", 0, match.start()) + 1
+    return match.string[start:].partition("\n")[0].strip()[:_SAID]
+
+
+def _no_tensorrt(match: re.Match[str], device: str) -> Explained:
+    fix = f"{how_to_install(device)}; where this is not the board, {NAME_THE_BOARD}"
+    return Explained("the Python that runs there has no TensorRT", match["reason"], fix)
+
+
+def _no_permission(match: re.Match[str], device: str) -> Explained:
+    return Explained("this user may not open the GPU's driver", _line(match), DRIVER_GROUP)
+
+
+def _no_device(match: re.Match[str], device: str) -> Explained:
+    fix = f"{NAME_THE_BOARD}; in a container, start it with --runtime nvidia"
+    if device == "jetson":
+        fix += f"; or the user may not open the driver: {DRIVER_GROUP}"
+    return Explained("CUDA finds no GPU there", _line(match), fix)
+
+
+def _old_driver(match: re.Match[str], device: str) -> Explained:
+    fix = "install the driver that this CUDA needs (`nvidia-smi` tells both)"
+    if device == "jetson":
+        fix = (
+            "take the CUDA that came with the board's own JetPack, "
+            "not one of the package index (--set cudart=PATH); a newer one takes a newer JetPack"
+        )
+    return Explained("the GPU's driver is too old for this CUDA", _line(match), fix)
+
+
+def _no_memory(match: re.Match[str], device: str) -> Explained:
+    fix = "end other programs, take a smaller --batch, or have building take less (--set workspace_mb=256)"
+    if device == "jetson":
+        fix += "; GPU and processor share it, so a desktop counts (sudo systemctl isolate multi-user.target)"
+    return Explained("the GPU's memory does not suffice", _line(match), fix)
+
+
+def _other_engine(match: re.Match[str], device: str) -> Explained:
+    fix = "measure again: it is built anew; `edgebench targets clean` removes all that was built"
+    return Explained("the engine was built by another TensorRT or for another GPU", _line(match), fix)
+
+
+def _not_honoured(match: re.Match[str], device: str) -> Explained:
+    fix = "take a precision that this GPU has arithmetic for, such as fp32"
+    return Explained("TensorRT did not build the precision that was asked for", _line(match), fix)
+
+
+def _no_implementation(match: re.Match[str], device: str) -> Explained:
+    fix = "allow building more memory (--set workspace_mb=1024), or take a model of a smaller --batch"
+    return Explained("TensorRT knows no way to carry out a layer within its memory", _line(match), fix)
+
+
+def _no_cudart(match: re.Match[str], device: str) -> Explained:
+    fix = "name it: --set cudart=PATH"
+    if device == "jetson":
+        fix = f"sudo apt install nvidia-jetpack; or {fix}"
+    return Explained("the CUDA runtime cannot be loaded", _line(match), fix)
+
+
+# The words of the runner, of CUDA (cudaGetErrorString) and of TensorRT; the first that fits counts.
+_CAUSES: tuple[tuple[str, Callable[[re.Match[str], str], Explained]], ...] = (
+    (r"no TensorRT here \((?P<reason>[^\n)]{1,400})\)", _no_tensorrt),
+    (r"NvRmMemInitNvmap failed with Permission denied", _no_permission),
+    (r"/dev/nv\w+[^\n]{0,40}Permission denied", _no_permission),
+    (r"no CUDA-capable device is detected|cudaErrorNoDevice", _no_device),
+    (r"CUDA driver version is insufficient|cudaErrorInsufficientDriver", _old_driver),
+    (r"not compatible with this version of TensorRT|Version tag does not match", _other_engine),
+    (r"generated on an incompatible device|engine of another (?:version|GPU|TensorRT)", _other_engine),
+    (r"out of memory|OutOfMemory|cudaErrorMemoryAllocation", _no_memory),
+    (r"GPU memory \(\d+ bytes\) could not be allocated|NvMapMemAllocInternalTagged", _no_memory),
+    (r"not honoured", _not_honoured),
+    (r"Could not find any implementation for node", _no_implementation),
+    (r"libcudart[^\n]{0,200}(?:cannot open shared object|not found|cannot be loaded)", _no_cudart),
+)

@@ -1,0 +1,72 @@
+"""Errors of TensorRT, CUDA and the GPU's driver, in their own words, become a cause and a fix."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgebench import registry
+from edgebench.errors import SessionError
+
+JETSON, DISCRETE = registry.backend("jetson"), registry.backend("tensorrt")
+
+
+def error(why: str = "", tail: str = "", stage: str = "load") -> SessionError:
+    return SessionError("the worker failed", status="failed", stage=stage, why=why, stderr_tail=tail)
+
+
+@pytest.mark.parametrize(
+    ("why", "what", "fix"),
+    [
+        (
+            "ImportError: no TensorRT here (No module named 'tensorrt'): on a Jetson it comes with JetPack",
+            "no TensorRT", "python3-libnvinfer",
+        ),
+        ("NvRmMemInitNvmap failed with Permission denied", "may not open", "usermod -aG video"),
+        ("OSError: cudaStreamCreate: no CUDA-capable device is detected", "no GPU", "--host"),
+        (
+            "cudaGetDevice: CUDA driver version is insufficient for CUDA runtime version",
+            "too old", "JetPack",
+        ),
+        ("[TRT] 2: [virtualMemoryBuffer.cpp] Error Code 2: OutOfMemory (no further information)",
+         "memory does not suffice", "--set workspace_mb"),
+        ("cudaMalloc: out of memory", "memory does not suffice", "--batch"),
+        ("[E] Requested amount of GPU memory (1073741824 bytes) could not be allocated.",
+         "memory does not suffice", "desktop"),
+        (
+            "6: The engine plan file is not compatible with this version of TensorRT, expecting library "
+            "version 8.2.1.8 got 8.0.1.6, please rebuild.",
+            "another TensorRT or for another GPU", "targets clean",
+        ),
+        ("The engine plan file is generated on an incompatible device, expecting compute 7.2 got compute "
+         "5.3, please rebuild.", "another GPU", "built anew"),
+        ("10: [optimizer.cpp] Could not find any implementation for node conv1.", "within its memory",
+         "workspace_mb"),
+        ("OSError: libcudart.so.12: cannot open shared object file: No such file or directory",
+         "CUDA runtime", "--set cudart=PATH"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("place", ["why", "tail"])
+def test_a_known_cause_is_named_with_its_fix(why, what, fix, place):
+    failed = error(**{place: f"first line\n{why}\nlast line"}, stage="build")
+    explained = JETSON.explain(failed)
+    assert explained is not None
+    assert what in explained.what and fix in explained.fix
+    assert (explained.stage, explained.status) == ("build", "failed")
+    assert explained.why and "last line" not in explained.why
+
+
+def test_a_discrete_gpu_has_its_own_fixes():
+    missing = DISCRETE.explain(error("no TensorRT here (No module named 'tensorrt'): on a Jetson"))
+    assert missing is not None and "pip install tensorrt" in missing.fix
+    memory = DISCRETE.explain(error("cudaMalloc: out of memory"))
+    assert memory is not None and "desktop" not in memory.fix
+
+
+def test_what_is_not_known_stays_as_it_is():
+    assert JETSON.explain(error("ValueError: an input of another shape")) is None
+
+
+@pytest.mark.attack("a worker's last words are a megabyte of one line: what is repeated of it is short")
+def test_a_flood_is_repeated_in_short():
+    explained = JETSON.explain(error("x" * 1_000_000 + " out of memory " + "y" * 1_000_000))
+    assert explained is not None and len(explained.why) <= 300
