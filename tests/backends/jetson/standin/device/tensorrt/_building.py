@@ -71,7 +71,7 @@ class ITensor(Bound):
 
 
 class ILayer(Bound):
-    """An operation of a network; what is asked of its precision is an order to the builder."""
+    """An operation of a network, or a constant; what is asked of its precision is an order to the builder."""
 
     name = attribute("name")
     type = attribute("type", read_only=True)
@@ -80,16 +80,53 @@ class ILayer(Bound):
     precision = attribute("precision")
     metadata = attribute("metadata")
 
-    def __init__(self, node):
+    def __init__(self, name, kind, inputs, outputs):
         super().__init__()
-        types = ENUMERATIONS["LayerType"]
-        kinds = {"Conv": "CONVOLUTION", "Softmax": "SOFTMAX", "QuantizeLinear": "QUANTIZE"}
-        kinds.update({"Clip": "ACTIVATION", "Relu": "ACTIVATION", "DequantizeLinear": "DEQUANTIZE"})
-        self._name, self._node = node.name, node
-        self._type = getattr(types, kinds.get(node.op, "SHUFFLE"))
-        self._num_inputs, self._num_outputs = 1, len(node.outputs)
+        self._name, self._inputs, self._outputs = name, inputs, outputs
+        self._type = getattr(ENUMERATIONS["LayerType"], kind)
+        self._num_inputs, self._num_outputs = len(inputs), len(outputs)
         self._precision = ENUMERATIONS["DataType"].FLOAT
         self._metadata = ""
+
+    def get_input(self, index):
+        """A tensor that goes in; None behind the last one."""
+        return self._inputs[index] if index < len(self._inputs) else None
+
+    def get_output(self, index):
+        """A tensor that comes out; None behind the last one."""
+        return self._outputs[index] if index < len(self._outputs) else None
+
+
+_LAYER_TYPES = {
+    "Clip": "ACTIVATION",
+    "Conv": "CONVOLUTION",
+    "DequantizeLinear": "DEQUANTIZE",
+    "Gemm": "MATRIX_MULTIPLY",
+    "MatMul": "MATRIX_MULTIPLY",
+    "QuantizeLinear": "QUANTIZE",
+    "Relu": "ACTIVATION",
+    "Softmax": "SOFTMAX",
+}
+
+
+def network_layers(graph):
+    """The layers that a parser makes; weights that are not a convolution's own come from constants."""
+    tensors = {value.name: ITensor(value, True) for value in graph.inputs}
+    layers = []
+
+    def tensor(name):
+        if name not in tensors:
+            tensors[name] = ITensor(_onnx_file.Value(name, np.float32, ()), False)
+            if name in graph.weights:
+                layers.append(ILayer(name, "CONSTANT", [], [tensors[name]]))
+        return tensors[name]
+
+    for node in graph.nodes:
+        has_weights = node.op == "Conv" and node.inputs[1] in graph.weights
+        inputs = [tensor(name) for name in (node.inputs[:1] if has_weights else node.inputs) if name]
+        outputs = [tensor(name) for name in node.outputs]
+        layers.append(ILayer(node.name, _LAYER_TYPES.get(node.op, "SHUFFLE"), inputs, outputs))
+    return layers
 
 
 class INetworkDefinition(Bound):
@@ -108,7 +145,7 @@ class INetworkDefinition(Bound):
         self._graph = graph
         self._inputs = [ITensor(value, True) for value in graph.inputs]
         self._outputs = [ITensor(value, False) for value in graph.outputs]
-        self._layers = [ILayer(node) for node in graph.nodes]
+        self._layers = network_layers(graph)
 
     def _has(self, flag):
         member = getattr(ENUMERATIONS["NetworkDefinitionCreationFlag"], flag, None)
@@ -150,9 +187,9 @@ class INetworkDefinition(Bound):
 class ParserError(Bound):
     """What was wrong with a file."""
 
-    def __init__(self, code, text, node=-1):
+    def __init__(self, code, text, node=-1, name="", op=""):
         super().__init__()
-        self._code, self._text, self._node = code, text, node
+        self._code, self._text, self._node, self._name, self._op = code, text, node, name, op
 
     def code(self):
         """Its ErrorCode."""
@@ -177,6 +214,14 @@ class ParserError(Bound):
     def node(self):
         """The node's index, -1 for none."""
         return self._node
+
+    def node_name(self):
+        """The node's name."""
+        return self._name
+
+    def node_operator(self):
+        """The node's operation."""
+        return self._op
 
     def __str__(self):
         return "In node {} ({}): {}: {}".format(self._node, self.func(), self._code, self._text)
@@ -230,12 +275,12 @@ class OnnxParser(Bound):
             problem = _problem(node, graph)
             if problem:
                 code = "UNSUPPORTED_NODE" if node.op not in SUPPORTED else "INVALID_NODE"
-                return self._refuse(code, problem, index)
+                return self._refuse(code, problem, index, node.name, node.op)
         self._network._fill(graph)
         return True
 
-    def _refuse(self, code, text, node=-1):
-        self._errors.append(ParserError(code, text, node))
+    def _refuse(self, code, text, node=-1, name="", op=""):
+        self._errors.append(ParserError(code, text, node, name, op))
         log(self._logger, "ERROR", str(self._errors[-1]))
         return False
 
@@ -704,7 +749,7 @@ class Build:
             log(
                 self._logger,
                 "VERBOSE",
-                "*************** Autotuning format combination: {} ***************".format(layer.name),
+                "--------------- Timing Runner: {} ({})".format(layer.name, layer.kind),
             )
             if self._config._cache is not None:
                 self._config._cache._names.add(layer.name)
