@@ -1,5 +1,6 @@
 """A model by TensorRT (device side, Python 3.6 syntax): .onnx to an engine on the board, then to scores."""
 
+import contextlib
 import platform
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
 
@@ -11,7 +12,7 @@ from . import cuda_library, engine_file, record
 from .bindings import api_of, tensors_of
 from .build_log import BuildLog, logger_of
 from .building import Builder
-from .cudart import Cuda
+from .cudart import Cuda, CudaError
 from .library import find, require
 from .request import Request
 
@@ -44,10 +45,10 @@ def build(
     """Build an engine of the .onnx in `source` or of one of its companions; the path of its file."""
     library = require(_LIBRARY, _WHY_NONE)
     cuda = cuda_library.find(str(options["cudart"]))
-    try:
-        return Builder(library.module, cuda, options, progress).build(source, calibration, cache_dir)
-    finally:
-        cuda.close()
+    with _closed_where_it_fails(cuda):
+        path = Builder(library.module, cuda, options, progress).build(source, calibration, cache_dir)
+    cuda.close()
+    return path
 
 
 class Model:
@@ -165,8 +166,16 @@ def load(path: str, options: Dict[str, Any]) -> Model:
     """
     library = require(_LIBRARY, _WHY_NONE)
     cuda = cuda_library.find(str(options["cudart"]))
-    try:
+    with _closed_where_it_fails(cuda):
         return Model(library.module, cuda, path, bool(options["double_buffer"]))
+
+
+@contextlib.contextmanager
+def _closed_where_it_fails(cuda: Cuda) -> Iterator[None]:
+    """What fails in here counts, and not that a GPU with an error takes nothing back."""
+    try:
+        yield
     except BaseException:
-        cuda.close()
+        with contextlib.suppress(CudaError):
+            cuda.close()
         raise

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import pytest
 
 from edgebench.agent.pixels import table_for
 from edgebench.cache.objects import Cache, sha256_file
@@ -21,20 +20,6 @@ from tests.fakes import agent_backend
 from tests.user_models import SIDE
 
 jetson = agent_backend("jetson")
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory, session_cache: Cache) -> ModelSource:
-    return colours(tmp_path_factory.mktemp("own"), session_cache)
-
-
-@pytest.fixture(scope="module")
-def artifacts(source: ModelSource, session_cache: Cache) -> dict[str, Artifact]:
-    """By precision, at a batch of 16."""
-    requests = [request_for(source, precision) for precision in jetson.precisions]
-    outcomes = jetson.prepare(requests, session_cache, lambda _: None)
-    assert all(isinstance(outcome, Artifact) for outcome in outcomes), outcomes
-    return {outcome.as_variant.precision: outcome for outcome in outcomes if isinstance(outcome, Artifact)}
 
 
 def kinds(path: Path) -> set[str]:

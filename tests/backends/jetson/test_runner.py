@@ -1,0 +1,210 @@
+"""The runner on stand-ins for TensorRT and CUDA of five releases: engines built, loaded, run, let go of."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgebench.vocabulary.artifact import Artifact
+from tests.backends.jetson.standin import RELEASES, StandIn
+from tests.fakes import agent_backend
+
+PATCHES = 70  # five batches of 16, the last one padded
+DRIVER = ("-m", "tests.backends.jetson.engine_run")
+TREE = Path(__file__).parents[3]
+OPTIONS = agent_backend("jetson").options_model
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a program with the runner said, and what it still held of CUDA at its end."""
+
+    results: dict[str, Any]
+    report: dict[str, Any]
+
+    @property
+    def error(self) -> dict[str, Any]:
+        return dict(self.results["error"])
+
+    def held(self) -> dict[str, int]:
+        return {name: self.report[name] for name in ("device_blocks", "host_blocks", "streams", "events")}
+
+
+NOTHING = {"device_blocks": 0, "host_blocks": 0, "streams": 0, "events": 0}
+
+
+class Bench:
+    """Runs artifacts on stand-ins, each engine built once."""
+
+    def __init__(
+        self, stand_in: Callable[[str], StandIn], folder: Path, artifacts: Mapping[str, Artifact]
+    ) -> None:
+        self.stand_in, self.artifacts = stand_in, artifacts
+        self._folder = folder
+        self._engines: dict[tuple[str, str], str] = {}
+        self._runs = 0
+
+    @property
+    def patches(self) -> Path:
+        path = self._folder / "patches.npy"
+        if not path.exists():
+            (artifact, *_) = self.artifacts.values()
+            golden = np.load(artifact.golden.patches)
+            np.save(path, np.resize(golden, (PATCHES, *golden.shape[1:])))
+        return path
+
+    def run(
+        self,
+        shape: str,
+        precision: str = "fp32",
+        *chosen: dict[str, Any],
+        env: Mapping[str, str] | None = None,
+        engine: str | None = None,
+    ) -> Outcome:
+        """Load and run with each of the chosen options; the engine is built where there is none yet."""
+        artifact = self.artifacts[precision]
+        self._runs += 1
+        folder = self._folder / f"{self._runs}"
+        folder.mkdir()
+        report = folder / "report.json"
+        task = {
+            "source": str(artifact.path),
+            "companions": {name: str(companion.path) for name, companion in artifact.companions.items()},
+            "folder": str(folder),
+            "precision": precision,
+            "options": [
+                OPTIONS.model_validate(options).model_dump(mode="json") for options in chosen or ({},)
+            ],
+            "engine": engine or self._engines.get((shape, precision)),
+            "patches": str(self.patches),
+            "input": artifact.input.model_dump(mode="json"),
+            "batch": artifact.batch,
+            "classes": artifact.scores,
+        }
+        stand_in = self.stand_in(shape)
+        completed = subprocess.run(
+            [sys.executable, *DRIVER],
+            input=json.dumps(task),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=TREE,
+            env={**os.environ, **stand_in.environment, "STANDIN_REPORT": str(report), **(env or {})},
+        )
+        assert completed.returncode == 0, completed.stderr
+        outcome = Outcome(
+            json.loads(completed.stdout), json.loads(report.read_text() if report.exists() else "{}")
+        )
+        if "error" not in outcome.results:
+            self._engines.setdefault((shape, precision), outcome.results["engine"])
+        return outcome
+
+
+@pytest.fixture(scope="module")
+def bench(
+    stand_in: Callable[[str], StandIn],
+    artifacts: dict[str, Artifact],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Bench:
+    return Bench(stand_in, tmp_path_factory.mktemp("engines"), artifacts)
+
+
+def expected(artifact: Artifact) -> Any:
+    """Scores [PATCHES, classes]: the golden ones again and again."""
+    return np.resize(np.array(artifact.golden.scores), (PATCHES, artifact.scores))
+
+
+@pytest.mark.parametrize(
+    ("shape", "precision"),
+    [("8.0", "int8"), ("8.2", "fp16"), ("8.6", "int8"), ("10", "fp16"), ("11", "int8")],
+)
+def test_every_release_gives_the_same_scores_one_by_one_and_double_buffered(
+    bench: Bench, shape: str, precision: str
+):
+    outcome = bench.run(shape, precision, {}, {"double_buffer": True})
+    assert "error" not in outcome.results, outcome.results
+    alone, doubled = outcome.results["runs"]
+    artifact, release = bench.artifacts[precision], RELEASES[shape]
+    np.testing.assert_allclose(alone["scores"], expected(artifact), atol=artifact.golden.tolerance)
+    assert alone["scores"] == doubled["scores"]
+    assert (alone["slots"], doubled["slots"]) == (1, 2)
+    assert alone["overlapping"] == 0  # how many of the others' batches overlap is up to the machine
+    for run in (alone, doubled):
+        assert run["stages"] == ["patchify", "preprocess", "infer", "gpu"]
+        assert all(duration > 0 for duration in run["gpu_ns"])
+        runtime = run["runtime"]
+        assert (runtime["name"], runtime["version"]) == ("tensorrt", release.version)
+        assert (runtime["compute_capability"], runtime["cuda"]) == (release.capability, release.cuda)
+        by_names = shape not in ("8.0", "8.2")
+        assert runtime["api"] == ("execute_async_v3" if by_names else "execute_async_v2")
+        assert runtime["precision"] == precision and runtime["layer_precisions"][precision] > 0
+    assert [run["runtime"]["double_buffer"] for run in (alone, doubled)] == [False, True]
+    assert release.version in outcome.results["version"] and release.capability in outcome.results["version"]
+    assert outcome.held() == NOTHING
+    assert outcome.report["pageable_copies"] == outcome.report["refused_addresses"] == 0
+
+
+@pytest.mark.attack("a function of the CUDA runtime fails: the session ends with CUDA's own words")
+@pytest.mark.parametrize(
+    ("function", "call", "code", "name", "double_buffer"),
+    [
+        ("cudaEventCreateWithFlags", 1, 100, "cudaErrorNoDevice", False),
+        ("cudaMemcpyAsync", 3, 700, "cudaErrorIllegalAddress", False),
+        ("cudaStreamSynchronize", 2, 700, "cudaErrorIllegalAddress", False),
+        ("cudaEventSynchronize", 2, 719, "cudaErrorLaunchFailure", True),
+        ("cudaEventElapsedTime", 2, 719, "cudaErrorLaunchFailure", True),
+    ],
+)
+def test_a_failed_call_ends_the_session_with_its_own_message(
+    bench: Bench, function: str, call: int, code: int, name: str, double_buffer: bool
+):
+    bench.run("10", "fp16")  # the engine is there, whatever fails
+    failing = {"STANDIN_CUDA_FAIL": f"{function}:{call}:{code}"}
+    error = bench.run("10", "fp16", {"double_buffer": double_buffer}, env=failing).error
+    assert error["kind"] == "CudaError"
+    assert error["what"].startswith(f"{function} failed: ") and name in error["what"]
+
+
+@pytest.mark.parametrize(("function", "call"), [("cudaMalloc", 1), ("cudaHostAlloc", 2)])
+def test_memory_that_runs_out_is_told_and_what_was_taken_is_free_again(
+    bench: Bench, function: str, call: int
+):
+    bench.run("10", "fp16")
+    outcome = bench.run("10", "fp16", env={"STANDIN_CUDA_FAIL": f"{function}:{call}:2"})
+    assert outcome.error["status"] == "out_of_memory"
+    assert "out of memory" in outcome.error["what"]
+    assert ("MiB are free" in outcome.error["what"]) == (outcome.error["kind"] == "CudaMemoryError")
+    assert outcome.held() == NOTHING
+
+
+@pytest.mark.attack("an engine of another TensorRT release lies on the board: load refuses it")
+def test_an_engine_of_another_release_is_not_loaded(bench: Bench):
+    engine = bench.run("8.2", "fp16").results["engine"]
+    outcome = bench.run("10", "fp16", engine=engine)
+    assert outcome.error["status"] == "load_failed"
+    assert "8.2.1" in outcome.error["what"] and "10.3" in outcome.error["what"]
+    assert outcome.held() == NOTHING
+
+
+def test_without_a_device_the_words_are_cudas(bench: Bench):
+    engine = bench.run("10", "fp16").results["engine"]
+    outcome = bench.run("10", "fp16", env={"STANDIN_NO_DEVICE": "1"}, engine=engine)
+    assert "cudaErrorNoDevice" in outcome.error["what"]
+
+
+def test_a_cuda_runtime_that_is_named_is_taken_and_a_missing_one_is_told(bench: Bench, tmp_path: Path):
+    bench.run("10", "fp16")
+    named = bench.stand_in("10").cudart.resolve()
+    [run] = bench.run("10", "fp16", {"cudart": str(named)}).results["runs"]
+    assert run["runtime"]["cuda_library"] == str(named)
+    error = bench.run("10", "fp16", {"cudart": str(tmp_path / "none.so")}).error
+    assert error["kind"] == "ImportError" and "--set cudart" in error["what"] and "none.so" in error["what"]
