@@ -28,7 +28,9 @@ ASK_S = 120.0
 LIBRARY = Path(__file__).parent / "device" / "library.py"
 DISCRETE = "tensorrt"  # the device that is no Jetson
 ENGINES_BYTES = 400 << 20  # nine variants of MobileNet, and the one that is being written
-CLOCKS = "sudo jetson_clocks, which lasts until the next start or change of the power mode"
+CLOCKS = (
+    "sudo jetson_clocks, which lasts until the next start or change of the power mode, or --set-power-mode"
+)
 
 
 class Library(BaseModel):
@@ -59,7 +61,8 @@ def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
     known = BoardFacts.of(facts)
     checked = [_tensorrt(known, target), _cudart(known, target), _gpu(known)]
     if target.device != DISCRETE:
-        checked += [_jetpack(known), *_power_mode(known, target), *_clocks(known)]
+        checked += [_jetpack(known), *_power_mode(known, target)]
+        checked += [] if target.set_power_mode else _clocks(known)
     return [*checked, *_room(known)]
 
 

@@ -21,6 +21,7 @@ from .openvino_files import openvino_files
 from .packages import packages
 from .small_files import Absent, field, text
 
+ROOT_ENVIRONMENT = "EDGEBENCH_BOARD_ROOT"
 CPUFREQ = "sys/devices/system/cpu/cpu0/cpufreq"
 ZONES = "sys/class/thermal/thermal_zone*"
 MAX_ZONES = 64
@@ -38,13 +39,20 @@ ARM_PARTS = {
 }
 
 
-def board_facts(root: str = "/", path: Optional[Iterable[str]] = None) -> Dict[str, Any]:
-    """The facts, read below `root` (another folder than / in tests).
+def facts_root() -> str:
+    """/, unless EDGEBENCH_BOARD_ROOT names another folder, for tests."""
+    chosen = os.environ.get(ROOT_ENVIRONMENT, "")
+    return chosen if os.path.isabs(chosen) else "/"
+
+
+def board_facts(root: Optional[str] = None, path: Optional[Iterable[str]] = None) -> Dict[str, Any]:
+    """The facts.
 
     Args:
-        root: where /proc, /sys, /etc and /var are found.
+        root: where /proc, /sys, /etc and /var are found; None for `facts_root()`.
         path: the folders that packages are looked for in; None for `sys.path`.
     """
+    root = facts_root() if root is None else root
     facts: Dict[str, Any] = {}
     absent: Dict[str, str] = {}
     for name, find in FINDERS.items():
@@ -175,6 +183,7 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "clock_limit_mhz": _megahertz("scaling_max_freq"),
     "power_mode": hardware.power_mode,
     "power_modes": hardware.power_modes,
+    "pinned_clocks": nvidia.pinned_clocks,
     "usb_accelerators": hardware.usb_accelerators,
     "pcie_accelerators": hardware.pcie_accelerators,
     "libraries": hardware.libraries,

@@ -19,6 +19,7 @@ FOLDERS = (
     "usr/local/cuda*/targets/*/lib",
 )
 SYSTEM_PACKAGES = ("usr/lib/python3*/dist-packages/tensorrt", "usr/lib/python3*/site-packages/tensorrt")
+CPU_CLOCKS = "sys/devices/system/cpu/cpu[0-9]*/cpufreq"
 MOST = 64
 
 
@@ -36,6 +37,32 @@ def gpu(root: str) -> Dict[str, Any]:
         if model:
             return {"name": model.group(1).strip(), "clocks_mhz": None, "usable": None}
     raise Absent("neither /sys/class/devfreq nor /proc/driver/nvidia shows an NVIDIA GPU")
+
+
+def pinned_clocks(root: str) -> Dict[str, Optional[bool]]:
+    """Whether the clocks of `cpu` and `gpu` are held at one frequency, as jetson_clocks leaves them.
+
+    None for what cannot be read; a processor that is not online does not count.
+    """
+    try:
+        gpu_mhz = gpu(root)["clocks_mhz"]
+    except (OSError, Absent):
+        gpu_mhz = None
+    processors = [limits for limits in map(_processor_clocks, _entries(root, CPU_CLOCKS)) if limits]
+    pinned = {
+        "cpu": all(least >= most for least, most in processors) if processors else None,
+        "gpu": gpu_mhz["min"] >= gpu_mhz["max"] if gpu_mhz else None,
+    }
+    if pinned == {"cpu": None, "gpu": None}:
+        raise Absent("neither /sys/devices/system/cpu nor /sys/class/devfreq has limits of clocks")
+    return pinned
+
+
+def _processor_clocks(folder: str) -> Optional[Tuple[int, int]]:
+    try:
+        return int(text(folder, "scaling_min_freq")), int(text(folder, "scaling_max_freq"))
+    except (OSError, ValueError):
+        return None
 
 
 def nvidia_libraries(root: str) -> Dict[str, Optional[str]]:

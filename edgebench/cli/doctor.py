@@ -13,6 +13,7 @@ from edgebench.cli.common import (
     PowerModeOption,
     PythonOption,
     SetOption,
+    SetPowerModeOption,
     TargetOption,
     TargetsFileOption,
     stdout,
@@ -40,6 +41,7 @@ def doctor(
     python: PythonOption = None,
     set_: SetOption = None,
     power_mode: PowerModeOption = None,
+    set_power_mode: SetPowerModeOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Check runtimes, governor, load, memory, clock and temperature; each problem comes with its fix.
@@ -69,6 +71,7 @@ def doctor(
                 "python": python,
                 "set": set_ or (),
                 "power_mode": power_mode or (),
+                "set_power_mode": bool(set_power_mode),
             }
         )
     )

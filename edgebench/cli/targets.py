@@ -13,6 +13,7 @@ from edgebench.cli.common import (
     PortOption,
     PowerModeOption,
     PythonOption,
+    SetPowerModeOption,
     TargetsFileOption,
     say,
     stdout,
@@ -59,6 +60,7 @@ def check(
     port: PortOption = None,
     python: PythonOption = None,
     power_mode: PowerModeOption = None,
+    set_power_mode: SetPowerModeOption = None,
     targets_file: TargetsFileOption = None,
     json_: JsonOption = False,
 ) -> None:
@@ -70,7 +72,9 @@ def check(
     from edgebench.measure.preflight import checked
     from edgebench.report.target_tables import print_checks
 
-    backends, connections = _chosen(name, device, host, port, python, power_mode, targets_file, every=True)
+    backends, connections = _chosen(
+        name, device, host, port, python, power_mode, set_power_mode, targets_file, every=True
+    )
     checks = checked(connections, backends)
     print_checks(stdout(), checks, as_json=json_)
     if any(finding["level"] == "error" for check in checks for finding in check["findings"]):
@@ -89,7 +93,7 @@ def clean(
     from edgebench.link.inspection import clean_target
     from edgebench.report import words
 
-    backends, connections = _chosen(name, device, host, None, python, None, targets_file, every=False)
+    backends, connections = _chosen(name, device, host, None, python, None, None, targets_file, every=False)
     for target, _ in connections:
         cleaned = clean_target(target, backends[target.device])
         left = f"; {words.counted(cleaned.left, 'other file')} left alone" if cleaned.left else ""
@@ -104,6 +108,7 @@ def _chosen(
     port: str | None,
     python: str | None,
     power_mode: list[str] | None,
+    set_power_mode: bool | None,
     targets_file: Path | None,
     *,
     every: bool,
@@ -134,6 +139,7 @@ def _chosen(
                 "port": port,
                 "python": python,
                 "power_mode": power_mode or (),
+                "set_power_mode": bool(set_power_mode),
             }
         )
     )

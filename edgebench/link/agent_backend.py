@@ -12,7 +12,7 @@ from edgebench.contract import Backend
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.link_contract import Link
 from edgebench.link.local import LocalLink
-from edgebench.link.power_mode import require_power_mode
+from edgebench.link.power_mode import put_into_power_mode, require_power_mode
 from edgebench.link.ssh import SshLink
 from edgebench.link.zipapp import agent_file
 from edgebench.vocabulary.finding import Finding
@@ -29,11 +29,11 @@ class AgentBackend(Backend):
     """Distributions that bring the runtime; one of them must be there on the board. Best first."""
 
     def open(self, target: Target) -> AgentDevice:
-        """Start the agent.
+        """Start the agent; where the target says so, put the board into its power mode.
 
         Raises:
             UnavailableError: it does not answer, another harness holds the board, or the board is in
-                another power mode than the target asks for.
+                another power mode than the target asks for, and could not be put into it.
             UsageError: the target asks for a power mode that the board does not have.
         """
         device = self.device_type(
@@ -45,7 +45,10 @@ class AgentBackend(Backend):
         )
         if target.power_mode is not None:
             try:
-                require_power_mode(device.describe(), target)
+                if target.set_power_mode:
+                    put_into_power_mode(device, target)
+                else:
+                    require_power_mode(device.describe(), target)
             except BaseException:
                 device.close()
                 raise

@@ -11,20 +11,22 @@ from typing import Literal
 
 from edgebench import interruption
 from edgebench.agent import frames
-from edgebench.agent.frames import ProtocolError
-from edgebench.errors import DiskFullError, EdgeBenchError, UnavailableError
+from edgebench.agent.frames import Message, ProtocolError
+from edgebench.errors import DiskFullError, EdgeBenchError, SessionError, UnavailableError
 from edgebench.link.agent_session import AgentSession
 from edgebench.link.board_builds import BoardBuilds
-from edgebench.link.board_lock import take_lock
+from edgebench.link.board_lock import PutBackReply, take_lock
 from edgebench.link.cleaning import Cleaned, clean_board
 from edgebench.link.connection import Connection, LinkLost, ignore, unavailable
 from edgebench.link.failures import from_placing, from_protocol, lost_before
 from edgebench.link.link_contract import Link
 from edgebench.link.placing import Placer
-from edgebench.link.replies import Hello, LaunchFaults, checked
+from edgebench.link.power_mode import mode_in_force
+from edgebench.link.replies import Hello, LaunchFaults, PowerModeObstacle, checked
 from edgebench.link.session_faults import Explain, unexplained
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.timeouts import Timeouts
+from edgebench.printable import printable
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.session import SessionSettings
 from edgebench.vocabulary.target import Launch
@@ -60,7 +62,7 @@ class AgentDevice:
         NoPermissionError: when the board refuses the user, or the user's SSH refuses the board.
     """
 
-    placement_cost: Literal["cheap", "slow", "manual"] = "cheap"
+    placement_cost: Literal["cheap", "slow", "manual"]  # slow where a power mode is set for its sessions
 
     def __init__(
         self,
@@ -83,6 +85,9 @@ class AgentDevice:
         self._facts: dict[str, Json] | None = None
         self._lost_at: float | None = None  # when waiting for it was given up
         self._held = False
+        self.placement_cost = "cheap"
+        self._power_mode: int | None = None  # that is set, also by an agent that is started anew
+        self._mode_before = ""
         try:
             self._connection, self._hello = self._connect()
         except BaseException:
@@ -135,20 +140,77 @@ class AgentDevice:
             self._connection.close()
             raise unavailable(self._link.name, error) from error
 
+    def power_mode_obstacle(self) -> str:
+        """What keeps the board's user from setting its power mode; "" where nothing does. Changes nothing.
+
+        SessionError (`protocol_error`) for an answer that is none; UnavailableError where none comes.
+        """
+        return self._power_mode_request(self._alive(), {"op": "power_mode_obstacle"})
+
+    def set_power_mode(self, number: int) -> str:
+        """Put the board into a power mode of nvpmodel and pin its clocks, until the device is closed.
+
+        The board notes what was in force before, and puts it back also when this harness is gone. Sessions
+        of one mode are better kept together from now on.
+
+        Returns:
+            "" where both are read back; else what stood in the way, and nothing is changed.
+        """
+        self.placement_cost = "slow"
+        self._mode_before = mode_in_force(self._facts or {})
+        connection = self._alive()
+        self._power_mode = number
+        return self._set_power_mode(connection)
+
+    def _set_power_mode(self, connection: Connection) -> str:
+        # The board is put back before its agent ends: that takes as long as nvpmodel takes.
+        connection.close_s = self._timeouts.power_mode
+        return self._power_mode_request(connection, {"op": "set_power_mode", "mode": self._power_mode})
+
+    def _power_mode_request(self, connection: Connection, message: Message) -> str:
+        try:
+            frame = connection.request(message, self._timeouts.power_mode)
+            return printable(checked(PowerModeObstacle, frame.message).obstacle)
+        except ProtocolError as error:
+            connection.close()
+            raise from_protocol(error, "start", "") from error
+        except LinkLost as error:
+            connection.close()
+            raise unavailable(self._link.name, error) from error
+
+    def _require_power_mode(self, connection: Connection) -> None:
+        """SessionError where something else on the board has changed the mode; it is set for the next one."""
+        if self._power_mode is None:
+            return
+        now = mode_in_force(self._facts or {})
+        if now.partition(" ")[0] == str(self._power_mode):
+            return
+        obstacle = self._set_power_mode(connection)
+        raise SessionError(
+            f"{self._link.name} was in power mode {now}, and {self._power_mode} had been set",
+            status="error",
+            stage="start",
+            why=obstacle or "another program, or a user, has changed it meanwhile; it is set again",
+            fix="let nothing else run nvpmodel there while it is measured",
+        )
+
     def session(self, artifact: Artifact, settings: SessionSettings) -> AgentSession:
         """A fresh worker with the artifact loaded, once entered.
 
         An agent that was lost in an earlier session is started anew, and a board that was lost is waited for;
-        SessionError when it does not come back.
+        SessionError when it does not come back, or is not in the power mode that was set.
         """
         try:
             connection = self._alive()
             if self._locks and not self._held:
                 self._take_lock(connection)
+            self._require_power_mode(connection)
         except (LinkLost, ProtocolError) as error:
             raise lost_before(str(error)) from error
         except DiskFullError as error:
             raise from_placing(error, "start") from error
+        except SessionError:
+            raise
         except EdgeBenchError as error:
             raise lost_before(": ".join(part for part in (error.what, error.why) if part)) from error
         return AgentSession(
@@ -208,9 +270,28 @@ class AgentDevice:
             self.close()
 
     def close(self) -> None:
-        """End the agent and everything that it started; safe to call twice."""
-        self._connection.close()
-        self._link.close()
+        """Put the power mode back, end the agent and everything that it started; safe to call twice."""
+        try:
+            if self._power_mode is not None:
+                self._put_back_power_mode()
+        finally:
+            self._connection.close()
+            self._link.close()
+
+    def _put_back_power_mode(self) -> None:
+        """By its agent, else by another one, which finds the first one's note when it takes the lock."""
+        self._power_mode = None
+        name = self._link.name
+        try:
+            if self._connection.alive:
+                frame = self._connection.request({"op": "put_back_power_mode"}, self._timeouts.power_mode)
+                checked(PutBackReply, frame.message).note(name)
+            else:
+                self._connection.close()
+                self._connection, self._hello = self._connect()
+        except (LinkLost, ProtocolError, EdgeBenchError) as error:
+            text = "%s: whether power mode %s is put back is not known (%s): the next run there does"
+            _log.warning(text, name, self._mode_before, error)
 
     def _alive(self) -> Connection:
         if not self._connection.alive:
@@ -262,6 +343,12 @@ class AgentDevice:
                 raise ProtocolError(f"the agent speaks version {hello.protocol}, not {frames.VERSION}")
             if self._locks:
                 self._take_lock(connection)
+            if self._power_mode is not None and (obstacle := self._set_power_mode(connection)):
+                raise UnavailableError(
+                    f"power mode {self._power_mode} could not be set on {self._link.name} again",
+                    why=obstacle,
+                    fix=f"on the board: sudo nvpmodel -m {self._power_mode}",
+                )
         except (LinkLost, ProtocolError) as error:
             connection.close()
             raise unavailable(self._link.name, error) from error

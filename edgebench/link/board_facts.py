@@ -29,6 +29,13 @@ class PowerMode(BaseModel):
     name: Text | None = None
 
 
+class PinnedClocks(BaseModel):
+    """Whether a clock is held at one frequency, as by jetson_clocks; None where that cannot be read."""
+
+    cpu: bool | None = None
+    gpu: bool | None = None
+
+
 class UsbAccelerator(BaseModel):
     """A known accelerator on the board's USB."""
 
@@ -111,6 +118,7 @@ class BoardFacts(BaseModel):
     power_modes: Annotated[
         dict[Annotated[str, Field(pattern=r"^[0-9]{1,4}$")], Text] | None, Field(max_length=64), Unless
     ] = None
+    pinned_clocks: Annotated[PinnedClocks | None, Unless] = None
     usb_accelerators: Annotated[list[UsbAccelerator] | None, Field(max_length=64), Unless] = None
     pcie_accelerators: Annotated[list[PcieAccelerator] | None, Field(max_length=64), Unless] = None
     libraries: Annotated[dict[Text, Text] | None, Field(max_length=64), Unless] = None

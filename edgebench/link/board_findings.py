@@ -9,7 +9,7 @@ from edgebench.errors import EdgeBenchError
 from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.board_failures import NO_ROOM_FOR_FILES
 from edgebench.link.board_packages import package_finding
-from edgebench.link.power_mode import require_power_mode
+from edgebench.link.power_mode import SUDOERS, UNASKED, mode_in_force, require_power_mode, wanted_mode
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json
@@ -23,6 +23,7 @@ SCENE_BYTES = 4512 * 4512 * 3  # of the shipped scene, with which a run without 
 USB3_MBPS = 5000.0
 OLDEST_PYTHON = (3, 6)
 
+POWER_MODE = "power mode"
 OF_THE_MACHINE = frozenset({"governor", "load", "memory", "clock", "temperature"})
 """Subjects of `board_findings`, which are the same for all targets on a machine."""
 
@@ -93,13 +94,16 @@ def _temperature(temperatures: Mapping[str, float] | None) -> Finding:
     return Finding("ok", "temperature", text)
 
 
-def missing_findings(facts: Mapping[str, Json], runtimes: Sequence[str], target: Target) -> list[Finding]:
+def missing_findings(
+    facts: Mapping[str, Json], runtimes: Sequence[str], target: Target, power_mode_obstacle: str = ""
+) -> list[Finding]:
     """Whether the board has what a measurement needs.
 
     Args:
         facts: of edgebench.agent.facts, as they came from the board.
         runtimes: the distributions of which one must be there; none where the runner brings its own.
         target: for its power mode.
+        power_mode_obstacle: where the target sets its mode, what keeps it from that.
     """
     known = BoardFacts.of(facts)
     findings = [_python(known), package_finding(known, ("numpy",))]
@@ -108,7 +112,7 @@ def missing_findings(facts: Mapping[str, Json], runtimes: Sequence[str], target:
     findings.append(_disk(known.disk_available_bytes, known.disk_kept_bytes))
     findings += [accelerator_finding(accelerator) for accelerator in known.usb_accelerators or ()]
     if target.power_mode is not None:
-        findings.append(_power_mode(facts, target))
+        findings.append(_power_mode(facts, target, power_mode_obstacle))
     return findings
 
 
@@ -157,10 +161,20 @@ def accelerator_finding(accelerator: UsbAccelerator) -> Finding:
     return Finding("warning", "usb", text, "plug it into a USB 3 port, where the board has one")
 
 
-def _power_mode(facts: Mapping[str, Json], target: Target) -> Finding:
+def _power_mode(facts: Mapping[str, Json], target: Target, obstacle: str) -> Finding:
     try:
-        return Finding("ok", "power mode", require_power_mode(facts, target))
+        if target.set_power_mode and not obstacle:
+            wanted = wanted_mode(facts, target)
+            now = mode_in_force(facts)
+            text = f"{now} now; a run sets {wanted} and pins the clocks, and puts both back at its end"
+            return Finding("ok", POWER_MODE, text)
+        in_force = require_power_mode(facts, target, obstacle or UNASKED)
     except EdgeBenchError as error:
         return Finding(
-            "error", "power mode", f"{error.what}{f' ({error.why})' if error.why else ''}", error.fix
+            "error", POWER_MODE, f"{error.what}{f' ({error.why})' if error.why else ''}", error.fix
         )
+    if obstacle:
+        return Finding(
+            "error", POWER_MODE, f"{in_force}, and its clocks cannot be pinned ({obstacle})", SUDOERS
+        )
+    return Finding("ok", POWER_MODE, in_force)

@@ -9,6 +9,7 @@ import os
 import socket
 import time
 from datetime import UTC, datetime
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -42,8 +43,31 @@ class _Holder(BaseModel):
         return printable(text, 300)
 
 
-class _Locked(Reply):
-    """The lock's answer: `pid` is the agent's own, `boot` tells one machine from another."""
+class PutBack(BaseModel):
+    """What became of a power mode that was changed: whether it is as it was before, in words."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    done: bool
+    text: Annotated[str, Field(max_length=4000)]
+
+
+class PutBackReply(Reply):
+    """What an agent has put back; None where it had changed nothing."""
+
+    put_back: PutBack | None = None
+
+    def note(self, name: str) -> None:
+        """Tell the user of it."""
+        if self.put_back is not None:
+            _log.warning("%s: %s", name, printable(self.put_back.text, 1000))
+
+
+class _Locked(PutBackReply):
+    """The lock's answer: `pid` is the agent's own, `boot` tells one machine from another.
+
+    What is put back was left by an agent that was killed.
+    """
 
     held: bool
     holder: _Holder = Field(default_factory=_Holder)
@@ -100,6 +124,7 @@ def take_lock(connection: Connection, name: str, wait_s: float, timeout_s: float
             return False
         answer = checked(_Locked, message)
         if answer.held:
+            answer.note(name)
             held_boards[answer.boot, answer.pid] = name, connection
             return True
         own_name, own = held_boards.get((answer.boot, answer.holder.pid), ("", None))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from edgebench.errors import UnavailableError
 from edgebench.link.board_failures import raise_refusal
-from edgebench.link.board_lock import holder
+from edgebench.link.board_lock import PutBackReply, holder
 from edgebench.link.connection import Connection
-from edgebench.link.replies import Count, Reply, checked
+from edgebench.link.replies import Count, checked
 from edgebench.link.timeouts import Timeouts
 
 
@@ -21,7 +21,7 @@ class Cleaned:
     left: int
 
 
-class _Removed(Reply):
+class _Removed(PutBackReply):
     held: bool
     files: Count = 0
     size: Count = 0
@@ -42,4 +42,5 @@ def clean_board(connection: Connection, name: str, timeouts: Timeouts) -> Cleane
         raise UnavailableError(
             f"{name} is in use", why="another harness measures there", fix="clean it when that one is done"
         )
+    removed.note(name)
     return Cleaned(removed.files, removed.size, removed.left)

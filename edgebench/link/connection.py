@@ -88,6 +88,7 @@ class Connection:
         self._id = 0
         self._broken: LinkLost | ProtocolError | None = None  # why nothing more can be sent or understood
         self._closed = False
+        self.close_s = CLOSE_S  # how long its end is waited for before it is killed
 
     @property
     def alive(self) -> bool:
@@ -214,7 +215,7 @@ class Connection:
         return self._pipes.tail_text()
 
     def close(self, patience_s: float | None = None) -> None:
-        """Close the agent's stdin, which ends it and its children; kill it when it stays, CLOSE_S at most."""
+        """Close the agent's stdin, which ends it and its children; kill it where it stays for `close_s`."""
         if self._closed:
             return
         self._closed = True
@@ -227,7 +228,7 @@ class Connection:
             process.stdout.close()
             process.stderr.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(CLOSE_S if patience_s is None else patience_s)
+                process.wait(self.close_s if patience_s is None else patience_s)
         finally:
             if process.poll() is None:
                 with contextlib.suppress(ProcessLookupError):

@@ -47,18 +47,23 @@ def inspect_swept(targets: Sequence[Target], backend: Backend) -> list[Inspectio
     if not isinstance(backend, AgentBackend):
         return [Inspection(None, tuple(backend.check(target))) for target in targets]
     try:
-        facts, faults, of_meters = _asked(targets[0])
+        facts, faults, of_meters, obstacle = _asked(targets[0])
     except EdgeBenchError as error:
         message = error.what + (f" ({error.why})" if error.why else "")
         return [Inspection(None, (Finding("error", "connection", message, error.fix),))] * len(targets)
     of_launch = [Finding("error", "launch", what, fix) for what, fix in faults]
     of_target = (*of_launch, *of_meters)
-    return [Inspection(facts, (*_board_findings(target, backend, facts), *of_target)) for target in targets]
+    return [
+        Inspection(facts, (*_board_findings(target, backend, facts, obstacle), *of_target))
+        for target in targets
+    ]
 
 
-def _board_findings(target: Target, backend: AgentBackend, facts: Mapping[str, Json]) -> list[Finding]:
-    """What a board's facts say for a target."""
-    findings = missing_findings(facts, backend.board_packages, target)
+def _board_findings(
+    target: Target, backend: AgentBackend, facts: Mapping[str, Json], obstacle: str
+) -> list[Finding]:
+    """What a board's facts say for a target; `obstacle` is what keeps it from setting its power mode."""
+    findings = missing_findings(facts, backend.board_packages, target, obstacle)
     return findings + backend.board_check(facts, target) + board_findings(facts) + _declared(target, facts)
 
 
@@ -147,11 +152,15 @@ def _has_boards_figures(target: Target) -> bool:
 
 def _asked(
     target: Target,
-) -> tuple[dict[str, Json], tuple[tuple[str, str], ...], list[Finding]]:
-    """The board's facts, what of the target's launch cannot be carried out there, and its meters."""
+) -> tuple[dict[str, Json], tuple[tuple[str, str], ...], list[Finding], str]:
+    """The board's facts, what of the target's launch cannot be carried out there, its meters, and what keeps
+    it from setting its power mode.
+    """
     device = AgentDevice(open_link(target), (), locks=False)
     try:
-        return device.describe(), device.launch_faults(target.launch), board_probe_findings(device, target)
+        obstacle = device.power_mode_obstacle() if target.set_power_mode else ""
+        meters = board_probe_findings(device, target)
+        return device.describe(), device.launch_faults(target.launch), meters, obstacle
     finally:
         device.close()
 

@@ -41,6 +41,12 @@ class LaunchFaults(Reply):
     faults: Annotated[tuple[tuple[_Reason, _Reason], ...], Field(max_length=10)]
 
 
+class PowerModeObstacle(Reply):
+    """What stood, or stands, in the way of a power mode; "" for nothing."""
+
+    obstacle: _Reason
+
+
 class Room(Reply):
     """What is free on the disk that holds the board's folder."""
 

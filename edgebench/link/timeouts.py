@@ -30,6 +30,7 @@ class Timeouts:
     stop: float = 10.0
     interrupt: float = 30.0  # for the pass in hand after Ctrl-C
     probe: float = 10.0
+    power_mode: float = 180.0  # setting it, or putting it back: some programs of 20 s at most each
     lock: float = 60.0  # while another harness measures on the board
     reconnect: float = 180.0  # until a board that was lost is back, as after a reboot
 

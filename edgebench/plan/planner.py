@@ -66,6 +66,7 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
         port=config.port,
         python=config.python,
         power_modes=config.power_mode,
+        set_power_mode=config.set_power_mode,
         boards=config.board,
         no_meter=config.no_meter,
     )

@@ -137,12 +137,21 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             DEVICE,
-            "The board has to be in this nvpmodel mode (number or name); recorded, and never set. "
-            "Repeatable: the trials of other modes fail until the board is in theirs and the run is resumed.",
+            "The board has to be in this nvpmodel mode (number or name); recorded, and set only with "
+            "--set-power-mode. Repeatable: without it the trials of other modes fail until the board is in "
+            "theirs and the run is resumed.",
             "MODE",
             read=setting_values.text_list,
         ),
     ] = ()
+    set_power_mode: Annotated[
+        bool,
+        Setting(
+            DEVICE,
+            "Put the board into each --power-mode by nvpmodel, pin its clocks by jetson_clocks, and put both "
+            "back at the end. The board's sudo has to allow both without a password; nothing is rebooted.",
+        ),
+    ] = False
 
     sessions: Annotated[
         int,

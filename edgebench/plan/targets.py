@@ -34,6 +34,7 @@ def make_targets(
     port: str | None = None,
     python: str | None = None,
     power_modes: Sequence[str] = (),
+    set_power_mode: bool = False,
     boards: Sequence[str] = (),
     no_meter: bool = False,
 ) -> tuple[Target, ...]:
@@ -50,13 +51,16 @@ def make_targets(
         port: at which the targets of `devices` are; None where their backends find them.
         python: of the targets of `devices`.
         power_modes: of every target; a declared target keeps its own where there are none.
+        set_power_mode: whether the boards of all targets with a power mode are put into it; a declared
+            target may say so itself.
         boards: what the targets of `devices` are made of, by their backend's names.
         no_meter: none has a meter, be it of the targets file or of its backend.
 
     Raises:
         UsageError: a setting without "=", one that no backend knows, a value that does not fit, a name
             that two targets share, a host for a device that is not reached by SSH, a
-            port for one that is at none.
+            port for one that is at none, a power mode to be set where none is named, or for a device
+            whose board has no agent.
     """
     typed = _typed_values(settings)
     _refuse_unknown_settings(typed, backends)
@@ -91,8 +95,15 @@ def make_targets(
             typed,
             power_modes or entry.power_modes,
         )
+    if set_power_mode:
+        targets = _with_modes_set(targets)
     seen: set[str] = set()
     for target in targets:
+        if target.set_power_mode and not backends[target.device].takes_host:
+            raise UsageError(
+                f"{target.device} has no board whose power mode could be set",
+                fix="leave --set-power-mode (or set_power_mode in the targets file) out",
+            )
         if target.name in seen:
             raise UsageError(
                 f"two targets of this run are called {target.name!r}",
@@ -105,6 +116,16 @@ def make_targets(
         address = f"leave the {{}} of target {entry.name!r} out of the targets file"
         _refuse_address(backends[entry.device], entry.host, entry.port, address)
     return tuple(targets)
+
+
+def _with_modes_set(targets: Sequence[Target]) -> list[Target]:
+    """The targets, those with a power mode to be put into it; UsageError where none has one."""
+    if all(target.power_mode is None for target in targets):
+        raise UsageError(
+            "--set-power-mode does not say which",
+            fix="add --power-mode MODE, once for each mode to measure in",
+        )
+    return [replace(target, set_power_mode=target.power_mode is not None) for target in targets]
 
 
 def _refuse_address(backend: Backend, host: str | None, port: str | None, fix: str) -> None:
@@ -124,6 +145,7 @@ def _from_file(entry: DeclaredTarget, backend: Backend, meters: Sequence[str]) -
         meters=_each_once(meters or entry.meters),
         host=entry.host,
         port=entry.port,
+        set_power_mode=entry.set_power_mode,
         **body_of(entry.board, backend, entry.mass_g, entry.size_mm),
     )
 

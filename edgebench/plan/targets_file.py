@@ -11,6 +11,7 @@ One table a board::
     launch = { env = { OMP_NUM_THREADS = "2" }, prefix = ["nice", "-n", "-5"], affinity = [2, 3] }
     options = { threads = 2 }       # what --set takes; a list is a target for each: { threads = [1, 2] }
     power_mode = "MAXN"             # or a list
+    set_power_mode = true           # put the board into it; left out: it has to be there
     meters = ["rapl"]
     board = ["raspberry-pi-4b"]     # mass and size from their makers, where they are known
     mass_g = 138.0                  # in place of the boards'
@@ -26,7 +27,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from edgebench.errors import UsageError
 from edgebench.refusals import form, problem, refusal
@@ -95,6 +104,7 @@ class DeclaredTarget(BaseModel):
         Mode | Annotated[tuple[Mode, ...], Field(min_length=1)] | None,
         Field(json_schema_extra=form("write a mode's name or number, or a list of them to measure in each")),
     ] = None
+    set_power_mode: Annotated[bool, Field(strict=True, json_schema_extra=form("write true or false"))] = False
     meters: Annotated[
         tuple[Word, ...], Field(json_schema_extra=form("write them like meters = ['rapl']"))
     ] = ()
@@ -133,6 +143,14 @@ class DeclaredTarget(BaseModel):
                 "a path or a name of a Python does not begin with '-'", 'write python = "/usr/bin/python3"'
             )
         return python
+
+    @model_validator(mode="after")
+    def _mode_is_named(self) -> DeclaredTarget:
+        if self.set_power_mode and self.power_mode is None:
+            raise problem(
+                "set_power_mode does not say which", "name it, such as power_mode = '5W', or a list of modes"
+            )
+        return self
 
     @property
     def power_modes(self) -> tuple[str, ...]:

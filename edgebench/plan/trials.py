@@ -192,6 +192,7 @@ def _inputs(
             "device": target.device,
             "power_mode": target.power_mode,
             "meters": list(meters_of(target)),
+            **({"set_power_mode": True} if target.set_power_mode else {}),  # which pins its clocks too
             **_preferred_meters(target),
             **_host(target),
         },

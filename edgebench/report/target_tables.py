@@ -110,6 +110,7 @@ def description(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("governor", _known_text(known.governor)),
         ("clock", _clocks(known)),
         ("power mode", _power_mode(known)),
+        *([] if known.power_mode is None else [("clocks", _pinned_clocks(known))]),
         ("temperature", _temperature(known)),
         ("accelerator", _accelerators(known)),
     ]
@@ -138,6 +139,18 @@ def _power_mode(known: BoardFacts) -> str:
         return f"unknown, of {words.plain(modes, 300)}" if modes else "none"
     now = f"{known.power_mode.id} ({known.power_mode.name or 'name unknown'})"
     return words.plain(f"{now} of {modes}" if modes else now, 300)
+
+
+def _pinned_clocks(known: BoardFacts) -> str:
+    """Which clocks are held at one frequency, as jetson_clocks leaves them."""
+    if known.pinned_clocks is None:
+        return "not known"
+    clocks = {"CPU": known.pinned_clocks.cpu, "GPU": known.pinned_clocks.gpu}
+    pinned = [name for name, is_pinned in clocks.items() if is_pinned]
+    free = [name for name, is_pinned in clocks.items() if is_pinned is False]
+    return _joined_text(
+        pinned and f"{' and '.join(pinned)} pinned", free and f"{' and '.join(free)} change with the load"
+    )
 
 
 def _temperature(known: BoardFacts) -> str:

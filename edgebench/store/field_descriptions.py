@@ -60,6 +60,11 @@ DESCRIPTIONS: Descriptions = {
             "How a worker process is started: python, env, prefix, affinity.", "command line"
         ),
         "power_mode": Described("The device's power mode, as asked for.", "plan"),
+        "set_power_mode": Described(
+            "Whether the board was put into that mode, its clocks pinned by jetson_clocks; what was in force "
+            "stands among each session's facts.",
+            "plan",
+        ),
         "meters": Described("Meters as kind:address.", "plan"),
         "preferred_meters": Described(
             "Those of the device where no meter was asked for, best first: each session takes the first that "

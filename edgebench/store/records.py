@@ -108,6 +108,7 @@ class TargetRecord(_Record):
     options: dict[str, Any] = {}
     launch: dict[str, Any] = {}
     power_mode: str | None = None
+    set_power_mode: bool = False
     meters: tuple[str, ...] = ()
     preferred_meters: tuple[str, ...] = ()
     mass_g: float | None = None

@@ -33,7 +33,7 @@ _CUT_CHARACTERS = 500
 _OF_HARDWARE = frozenset(
     {"board", "soc", "cpu", "os", "kernel", "machine", "l4t", "governor", "power_mode", "power_modes"}
     | {"packages", "openvino", "usb_accelerators", "pcie_accelerators", "temperatures_c"}
-    | {"gpu", "nvidia_libraries", "platform", "python"}
+    | {"gpu", "nvidia_libraries", "pinned_clocks", "platform", "python"}
 )
 
 # What its sessions are pooled by (edgebench.store.identity): a board called `litert` must not change that.

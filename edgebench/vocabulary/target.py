@@ -45,6 +45,7 @@ class Target:
     options: Mapping[str, Json] = field(default_factory=dict)  # validated by the backend's options model
     launch: Launch = field(default_factory=Launch)
     power_mode: str | None = None
+    set_power_mode: bool = False  # whether its board is put into it, else it has to be there already
     meters: tuple[str, ...] = ()  # KIND[:ADDRESS], as asked for
     preferred_meters: tuple[str, ...] = ()  # its backend's, where none was asked for: the first readable one
     mass_g: float | None = None
