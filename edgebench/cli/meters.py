@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +27,8 @@ from edgebench.errors import EXIT_ERROR, UsageError
 
 if TYPE_CHECKING:
     from edgebench.measure.meter_recording import MeterBench, MeterState, Recording
+else:
+    MeterBench = Any  # signatures are evaluated, and nothing heavy is imported for that
 
 app = typer.Typer(no_args_is_help=True, help="List, check and record power meters; nothing else is measured.")
 
@@ -56,16 +61,46 @@ OutputOption = Annotated[
 MeterHostOption = Annotated[
     str | None, option("host", help_text="The board with the meter, by SSH: USER@BOARD[:PORT].")
 ]
+BOARD_OPTIONS = {
+    "target": TargetNameOption,
+    "targets_file": TargetsFileOption,
+    "host": MeterHostOption,
+    "python": PythonOption,
+}
+
+
+def with_board(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the options that name a board; its first argument is that board's `MeterBench`.
+
+    Its own options stand before those, `--json` behind them.
+    """
+
+    @functools.wraps(command)
+    def with_bench(**options: Any) -> None:
+        from edgebench.measure.signals import held_interrupt
+
+        bench = _bench(*(options.pop(name) for name in BOARD_OPTIONS))
+        try:
+            command(bench, **options)
+        finally:
+            with held_interrupt():
+                bench.close()
+
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    board = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in BOARD_OPTIONS.items()
+    ]
+    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+    parameters[-1:-1] = board
+    with_bench.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_bench.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return with_bench
 
 
 @app.command("list")
-def list_(
-    target: TargetNameOption = None,
-    targets_file: TargetsFileOption = None,
-    host: MeterHostOption = None,
-    python: PythonOption = None,
-    json_: JsonOption = False,
-) -> None:
+@with_board
+def list_(bench: MeterBench, json_: JsonOption = False) -> None:
     """List the kinds of meters, and which of them can be read here or on a board.
 
     Exits with 1 where none can.
@@ -73,24 +108,14 @@ def list_(
     from edgebench.measure.meter_recording import board_meters
     from edgebench.report.meter_tables import print_meters
 
-    bench = _bench(target, targets_file, host, python)
-    try:
-        states = bench.states(board_meters())
-    finally:
-        bench.close()
-    print_meters(stdout(), [_row(state) for state in states], as_json=json_)
+    states = bench.states(board_meters())
+    print_meters(stdout(), [_unchecked(state) for state in states], as_json=json_)
     _exit_where_none_is_readable(states)
 
 
 @app.command()
-def check(
-    meter: MetersArgument = None,
-    target: TargetNameOption = None,
-    targets_file: TargetsFileOption = None,
-    host: MeterHostOption = None,
-    python: PythonOption = None,
-    json_: JsonOption = False,
-) -> None:
+@with_board
+def check(bench: MeterBench, meter: MetersArgument = None, json_: JsonOption = False) -> None:
     """Sample meters for a moment: rails, total, rate, what is missing, and what was rejected.
 
     Exits with 1 where none can be read, or one that was named cannot.
@@ -100,13 +125,8 @@ def check(
 
     for name in meter or ():
         _require_meter(name)
-    bench = _bench(target, targets_file, host, python)
-    try:
-        checked = bench.checks(meter or board_meters())
-    finally:
-        bench.close()
-    rows = [_row(recording.state) | _sampled(recording) for recording in checked]
-    print_meters(stdout(), rows, as_json=json_)
+    checked = bench.checks(meter or board_meters())
+    print_meters(stdout(), [_checked(recording) for recording in checked], as_json=json_)
     states = [recording.state for recording in checked]
     if meter and any(state.info is None for state in states):
         raise typer.Exit(EXIT_ERROR)
@@ -114,14 +134,12 @@ def check(
 
 
 @app.command()
+@with_board
 def record(
+    bench: MeterBench,
     meter: MeterArgument,
     duration: DurationOption = None,
     output: OutputOption = None,
-    target: TargetNameOption = None,
-    targets_file: TargetsFileOption = None,
-    host: MeterHostOption = None,
-    python: PythonOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Record a meter for some time, or until Ctrl-C; what was recorded by then is kept and printed.
@@ -133,6 +151,7 @@ def record(
     from edgebench.measure.meter_recording import write_recording
     from edgebench.measure.signals import held_interrupt
     from edgebench.plan.setting_values import max_time_s
+    from edgebench.report.meter_documents import of_recorded
     from edgebench.report.meter_tables import print_recording
 
     _require_meter(meter)
@@ -142,20 +161,19 @@ def record(
         duration_s = None if duration is None else max_time_s(duration)
     except ValueError as error:
         raise UsageError(f"--duration: {error}", fix="write it like --duration 30s") from error
-    bench = _bench(target, targets_file, host, python)
     figure = _LiveFigure()
     try:
         recording = bench.record(meter, duration_s, figure.show)
     finally:
         figure.end()
-        with held_interrupt():
-            bench.close()
-    if recording.state.info is None:
+    info = recording.state.info
+    if info is None:
         raise recording.state.as_error()
     with held_interrupt():
         if output is not None:
             write_recording(recording, output)
-        print_recording(stdout(), _document(recording), as_json=json_)
+        document = of_recorded(meter, info, recording.duration_s, recording.rails())
+        print_recording(stdout(), document, as_json=json_)
     if recording.ended:
         say(f"{meter} ended: {recording.ended}")
         raise typer.Exit(EXIT_ERROR)
@@ -223,47 +241,18 @@ def _exit_where_none_is_readable(states: list[MeterState]) -> None:
         raise typer.Exit(EXIT_ERROR)
 
 
-def _row(state: MeterState) -> dict[str, Any]:
-    from edgebench import registry
+def _unchecked(state: MeterState) -> dict[str, Any]:
+    from edgebench.report.meter_documents import of_unchecked
 
-    kind = state.meter.partition(":")[0]
-    module = registry.probe_module(kind)
-    return {
-        "meter": state.meter,
-        "description": ((module.__doc__ or "").strip().splitlines() or [""])[0],
-        "place": str(getattr(module, "PLACE", "")),
-        "rate_hz": registry.rate_hz(kind),
-        "readable": state.info is not None,
-        "reason": "" if state.info else state.reason,
-        "fix": "" if state.info else state.fix,
-    }
+    if state.info is not None:
+        return of_unchecked(state.meter, readable=True)
+    return of_unchecked(state.meter, readable=False, reason=state.reason, fix=state.fix)
 
 
-def _sampled(recording: Recording) -> dict[str, Any]:
+def _checked(recording: Recording) -> dict[str, Any]:
+    from edgebench.report.meter_documents import of_checked
+
     info = recording.state.info
     if info is None:
-        return {}
-    rails = recording.rails()
-    return {
-        "scope": info.scope,
-        "rate_hz": info.rate_hz,
-        "averaging_ms": info.averaging_ms,
-        "resolution": info.resolution,
-        "channels": [channel.name for channel in info.channels],
-        "absent": dict(info.absent),
-        "rejected": info.rejected,
-        "rejected_first": list(info.rejected_first),
-        "rails": rails,
-    }
-
-
-def _document(recording: Recording) -> dict[str, Any]:
-    info = recording.state.info
-    assert info is not None
-    return {
-        "meter": recording.state.meter,
-        "scope": info.scope,
-        "duration_s": recording.duration_s,
-        "rejected": info.rejected,
-        "rails": recording.rails(),
-    }
+        return _unchecked(recording.state)
+    return of_checked(recording.state.meter, info, recording.rails())

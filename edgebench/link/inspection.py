@@ -185,11 +185,11 @@ def board_probe_findings(device: AgentDevice, target: Target) -> list[Finding]:
 
 
 def _answering(info: ProbeInfo, preferred: Sequence[str]) -> Finding:
-    """What a meter says of itself; of a preferred one also why the better ones are not taken."""
+    """What a meter says of itself: what it lacks, and of a preferred one why better ones are not taken."""
     name = info.kind + (f":{info.address}" if info.address else "")
     message = f"{name} answers, {info.rate_hz:g} samples a second"
     if name in preferred:
-        better = preferred[: preferred.index(name)]
         message = f"{name} is taken unless --meter names another, {info.rate_hz:g} samples a second"
-        message += "".join(f"; not {info.absent[other]}" for other in better if other in info.absent)
+    for lacking, reason in info.absent.items():
+        message += f"; not {reason}" if lacking in preferred else f"; without {lacking}: {reason}"
     return Finding("ok", METER, message)

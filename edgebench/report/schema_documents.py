@@ -19,6 +19,8 @@ from edgebench.fit.metrics import METRICS
 from edgebench.fit.trial_metrics import document_names
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report.document import CONDITIONS, IDENTITY
+from edgebench.report.meter_documents import DESCRIPTIONS as OF_METERS
+from edgebench.report.meter_documents import CheckedMeter, Meter, RecordedMeter
 from edgebench.store.described import Described, Descriptions, fields_of, required_of
 from edgebench.store.field_descriptions import DESCRIPTIONS as OF_RECORDS
 from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord
@@ -94,6 +96,14 @@ def schemas() -> dict[str, dict[str, Any]]:
         ),
         "trial": _trial(),
         "result": _result(),
+        "meters": _meters(),
+        "recording": _of_meters(
+            "recording",
+            "the document of `edgebench meters record`",
+            "What a power meter said while it was recorded on its own.",
+            fields_of(RecordedMeter, OF_METERS),
+            required_of(RecordedMeter, OF_METERS),
+        ),
     }
 
 
@@ -209,6 +219,33 @@ def _result() -> dict[str, Any]:
         {"schema_version": _VERSION, **{name: _PARTS[name].schema(part) for name, part in parts.items()}},
         ["schema_version", "experiment", "trials", "verdicts"],
     )
+
+
+def _meters() -> dict[str, Any]:
+    """Of those that were not checked, or cannot be read, without what a check adds."""
+    entry = {
+        "type": "object",
+        "properties": fields_of(CheckedMeter, OF_METERS),
+        "required": required_of(Meter, OF_METERS),
+        "additionalProperties": False,
+    }
+    entries = Described("One entry a meter.", "probes", shape={"type": "array", "items": entry})
+    return _of_meters(
+        "meters",
+        "the document of `edgebench meters list` and `check`",
+        "Power meters: which can be read and, of those that were checked, what they say.",
+        {"meters": entries.schema({})},
+        ["meters"],
+    )
+
+
+def _of_meters(
+    name: str, title: str, description: str, properties: dict[str, Any], required: list[str]
+) -> dict[str, Any]:
+    document = _document(
+        name, title, description, {"schema_version": _VERSION, **properties}, ["schema_version", *required]
+    )
+    return document | {"additionalProperties": False}
 
 
 def _without(schema: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from importlib import resources
 from typing import Any
 
-NAMES = ("experiment", "run", "session", "trial", "result", "error", "tables")
+NAMES = ("experiment", "run", "session", "trial", "result", "error", "meters", "recording", "tables")
 """`tables` describes the Parquet columns; the others are schemas of a JSON document."""
 
 

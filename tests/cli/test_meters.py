@@ -2,28 +2,24 @@
 
 import json
 
+import jsonschema
 import pandas as pd
 import pytest
 
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.measure.meter_recording import MeterBench, write_recording
 from edgebench.store.records import PROBE_COLUMNS
+from edgebench.store.schemas import schema
 from edgebench.vocabulary.target import Target
 from tests.cli.conftest import make_field
 from tests.probes import jetson_board
 
-FIELDS = {
-    "channel",
-    "total",
-    "mean_w",
-    "peak_w",
-    "energy_j",
-    "rate_hz",
-    "effective_hz",
-    "longest_gap_s",
-    "samples",
-    "reason",
-}
+
+def document(output, name):
+    """A document of `--json` that is as its schema says, fields that nothing is said of refused."""
+    parsed = json.loads(output)
+    jsonschema.validate(parsed, schema(name))
+    return parsed
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +45,9 @@ def bench():
 def test_a_recording_has_its_figures_and_its_samples(field, jetson):
     done = field.call("meters", "record", jetson[0], "--duration", "1s", "-o", "power.parquet", "--json")
     assert done.exit_code == 0, done.output
-    recorded = json.loads(done.stdout)
+    recorded = document(done.stdout, "recording")
     assert (recorded["meter"], recorded["scope"], recorded["rejected"]) == (jetson[0], "module", 0)
     assert [rail["channel"] for rail in recorded["rails"]] == ["VDD_IN", "VDD_CPU_GPU_CV", "VDD_SOC"]
-    for rail in recorded["rails"]:
-        assert set(rail) == FIELDS
     total = recorded["rails"][0]
     assert total["total"] is True
     assert total["peak_w"] == pytest.approx(6.625)
@@ -84,7 +78,7 @@ def test_ctrl_c_ends_a_recording_that_is_kept(bench, jetson, tmp_path):
 def test_a_meter_behind_ssh_is_checked_without_a_worker(field, jetson):
     done = field.call("meters", "check", jetson[1], "--target", "far", "--json")
     assert done.exit_code == 0, done.output
-    [meter] = json.loads(done.stdout)["meters"]
+    [meter] = document(done.stdout, "meters")["meters"]
     assert meter["readable"] is True
     assert [rail["channel"] for rail in meter["rails"] if rail["total"]] == ["total"]
     assert "gpu_clock" in meter["channels"]
@@ -109,7 +103,7 @@ def test_one_that_dies_is_written_and_told(field, tmp_path):
 
 def test_where_nothing_can_be_read_the_reason_and_the_fix_are_said(field):
     listed = field.call("meters", "list", "--json")
-    meters = {meter["meter"]: meter for meter in json.loads(listed.stdout)["meters"]}
+    meters = {meter["meter"]: meter for meter in document(listed.stdout, "meters")["meters"]}
     assert {"ina3221", "tegrastats", "rapl"} <= set(meters)
     assert "telemetry" not in meters
     assert listed.exit_code == (0 if any(meter["readable"] for meter in meters.values()) else 1)

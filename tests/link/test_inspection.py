@@ -146,7 +146,8 @@ def test_of_a_devices_own_meters_the_one_that_a_run_takes_is_named(toy, tmp_path
     empty = f"ina3221:{tmp_path}"
     [(level, message, _)] = meters(replace(HERE, preferred_meters=(empty, other)), toy)
     assert level == "ok"
-    assert message.startswith(f"{other} is taken") and "has no INA3221" in message
+    assert message.startswith(f"{other} is taken")
+    assert "; not ina3221: " in message and "; without GPU clock: tegrastats prints none" in message
 
 
 def test_where_no_meter_can_be_read_each_says_why(toy, tmp_path):
