@@ -10,6 +10,7 @@ import pytest
 
 from edgebench import registry
 from edgebench.testing import BackendContract, ProbeContract
+from tests.backends.jetson import stand_in_python
 from tests.link.old_python import OPENVINO_2021, python_of
 from tests.probes import jetson_board, um25c_meter
 
@@ -31,7 +32,12 @@ BACKENDS: dict[str, dict[str, Any]] = {
         "runtime_modules": ["pycoral"],
     },
     "cpu": {"pytestmark": pytest.mark.slow},
-    "jetson": {"runtime_modules": ["tensorrt"], "pytestmark": pytest.mark.slow},
+    # No Jetson here, and no discrete GPU: a stand-in for TensorRT in the shape of JetPack 4.6's, and of 10.
+    "jetson": {
+        "python": staticmethod(lambda: stand_in_python.of_release("8.2")),
+        "runtime_modules": ["tensorrt"],
+        "pytestmark": pytest.mark.slow,
+    },
     # No stick here: its options and its ONNX, by the processor and the release that drives a stick.
     "ncs2": {
         "options": {"device": "CPU"},
@@ -43,7 +49,12 @@ BACKENDS: dict[str, dict[str, Any]] = {
     "onnxruntime": {"pytestmark": pytest.mark.slow},
     "openvino": {"runtime_modules": ["openvino"], "pytestmark": pytest.mark.slow},
     "replay": {"options": {"source": "steady"}, "pass_limit_s": 1.0},
-    "tensorrt": {"runtime_modules": ["tensorrt"], "pytestmark": pytest.mark.slow},
+    "tensorrt": {
+        "options": {"double_buffer": True},
+        "python": staticmethod(lambda: stand_in_python.of_release("10")),
+        "runtime_modules": ["tensorrt"],
+        "pytestmark": pytest.mark.slow,
+    },
     "toy": {"pass_limit_s": 1.0},
 }
 # No Jetson here: its files, and a program that prints a line of its tegrastats.
