@@ -75,18 +75,19 @@ class ILayer(Bound):
 
     name = attribute("name")
     type = attribute("type", read_only=True)
-    num_inputs = attribute("num_inputs", read_only=True)
-    num_outputs = attribute("num_outputs", read_only=True)
-    precision = attribute("precision")
+    precision = attribute("precision", ENUMERATIONS["DataType"])
     metadata = attribute("metadata")
 
     def __init__(self, name, kind, inputs, outputs):
         super().__init__()
         self._name, self._inputs, self._outputs = name, inputs, outputs
-        self._type = getattr(ENUMERATIONS["LayerType"], kind)
-        self._num_inputs, self._num_outputs = len(inputs), len(outputs)
+        types = ENUMERATIONS["LayerType"]
+        self._type = getattr(types, kind, types.IDENTITY)
         self._precision = ENUMERATIONS["DataType"].FLOAT
-        self._metadata = ""
+        self._metadata = "[ONNX Layer: {}]".format(name)
+
+    num_inputs = property(lambda self: len(self._inputs))
+    num_outputs = property(lambda self: len(self._outputs))
 
     def get_input(self, index):
         """A tensor that goes in; None behind the last one."""
@@ -98,15 +99,24 @@ class ILayer(Bound):
 
 
 _LAYER_TYPES = {
+    "Abs": "UNARY",
+    "Add": "ELEMENTWISE",
+    "Cast": "CAST",
     "Clip": "ACTIVATION",
     "Conv": "CONVOLUTION",
     "DequantizeLinear": "DEQUANTIZE",
     "Gemm": "MATRIX_MULTIPLY",
+    "GlobalAveragePool": "REDUCE",
+    "Identity": "IDENTITY",
     "MatMul": "MATRIX_MULTIPLY",
+    "Mul": "ELEMENTWISE",
     "QuantizeLinear": "QUANTIZE",
+    "ReduceMean": "REDUCE",
     "Relu": "ACTIVATION",
     "Softmax": "SOFTMAX",
+    "Sub": "ELEMENTWISE",
 }
+"""The parser's layers for operations; SHUFFLE is the rest. Up to 8.2 a cast is an identity."""
 
 
 def network_layers(graph):
