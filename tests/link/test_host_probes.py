@@ -20,6 +20,8 @@ from edgebench.stats.clock import ClockFit
 from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.target import Target
 from tests.link import host_meter, sshd
+from tests.probes.csv_recorder import Recorder, five_watts
+from tests.probes.um25c_meter import StandIn
 
 LEAVES_ITS_REASON = "its reason is kept, and the session is measured"
 OFFSET_NS, DRIFT_PPM = 3_600_000_000_000, 400.0
@@ -257,6 +259,30 @@ def test_rejected_readings_are_counted_and_the_first_are_kept(meter, host_probes
     assert not (values < 0).any()
     assert host_probes.begin_session([name])
     assert host_probes.state().probes[0].rejected < info.rejected  # the next session's own
+
+
+def test_two_meters_of_the_host_stand_side_by_side(host_probes, tmp_path):
+    pytest.importorskip("serial", reason="pyserial is not installed: pip install 'edgebench[meters]'")
+    usb, rows = StandIn(tmp_path / "port"), Recorder(tmp_path / "power.csv", five_watts)
+    names = [f"um25c:{usb.path}", f"csv:{rows.path}?time=t_s&power=p_mw&scope=usb"]
+    try:
+        began_ns = time.monotonic_ns()
+        assert host_probes.begin_session(names)
+        until_ns = time.monotonic_ns() + 300_000_000
+        fit = ClockFit((began_ns + until_ns) // 2, 0, None, None, 1, began_ns, until_ns, 0, 2)
+        samples = host_probes.end_session(fit)
+    finally:
+        host_probes.close()
+        usb.unplug()
+        rows.close()
+    assert samples.reasons == {}
+    assert [(info.kind, info.place, info.scope) for info in samples.probes] == [
+        ("um25c", "host", "usb"),
+        ("csv", "host", "usb"),
+    ]
+    for name, channel in zip(names, ("usb", "power"), strict=True):
+        watts = [chunk.values[channel] for chunk in samples.chunks if chunk.probe == name]
+        assert set(np.concatenate(watts)) == {5.0}
 
 
 def test_doctor_says_of_a_meter_on_the_host_whether_it_answers(meter):

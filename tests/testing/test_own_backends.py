@@ -12,7 +12,7 @@ from edgebench import registry
 from edgebench.testing import BackendContract, ProbeContract
 from tests.backends.jetson import stand_in_python
 from tests.link.old_python import OPENVINO_2021, python_of
-from tests.probes import jetson_board, um25c_meter
+from tests.probes import jetson_board, played_files, um25c_meter
 
 
 def python_for_stick() -> str:
@@ -62,8 +62,11 @@ JETSON = tempfile.TemporaryDirectory(prefix="edgebench-test-jetson-")
 jetson_board.write(Path(JETSON.name), jetson_board.orin_nano())
 TEGRASTATS = jetson_board.tegrastats(Path(JETSON.name), jetson_board.AGX_ORIN)
 UM25C = um25c_meter.StandIn(Path(JETSON.name) / "um25c")
+PLAYED = played_files.write(Path(JETSON.name))
 PROBES: dict[str, dict[str, Any]] = {
+    "csv": {"probe": f"csv:{PLAYED.csv}?time=t_s&power=p_mw&clock=start&scope=usb"},
     "ina3221": {"probe": f"ina3221:{JETSON.name}"},
+    "recording": {"probe": f"recording:{PLAYED.parquet}?scope=usb"},
     "tegrastats": {"probe": f"tegrastats:{TEGRASTATS}"},
     "telemetry": {"probe": "telemetry:10"},
     "um25c": {"probe": f"um25c:{UM25C.path}"},

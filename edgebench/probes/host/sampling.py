@@ -91,8 +91,12 @@ class HostMeter:
             while self._running:
                 samples = Samples(self._names, latest_ns)
                 end_s = time.monotonic() + CHUNK_S
-                while self._running and time.monotonic() < end_s:
-                    self._take(samples, end_s)
+                try:
+                    while self._running and time.monotonic() < end_s:
+                        self._take(samples, end_s)
+                except ProbeMissing:
+                    yield samples.chunk()  # what came before it is sound
+                    raise
                 latest_ns = samples.latest_ns
                 yield samples.chunk()
             samples = Samples(self._names, latest_ns)

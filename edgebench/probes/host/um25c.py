@@ -218,6 +218,7 @@ def _info(address: str, model: str) -> Dict[str, Any]:
         "kind": "um25c",
         "address": address,
         "rate_hz": RATE_HZ,
+        "averaging_ms": None,
         "resolution": "{}: 1 mW, {}".format(model, "1 mV, 0.1 mA" if model == "UM25C" else "10 mV, 1 mA"),
         "scope": "usb",
         "channels": [power_channel("usb", MOST_W), voltage, current],
