@@ -42,7 +42,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("testing",),
     ("selftest",),
     # What a user starts.
-    ("backends.coral.selftest", "backends.openvino.selftest", "cli"),
+    ("backends.coral.selftest", "backends.jetson.selftest", "backends.openvino.selftest", "cli"),
 )
 SAME_FLOOR: frozenset[tuple[str, str]] = frozenset()
 

@@ -37,19 +37,25 @@ def explain(error: SessionError, device: str) -> SessionError | None:
         error: of a session, or of a build.
         device: a name of `edgebench devices`: `jetson`, or `tensorrt` for a discrete GPU.
     """
-    for text in (error.why, error.stderr_tail[-_LOGS:]):
-        for pattern, in_words in _CAUSES:
+    words = _in_words((error.why, error.stderr_tail[-_LOGS:]), device)
+    if words is None:
+        return None
+    return SessionError(
+        words.what,
+        status=error.status,
+        stage=error.stage,
+        signal=error.signal,
+        stderr_tail=error.stderr_tail,
+        why=words.why,
+        fix=words.fix,
+    )
+
+
+def _in_words(texts: tuple[str, ...], device: str) -> Explained | None:
+    for pattern, in_words in _CAUSES:
+        for text in texts:
             if match := re.search(pattern, text):
-                words = in_words(match, device)
-                return SessionError(
-                    words.what,
-                    status=error.status,
-                    stage=error.stage,
-                    signal=error.signal,
-                    stderr_tail=error.stderr_tail,
-                    why=words.why,
-                    fix=words.fix,
-                )
+                return in_words(match, device)
     return None
 
 
@@ -103,8 +109,9 @@ def _other_engine(match: re.Match[str], device: str) -> Explained:
 
 
 def _not_honoured(match: re.Match[str], device: str) -> Explained:
-    fix = "take a precision that this GPU has arithmetic for, such as fp32"
-    return Explained("TensorRT did not build the precision that was asked for", _line(match), fix)
+    """The runner has named the layers, and what to do about it."""
+    what = f"TensorRT {match['release']} did not build {match['precision']}, which was asked for"
+    return Explained(what, match["layers"], match["fix"])
 
 
 def _no_implementation(match: re.Match[str], device: str) -> Explained:
@@ -113,24 +120,31 @@ def _no_implementation(match: re.Match[str], device: str) -> Explained:
 
 
 def _no_cudart(match: re.Match[str], device: str) -> Explained:
-    fix = "name it: --set cudart=PATH"
+    fix = "install the CUDA toolkit, or name the runtime: --set cudart=PATH"
     if device == "jetson":
-        fix = f"sudo apt install nvidia-jetpack; or {fix}"
+        fix = "sudo apt install nvidia-jetpack, or name the runtime: --set cudart=PATH"
     return Explained("the CUDA runtime cannot be loaded", _line(match), fix)
 
 
-# The words of the runner, of CUDA (cudaGetErrorString) and of TensorRT; the first that fits counts.
+# The words of the runner, of CUDA (cudaGetErrorString) and of TensorRT; the first that fits counts. The
+# driver's own words are printed beside another error, and say more than that does.
 _CAUSES: tuple[tuple[str, Callable[[re.Match[str], str], Explained]], ...] = (
-    (r"no TensorRT here \((?P<reason>[^\n)]{1,400})\)", _no_tensorrt),
     (r"NvRmMemInitNvmap failed with Permission denied", _no_permission),
     (r"/dev/nv\w+[^\n]{0,40}Permission denied", _no_permission),
+    (r"no TensorRT here \((?P<reason>[^\n)]{1,400})\)", _no_tensorrt),
+    (r"no CUDA runtime here \([^\n]{1,700}", _no_cudart),
+    (
+        r"(?P<precision>fp16|fp32|int8) was asked for, and TensorRT (?P<release>\S{1,40}) built "
+        r"(?P<layers>[^;\n]{1,2000}); (?P<fix>[^;\n]{1,300})",
+        _not_honoured,
+    ),
+    (r"CUDA initialization failure with error:? 100\b", _no_device),
     (r"no CUDA-capable device is detected|cudaErrorNoDevice", _no_device),
+    (r"CUDA initialization failure with error:? 35\b", _old_driver),
     (r"CUDA driver version is insufficient|cudaErrorInsufficientDriver", _old_driver),
     (r"not compatible with this version of TensorRT|Version tag does not match", _other_engine),
-    (r"generated on an incompatible device|engine of another (?:version|GPU|TensorRT)", _other_engine),
-    (r"out of memory|OutOfMemory|cudaErrorMemoryAllocation", _no_memory),
+    (r"generated on an incompatible device|the engine was built for ", _other_engine),
+    (r"out of memory|OutOfMemory|cudaErrorMemoryAllocation|memory ran out while", _no_memory),
     (r"GPU memory \(\d+ bytes\) could not be allocated|NvMapMemAllocInternalTagged", _no_memory),
-    (r"not honoured", _not_honoured),
     (r"Could not find any implementation for node", _no_implementation),
-    (r"libcudart[^\n]{0,200}(?:cannot open shared object|not found|cannot be loaded)", _no_cudart),
 )

@@ -10,7 +10,10 @@ from edgebench.vocabulary.values import Json
 from .steps import Result
 
 BOARD = ("board", "soc", "cpu", "cores", "memory_bytes", "os", "kernel", "machine", "python", "packages")
-SEEN = ("usb_accelerators", "pcie_accelerators", "libraries", "openvino", "temperatures_c", "governor")
+SEEN = (
+    *("usb_accelerators", "pcie_accelerators", "libraries", "openvino"),
+    *("l4t", "gpu", "nvidia_libraries", "power_mode", "temperatures_c", "governor"),
+)
 MEANT = {
     "import_s": "importing the runtime, s",
     "load_s": "loading the model, s",

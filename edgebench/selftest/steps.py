@@ -91,7 +91,7 @@ class _Steps:
 
     def prepare(self) -> Artifact | None:
         """What the device loads; None where it cannot be made."""
-        request = PrepareRequest(self._kind.variant, 1, self._target.options)
+        request = PrepareRequest(self._kind.variant, self._backend.default_batch, self._target.options)
         try:
             [artifact] = self._backend.prepare([request], self._cache, self._say_inset)
         except EdgeBenchError as error:
@@ -126,7 +126,8 @@ class _Steps:
 
     def _session(self, device: AgentDevice, artifact: Artifact) -> None:
         result, options = self.result, self._target.options
-        with device.session(artifact, SessionSettings(1, options, self._target.launch)) as session:
+        settings = SessionSettings(self._backend.default_batch, options, self._target.launch)
+        with device.session(artifact, settings) as session:
             result.runtime = session.facts().runtime
             outcome, place = self._kind.loaded(result.runtime)
             self._note(

@@ -41,8 +41,21 @@ def error(why: str = "", tail: str = "", stage: str = "load") -> SessionError:
          "5.3, please rebuild.", "another GPU", "built anew"),
         ("10: [optimizer.cpp] Could not find any implementation for node conv1.", "within its memory",
          "workspace_mb"),
-        ("OSError: libcudart.so.12: cannot open shared object file: No such file or directory",
-         "CUDA runtime", "--set cudart=PATH"),
+        (
+            "ImportError: no CUDA runtime here (libcudart.so: cannot open shared object file): on a Jetson",
+            "CUDA runtime", "--set cudart=PATH",
+        ),
+        (
+            "PrecisionNotHonoured: fp16 was asked for, and TensorRT 8.2.1 built 1 of the 9 layers that "
+            "compute with weights in another precision: conv1 in fp32; measure --precision fp32 here",
+            "did not build fp16", "--precision fp32",
+        ),
+        ("BuildFailed: TensorRT 8.2.1 cannot use the GPU: CUDA initialization failure with error 35. Please",
+         "too old", "JetPack"),
+        (
+            "EngineFileError: the engine was built for TensorRT 8.0.1, here is 8.2.1: an engine fits the",
+            "another TensorRT", "built anew",
+        ),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("place", ["why", "tail"])
@@ -53,6 +66,12 @@ def test_a_known_cause_is_named_with_its_fix(why, what, fix, place):
     assert what in explained.what and fix in explained.fix
     assert (explained.stage, explained.status) == ("build", "failed")
     assert explained.why and "last line" not in explained.why
+
+
+def test_what_the_driver_prints_says_more_than_cudas_error():
+    printed = "NvRmMemInitNvmap failed with Permission denied\n549: Memory Manager Not supported"
+    explained = JETSON.explain(error("no CUDA-capable device is detected (cudaErrorNoDevice, 100)", printed))
+    assert explained is not None and "usermod -aG video" in explained.fix
 
 
 def test_a_discrete_gpu_has_its_own_fixes():
