@@ -86,7 +86,7 @@ def build(runner: ModuleType, request: Message, scratch: str, tell: Tell, clock:
     """The build that a request asks for: the one that lies here, else made now.
 
     Args:
-        runner: with `build` and `build_version`, as runner_contract.py has them.
+        runner: with `build`, `build_version` and perhaps BUILD_OPTIONS, as runner_contract.py has them.
         request: `source` and `companions` as files with path and SHA-256, the runner's `code`, and `options`.
         scratch: a folder that is made for this build in the board's folder, and removed after it.
         tell: sends a note of progress.
@@ -104,12 +104,13 @@ def build(runner: ModuleType, request: Message, scratch: str, tell: Tell, clock:
         require_content(file["path"], file["sha256"])
     folder = os.path.dirname(scratch)
     store = FileStore(folder)
-    key = build_key(request, version)
+    chosen = build_options(runner, request["options"])
+    key = build_key(dict(request, options=chosen), version)
     kept = _stored_build(store, key)
     if kept is not None:
         return kept
     progress = BuildProgress(tell)
-    options = dict(request["options"], **companion_option(companions))
+    options = dict(chosen, **companion_option(companions))
     try:
         _make_scratch(folder, scratch)
         began = clock()
@@ -138,6 +139,14 @@ def build_key(request: Message, version: str) -> str:
         "version": version,
     }
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode("utf-8")).hexdigest()
+
+
+def build_options(runner: ModuleType, options: Message) -> Message:
+    """Those of a session's options that `build` is given: what it does not know decides nothing."""
+    names = getattr(runner, "BUILD_OPTIONS", None)
+    if names is None:
+        return options
+    return {name: value for name, value in options.items() if name in names}
 
 
 def companion_option(companions: Dict[str, Message]) -> Dict[str, Dict[str, str]]:

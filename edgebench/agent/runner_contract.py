@@ -18,7 +18,9 @@ A runner that makes what it loads on the board itself, such as an engine that it
 very processor, has two functions more (`Build`, `BuildVersion`), and its backend says so (`builds`). `build`
 then runs before a trial's first session, in a process of its own, and never counts as load; `load` is given
 what it made. What was built stays on the board, and is made again only where a file, an option, the runner's
-own code or `build_version()` is another one.
+own code or `build_version()` is another one. A runner with options that only `load` takes names the others as
+`BUILD_OPTIONS`, a tuple: `build` is given these alone (`precision` and `input_shapes` among them, if it needs
+them), so that sessions which differ in nothing else share what was built.
 
 Other files that an artifact needs, its companions, travel with it, each by its hash: `options["companions"]`
 has the path of each by its name, for `build` and `load` alike. They do not lie in one folder: a runtime that
@@ -61,7 +63,7 @@ Build = Callable[[str, Optional[str], str, Dict[str, Any], BuildProgress], str]
     calibration: path of the companion called `calibration`, whatever its suffix; None where there is none.
     cache_dir: an empty folder for this build. The result is a plain file in it, and no link; all else in it
         is removed when `build` returns, raises or is ended.
-    options: as for `load`.
+    options: as for `load`; where the runner has BUILD_OPTIONS, those alone.
 
 A full disk, a crash or an exception fails the session and leaves nothing.
 """

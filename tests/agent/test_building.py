@@ -105,6 +105,23 @@ def test_whatever_decides_a_build_makes_another_one(folder, request_of):
     assert build(folder, runner, request_of()).cached
 
 
+def test_options_that_only_the_load_takes_share_a_build(folder, request_of):
+    given: list[dict[str, Any]] = []
+
+    def note_options(source, calibration, cache_dir, options, progress):
+        given.append(options)
+        with open(cache_dir + "/engine.plan", "w") as file:
+            file.write(str(options["fp16"]))
+        return cache_dir + "/engine.plan"
+
+    runner = a_runner(note_options)
+    runner.BUILD_OPTIONS = ("fp16",)
+    build(folder, runner, request_of(options={"fp16": True, "queue": 1}))
+    assert build(folder, runner, request_of(options={"fp16": True, "queue": 2})).cached
+    assert not build(folder, runner, request_of(options={"fp16": False, "queue": 2})).cached
+    assert [set(options) for options in given] == [{"fp16", "companions"}] * 2
+
+
 @pytest.mark.attack("a file that was built on a board is damaged, or its note: it is built again")
 @pytest.mark.parametrize(
     ("suffix", "harm"),

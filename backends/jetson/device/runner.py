@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # At the top, so that the import is timed as import and not as load; a failure is load's to tell.
 _LIBRARY, _WHY_NONE = find()
 
+BUILD_OPTIONS = ("precision", "input_shapes", "int8", "workspace_mb", "cudart")
+
 SLOTS = 2  # of double buffering: one is filled while the other one is computed
 
 

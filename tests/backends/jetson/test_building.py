@@ -17,6 +17,7 @@ from edgebench.agent.files import FileStore
 from tests.backends.jetson import building_models, standin
 
 building: Any = importlib.import_module("edgebench.backends.jetson.device.building")
+build_log: Any = importlib.import_module("edgebench.backends.jetson.device.build_log")
 build_failures: Any = importlib.import_module("edgebench.backends.jetson.device.build_failures")
 cuda_library: Any = importlib.import_module("edgebench.backends.jetson.device.cuda_library")
 engine_file: Any = importlib.import_module("edgebench.backends.jetson.device.engine_file")
@@ -268,10 +269,53 @@ def test_no_gpu(board_of: Boards, monkeypatch: pytest.MonkeyPatch) -> None:
         board.build("fp32")
 
 
+@pytest.mark.attack(
+    "the engine inspector gives layers' names alone: the log of the build is read, else it is unknown"
+)
+def test_inspector_that_gives_names_alone(board_of: Boards, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = board_of("8.6")
+    names = json.dumps({"Layers": ["first + relu", "second", "dense"], "Bindings": []})
+    monkeypatch.setattr(board.trt.EngineInspector, "get_engine_information", lambda *_: names)
+    header = board.build("fp16")
+    assert header["precisions_read_from"].startswith("verbose log")
+    assert header["weight_layer_precisions"] == {"fp16": 3}
+    monkeypatch.setattr(build_log.BuildLog, "verbose", lambda *_: None)
+    header = board.build("fp16")
+    assert header["layer_precisions"] is None
+    [warning] = header["warnings"]
+    assert "fp16 is not verified" in warning
+    assert header["absent"]["layer_precisions"] in warning
+
+
+def test_layers_inside_a_fused_region_are_unknown(board_of: Boards, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = board_of("10")
+    float16 = {"Inputs": [{"Name": "x", "Format/Datatype": "Half"}]}
+    layers = [
+        {"Name": "first + relu", "LayerType": "CaskConvolution", **float16},
+        {"Name": "{ForeignNode[second...dense]}", "LayerType": "Myelin", **float16},
+    ]
+    text = json.dumps({"Layers": layers})
+    monkeypatch.setattr(board.trt.EngineInspector, "get_engine_information", lambda *_: text)
+    header = board.build("fp16")
+    assert header["weight_layer_precisions"] == {"fp16": 1}
+    [warning] = header["warnings"]
+    assert "2 of 3" in warning and "second, dense" in warning
+
+
+@pytest.mark.attack(
+    "TensorRT does not load the engine that it has just built: the build fails with its words"
+)
+def test_engine_that_does_not_load(board_of: Boards, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = board_of("8.6")
+    monkeypatch.setattr(board.trt.Runtime, "deserialize_cuda_engine", lambda *_: None)
+    with pytest.raises(build_failures.BuildFailed, match="does not load"):
+        board.build("fp32")
+
+
 # --- as the agent builds and keeps it ---
 
 
-def built_by_agent(board: Board) -> Any:
+def built_by_agent(board: Board, **options: Any) -> Any:
     """What the agent has of a build of fp16 with this release of TensorRT."""
     runner = importlib.reload(importlib.import_module("edgebench.backends.jetson.device.runner"))
     artifact = building_models.float_model(board.folder / "artifact.onnx")
@@ -280,7 +324,13 @@ def built_by_agent(board: Board) -> Any:
         "source": {"path": str(artifact), "sha256": sha256_of(str(artifact))},
         "companions": {"half.onnx": {"path": str(half), "sha256": sha256_of(str(half))}},
         "code": {"files": {}},
-        "options": {"int8": "auto", "workspace_mb": 0, "precision": "fp16", "cudart": str(board.here.cudart)},
+        "options": {
+            "int8": "auto",
+            "workspace_mb": 0,
+            "precision": "fp16",
+            "cudart": str(board.here.cudart),
+            **options,
+        },
     }
     agent_folder = board.folder / "agent"
     scratch = FileStore(str(agent_folder)).scratch(1)
@@ -290,7 +340,7 @@ def built_by_agent(board: Board) -> Any:
 @pytest.mark.attack("an engine of another TensorRT version lies on the board: it is built anew, never loaded")
 def test_engine_of_another_version_is_built_anew(board_of: Boards) -> None:
     board = board_of("8.2")
-    first, again = built_by_agent(board), built_by_agent(board)
+    first, again = (built_by_agent(board, double_buffer=chosen) for chosen in (False, True))
     other = built_by_agent(board_of("8.2", "8.2.5.1"))
     assert (first.cached, again.cached, other.cached) == (False, True, False)
     assert again.path == first.path != other.path
