@@ -175,19 +175,19 @@ def _power_mode(known: BoardFacts, target: Target) -> list[Finding]:
 
 
 def _clocks(known: BoardFacts) -> list[Finding]:
-    """Whether jetson_clocks holds them: free ones follow the load, which waits between passes let fall."""
-    held = known.gpu.clocks_mhz if known.gpu is not None else None
-    if held is None:
+    """Whether jetson_clocks holds them: free ones follow the load, and fall between the passes."""
+    pinned = known.pinned_clocks
+    if pinned is None or pinned.gpu is None:
         return []
-    processor = known.clock_min_mhz, known.clock_limit_mhz
-    free = None not in processor and processor[0] != processor[1]
-    if held.pinned and not free:
-        return [Finding("ok", "clocks", f"pinned, the GPU's at {held.max:.0f} MHz")]
-    units = []
-    if not held.pinned:
-        units.append(f"the GPU's between {held.min:.0f} and {held.max:.0f} MHz")
-    if free:
-        units.append(f"the processor's between {processor[0]:.0f} and {processor[1]:.0f} MHz")
+    held = known.gpu.clocks_mhz if known.gpu is not None else None
+    at = f", the GPU's at {held.max:.0f} MHz" if held is not None and pinned.gpu else ""
+    if pinned.gpu and pinned.cpu is not False:
+        return [Finding("ok", "clocks", f"pinned{at}")]
+    between = f" (between {held.min:.0f} and {held.max:.0f} MHz)" if held is not None else ""
+    units = [
+        *([f"the GPU's{between}"] if not pinned.gpu else []),
+        *(["the processor's"] if not pinned.cpu else []),
+    ]
     message = (
         f"not pinned, {' and '.join(units)}: they follow the load, and latency spreads "
         "(a Nano's p99 was seen to go from 148 to 9.4 ms by pinning alone)"

@@ -59,11 +59,6 @@ class ClockLimits(BaseModel):
     min: FiniteFloat
     max: FiniteFloat
 
-    @property
-    def pinned(self) -> bool:
-        """Whether it has no choice."""
-        return self.min >= self.max
-
 
 class Gpu(BaseModel):
     """The board's NVIDIA GPU; `usable` says whether this user may open its driver."""

@@ -15,14 +15,14 @@ from edgebench.vocabulary.target import Launch, Target
 
 checks: Any = importlib.import_module("edgebench.backends.jetson.checks")
 
-PINNED = {"min": 921.6, "max": 921.6}
+HELD = {"min": 921.6, "max": 921.6}
 BOARD: dict[str, Any] = {
     "board": "NVIDIA Jetson Nano Developer Kit",
     "python": "3.6.9",
     "python_executable": "/usr/bin/python3",
     "l4t": "R32.7.1",
     "packages": {"tensorrt": "8.2.1.8", "numpy": "1.13.3"},
-    "gpu": {"name": "57000000.gpu", "clocks_mhz": PINNED, "usable": True},
+    "gpu": {"name": "57000000.gpu", "clocks_mhz": HELD, "usable": True},
     "nvidia_libraries": {
         "nvinfer": "8.2.1",
         "cudart": "/usr/local/cuda-10.2/lib64/libcudart.so.10.2.300",
@@ -30,8 +30,7 @@ BOARD: dict[str, Any] = {
     },
     "power_mode": {"id": 0, "name": "MAXN"},
     "power_modes": {"0": "MAXN", "1": "5W"},
-    "clock_min_mhz": 1479.0,
-    "clock_limit_mhz": 1479.0,
+    "pinned_clocks": {"cpu": True, "gpu": True},
     "disk_available_bytes": 8 << 30,
 }
 NOTHING: dict[str, Any] = {"nvinfer": None, "cudart": None, "system_tensorrt": None}
@@ -103,10 +102,16 @@ def test_a_jetpack_that_is_not_listed_is_a_warning(l4t):
         ({"l4t": None}, "jetpack", "warning", "nv_tegra_release", "--device tensorrt"),
         ({"power_mode": None}, "power mode", "warning", "not known", "nvpmodel -q"),
         (
-            {"gpu": {**BOARD["gpu"], "clocks_mhz": {"min": 76.8, "max": 921.6}}},
-            "clocks", "warning", "the GPU's between 77 and 922 MHz", "sudo jetson_clocks",
+            {
+                "gpu": {**BOARD["gpu"], "clocks_mhz": {"min": 76.8, "max": 921.6}},
+                "pinned_clocks": {"cpu": True, "gpu": False},
+            },
+            "clocks", "warning", "the GPU's (between 77 and 922 MHz): they follow", "sudo jetson_clocks",
         ),
-        ({"clock_min_mhz": 102.0}, "clocks", "warning", "the processor's between 102", "sudo jetson_clocks"),
+        (
+            {"pinned_clocks": {"cpu": False, "gpu": True}},
+            "clocks", "warning", "not pinned, the processor's: they follow", "sudo jetson_clocks",
+        ),
         ({"disk_available_bytes": 100 << 20}, "engines", "warning", "100 MiB free", "EDGEBENCH_BOARD_DIR"),
     ],
 )  # fmt: skip
@@ -132,6 +137,12 @@ def test_a_discrete_gpu_has_no_jetpack_and_no_modes():
 def test_a_runtime_that_is_named_is_taken_as_it_is():
     finding = by_subject({**BOARD, "nvidia_libraries": NOTHING}, cudart="/opt/libcudart.so")["cudart"]
     assert (finding.level, "/opt/libcudart.so" in finding.message) == ("ok", True)
+
+
+def test_clocks_that_the_run_pins_are_not_warned_of():
+    facts = {**BOARD, "pinned_clocks": {"cpu": False, "gpu": False}}
+    target = Target("jetson", "jetson", host="nano", power_mode="5W", set_power_mode=True)
+    assert "clocks" not in {finding.subject for finding in checks.board_check(facts, target)}
 
 
 def test_a_power_mode_that_is_asked_for_is_the_boards_to_say():
