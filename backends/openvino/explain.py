@@ -126,6 +126,11 @@ def _no_plain_file(match: re.Match[str], device: str) -> Explained:
     return Explained(what, match["reason"], "remove it, or name another folder (--set cache=FOLDER)")
 
 
+def _no_list_of_plugins(match: re.Match[str], device: str) -> Explained:
+    what = "the OpenVINO that is installed there is incomplete: its plugins.xml cannot be read"
+    return Explained(what, match.string[-200:].strip(), f"install it anew: {how_to_install(device)}")
+
+
 def _no_tflite(match: re.Match[str], device: str) -> Explained:
     what = f"OpenVINO {match['release']} does not read .tflite"
     why = "releases from 2023.0 on do; those until 2022.3 read .onnx"
@@ -162,5 +167,6 @@ _CAUSES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Explained]]
         _no_plain_file,
     ),
     (re.compile(r"OpenVINO (?P<release>[0-9.]{1,20})[^\s;]{0,100} does not read \.tflite"), _no_tflite),
+    (re.compile(r"plugins\.xml"), _no_list_of_plugins),
     (re.compile(r"no OpenVINO here \((?P<reason>[^\n]{1,300})\)"), _no_openvino),
 )

@@ -118,6 +118,15 @@ def mean_of(path: Path, shape: tuple[int | str, ...] = CHANNELS_FIRST) -> Path:
     return onnx_file(path, nodes, {"camera": shape}, {"scores": (1, 2)}, _SHAPES)
 
 
+def mean_of_in_two(path: Path) -> Path:
+    """The same two scores as two outputs, whose names are in another order when they are sorted."""
+    nodes = [
+        helper.make_node("ReduceMean", ["camera"], ["zenith"], axes=[1, 2, 3], keepdims=0),
+        helper.make_node("Neg", ["zenith"], ["abyss"]),
+    ]
+    return onnx_file(path, nodes, {"camera": CHANNELS_FIRST}, {"zenith": (1,), "abyss": (1,)}, {})
+
+
 _SHAPES: dict[str, Any] = {"row": np.array([1, 1], np.int64)}
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import random
 import threading
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
 from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError
@@ -15,12 +19,14 @@ from edgebench.vocabulary.model_source import SHIPPED, ModelSource
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.variant import Variant
 from tests.fakes import agent_backend
+from tests.models.crafted import onnx_file
 
 DEVICE = "edgebench.backends.openvino.device."
 compile_cache: Any = importlib.import_module(DEVICE + "compile_cache")
 failures: Any = importlib.import_module(DEVICE + "failures")
 flight: Any = importlib.import_module("edgebench.backends.device.flight")
 library: Any = importlib.import_module(DEVICE + "library")
+onnx_names: Any = importlib.import_module(DEVICE + "onnx_names")
 record: Any = importlib.import_module(DEVICE + "record")
 settings: Any = importlib.import_module(DEVICE + "settings")
 
@@ -219,6 +225,14 @@ def test_other_streams_or_threads_than_were_asked_for_are_a_warning(streams, thr
     assert all(word in warning for word, warning in zip(words, warnings, strict=True))
 
 
+@pytest.mark.attack("the environment turns OpenVINO's own switches (OV_...): a warning names them")
+def test_switches_of_the_environment_are_a_warning():
+    assert record.environment_warnings({"PATH": "/bin", "OPENVINO_LIB_PATHS": "x", "MY_OV_X": "1"}) == []
+    [warning] = record.environment_warnings({"OV_CPU_MAX_ISA": "secret", "OV_" + "X" * 10_000: ""})
+    assert "OV_CPU_MAX_ISA" in warning
+    assert "secret" not in warning and len(warning) < 500
+
+
 @pytest.mark.parametrize(
     ("cache", "hit", "words"),
     [("", None, []), ("kept", None, ["keeps no"]), ("kept", False, []), ("kept", True, ["no cold load_s"])],
@@ -235,6 +249,45 @@ def test_a_cache_that_gained_a_model_was_no_hit(tmp_path):
     (tmp_path / "new" / "folder" / "1.blob").write_bytes(b"")
     assert not empty.is_unchanged()
     assert compile_cache.CompileCache(empty.folder).is_unchanged()
+
+
+# --- the order of a file's inputs and outputs ---
+
+
+def two_in_two_out(path):
+    nodes = [helper.make_node("Sub", ["z", "a"], ["y"]), helper.make_node("Mul", ["y", "two"], ["b"])]
+    constants = {"two": np.float32(2)}
+    return onnx_file(path, nodes, {"z": (1, 3), "a": (1, 3)}, {"y": (1, 3), "b": (1, 3)}, constants)
+
+
+def test_names_of_inputs_and_outputs_come_in_the_order_of_the_file(tmp_path):
+    path = two_in_two_out(tmp_path / "model.onnx")
+    assert onnx_names.names_of(str(path)) == (["z", "a"], ["y", "b"])
+    model = onnx.load(path)  # which files of old list among the inputs, too
+    model.graph.input.append(helper.make_tensor_value_info("two", onnx.TensorProto.FLOAT, []))
+    onnx.save(model, path)
+    assert onnx_names.names_of(str(path)).inputs == ["z", "a"]
+
+
+@pytest.mark.attack(
+    "a model's file is cut off or changed anywhere: its names are refused or read, in no time"
+)
+def test_names_of_a_damaged_file(tmp_path):
+    whole = two_in_two_out(tmp_path / "model.onnx").read_bytes()
+    rng = random.Random(1)
+    damaged = [whole[:length] for length in range(len(whole))]
+    for _ in range(300):
+        at = rng.randrange(len(whole))
+        damaged.append(whole[:at] + bytes([rng.randrange(256)]) + whole[at + 1 :])
+    refused = 0
+    for content in damaged:
+        (tmp_path / "damaged.onnx").write_bytes(content)
+        try:
+            onnx_names.names_of(str(tmp_path / "damaged.onnx"))
+        except ValueError as error:
+            assert "no .onnx" in str(error)
+            refused += 1
+    assert refused > len(whole) / 2
 
 
 # --- a device that is missing ---

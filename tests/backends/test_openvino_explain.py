@@ -135,6 +135,22 @@ def test_a_cache_folder_that_holds_what_is_no_plain_file():
     assert error.fix.startswith("remove it")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Failed to find plugins.xml file",
+        "SIGABRT: what():  Error loading XML file: /p/openvino/libs/plugins.xml:1:0: File was not found",
+    ],
+    ids=["2022 and later", "2021.4"],
+)
+@pytest.mark.attack("OpenVINO's plugins.xml is missing: the load fails with how to install it anew")
+def test_an_installation_without_its_list_of_plugins(words):
+    error = explained(words, "openvino")
+    assert error is not None
+    assert "plugins.xml" in error.what and words[:200] in error.why
+    assert error.fix.startswith("install it anew: pip install openvino")
+
+
 def test_a_tflite_file_on_a_release_that_does_not_read_it():
     release = "2022.3.2-9279-e2c7e4d7b4d-releases/2022/3"
     error = explained(failures.NO_READER.format(release), "openvino")

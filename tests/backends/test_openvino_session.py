@@ -170,6 +170,12 @@ def test_requests_that_end_out_of_order_are_not_mixed_up(device, tmp_path):
     np.testing.assert_allclose(steady.scores, np.stack([means, -means], axis=1), atol=1e-4)
 
 
+def test_outputs_come_in_the_order_of_the_file(device, tmp_path):
+    artifact = models.artifact(models.mean_of_in_two(tmp_path / "two.onnx"), tmp_path)
+    with device.session(artifact, settings(requests=2)) as session:
+        require(compare(session.golden(), artifact.golden, {}))
+
+
 @pytest.mark.parametrize("requests", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.attack(
     "an inference fails while others are in flight: the session fails with the library's own words"

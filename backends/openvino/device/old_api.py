@@ -6,7 +6,7 @@ a request's own blobs and scores are read from them.
 
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from .compile_cache import CompileCache
 from .failures import NO_READER, device_failure, unreadable
 from .library import Library
+from .onnx_names import names_of
 from .settings import ONLY_PRECISION, Settings, Tensor, family_of, require_static
 
 if TYPE_CHECKING:
@@ -21,10 +22,7 @@ if TYPE_CHECKING:
 
 UNTIL_DONE_MS = -1
 OK = 0  # of StatusCode
-SEVERAL = (
-    "the model has {} inputs and {} outputs, and OpenVINO {} gives them in another order than the file: "
-    "take 2022.1 or newer"
-)
+LEFT_OUT = "OpenVINO {} leaves the {} {} of the model out, as nothing depends on it: export it without"
 ENFORCED = {"YES": "bf16", "NO": "f32"}  # of ENFORCE_BF16
 DTYPES = {"FP32": "float32", "FP16": "float16", "I8": "int8", "U8": "uint8", "I32": "int32", "I64": "int64"}
 # This API has no hints: of these devices it has streams that say the same.
@@ -33,15 +31,25 @@ WITH_STREAMS = ("CPU", "GPU")
 
 
 class Request:
-    """One request: it has an input and an output of its own, and computes one batch at a time."""
+    """One request: it has inputs and outputs of its own, and computes one batch at a time.
 
-    def __init__(self, request: Any, module: Any, name: str, output: Any) -> None:
+    Args:
+        request: the library's.
+        module: the library.
+        inputs: their names, in the file's order.
+        outputs: the network's, by name, in the file's order.
+    """
+
+    def __init__(self, request: Any, module: Any, inputs: Sequence[str], outputs: Dict[str, Any]) -> None:
         self._request = request
-        self.inputs: "List[NDArray[Any]]" = [blob.buffer for blob in request.input_blobs.values()]
-        # Of an output `buffer` is a copy, which takes longer than many an inference: memory of our own.
-        self.outputs: "List[NDArray[Any]]" = [np.zeros(tuple(output.shape), _dtype(output.precision))]
-        description = module.TensorDesc(output.precision, list(output.shape), output.layout)
-        request.set_blob(name, module.Blob(description, self.outputs[0]))
+        self.inputs: "List[NDArray[Any]]" = [request.input_blobs[name].buffer for name in inputs]
+        self.outputs: "List[NDArray[Any]]" = []
+        for name, output in outputs.items():
+            # Of an output `buffer` is a copy, which takes longer than many an inference: memory of our own.
+            array = np.zeros(tuple(output.shape), _dtype(output.precision))
+            description = module.TensorDesc(output.precision, list(output.shape), output.layout)
+            request.set_blob(name, module.Blob(description, array))
+            self.outputs.append(array)
         self.infer: Callable[[], Any] = request.infer
         self.start: Callable[[], Any] = request.async_infer
 
@@ -56,12 +64,12 @@ class Compiled:
     """A model that is compiled for a device, with its requests.
 
     Attributes:
-        inputs, outputs: one each.
+        inputs, outputs: in the file's order.
         requests: as many as the settings ask for.
         is_from_cache: whether an earlier session had compiled it; None where nothing is kept.
 
     Raises:
-        ValueError: it leaves the shape of its input open, has several, or is a .tflite.
+        ValueError: it leaves the shape of an input open, has one that nothing depends on, or is a .tflite.
         RuntimeError: the library's own, for whatever else is wrong with file, device or settings.
     """
 
@@ -78,14 +86,13 @@ class Compiled:
         self._core = core
         self._settings = settings
         network = _read(core, path)
-        if len(network.input_info) != 1 or len(network.outputs) != 1:
-            raise ValueError(SEVERAL.format(len(network.input_info), len(network.outputs), library.version))
-        name = next(iter(network.input_info))
+        inputs, outputs = _in_order_of_file(library, network, path)
         if settings.input_shapes:
-            network.reshape({name: settings.input_shapes[0]})
-        # An open shape is an empty one here.
-        dims = list(network.input_info[name].tensor_desc.dims)
-        require_static("input", name, dims or "which this API does not tell", not dims)
+            network.reshape(dict(zip(inputs, settings.input_shapes)))
+        for name in inputs:
+            # An open shape is an empty one here.
+            dims = list(network.input_info[name].tensor_desc.dims)
+            require_static("input", name, dims or "which this API does not tell", not dims)
         if cache is not None:
             core.set_config({"CACHE_DIR": cache.folder}, "")
         try:
@@ -100,11 +107,14 @@ class Compiled:
             )
         except RuntimeError as error:
             raise device_failure(library, core, settings.device, error) from error
-        self.inputs = [_tensor(name, network.input_info[name].tensor_desc)]
-        (name, output) = next(iter(network.outputs.items()))
-        self.outputs = [Tensor(str(name), tuple(output.shape), _dtype(output.precision), None)]
+        self.inputs = [_tensor(name, network.input_info[name].tensor_desc) for name in inputs]
+        of_network = {name: network.outputs[name] for name in outputs}
+        self.outputs = [
+            Tensor(name, tuple(output.shape), _dtype(output.precision), None)
+            for name, output in of_network.items()
+        ]
         self.requests = [
-            Request(request, library.module, name, output) for request in self._compiled.requests
+            Request(request, library.module, inputs, of_network) for request in self._compiled.requests
         ]
         self.is_from_cache = self._was_cached(cache)
 
@@ -187,6 +197,30 @@ def _read(core: Any, path: str) -> Any:
         return core.read_network(path)
     except RuntimeError as error:
         raise unreadable(error) from error
+
+
+def _in_order_of_file(library: Library, network: Any, path: str) -> Tuple[List[str], List[str]]:
+    """The network's names of the inputs and of the outputs, which it has sorted; ValueError for one less."""
+    inputs, outputs = ([str(name) for name in names] for names in (network.input_info, network.outputs))
+    if len(inputs) == len(outputs) == 1:
+        return inputs, outputs
+    names = names_of(path)
+    return (
+        _names_in_network(library, network, "input", names.inputs, inputs),
+        _names_in_network(library, network, "output", names.outputs, outputs),
+    )
+
+
+def _names_in_network(
+    library: Library, network: Any, kind: str, names: Sequence[str], has: Sequence[str]
+) -> List[str]:
+    ordered = []
+    for name in names:
+        in_network = str(_answer(network.get_ov_name_for_tensor, name))
+        if in_network not in has or in_network in ordered:
+            raise ValueError(LEFT_OUT.format(library.version, kind, name))
+        ordered.append(in_network)
+    return ordered
 
 
 def _tensor(name: str, description: Any) -> Tensor:

@@ -1,8 +1,9 @@
 """What a session's record has of the compiled model, and its warnings (device side, Python 3.6 syntax)."""
 
+import os
 import platform
 from collections import Counter
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .library import Library
 from .settings import Settings
@@ -14,6 +15,9 @@ NOT_TOLD = "this release or this device does not tell"
 
 ANOTHER_PRECISION = "{} was asked for, and the compiled model computes in {}"
 NO_INT8 = "int8 was asked for, and the layers that multiply compute in {}, none of them in 8 bits"
+SWITCHES = "OV_"  # of the environment: the library's, for its debugging
+MAX_NAME, MAX_NAMES = 60, 5
+SWITCHED = "the environment sets {}: OpenVINO may compute otherwise than without"
 FROM_CACHE = "the model had been compiled by an earlier session (--set cache): there is no cold load_s"
 ANOTHER_SETTING = "{} {} were asked for, and the compiled model has {}"
 NOT_CACHED = "{} keeps no compiled models: the cache folder was not used"
@@ -36,7 +40,7 @@ def described(
     absent = {name: NOT_TOLD for name, value in of_model.items() if value is None}
     sentences = precision_warnings(settings, variant_precision, of_model["execution_precision"], layers)
     sentences += setting_warnings(settings, of_model["streams"], of_model["threads"])
-    sentences += cache_warnings(settings, compiled.is_from_cache)
+    sentences += cache_warnings(settings, compiled.is_from_cache) + environment_warnings(os.environ)
     return dict(
         dict(stick, **of_model),
         name="openvino",
@@ -89,6 +93,12 @@ def cache_warnings(settings: Settings, from_cache: Optional[bool]) -> List[str]:
     if settings.cache and from_cache is None:
         return [NOT_CACHED.format(settings.device)]
     return [FROM_CACHE] if from_cache else []
+
+
+def environment_warnings(environment: Mapping[str, str]) -> List[str]:
+    """Where variables are set that turn the library's own switches, such as OV_CPU_MAX_ISA; by name alone."""
+    names = sorted(name[:MAX_NAME] for name in environment if name.startswith(SWITCHES))
+    return [SWITCHED.format(", ".join(names[:MAX_NAMES]))] if names else []
 
 
 def short(precision: str) -> str:
