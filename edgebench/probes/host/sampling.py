@@ -6,6 +6,8 @@ import time
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 CHUNK_S = 0.5
+LOOK_S = 0.5  # between two looks for a device that is gone
+SHOWN = 200  # characters of a reading that is none
 LAST_SAMPLE_S = 1.5  # the agent kills a probe three seconds after its stop
 NAN = float("nan")
 
@@ -121,6 +123,72 @@ class HostMeter:
             watched.append(descriptor)
         timeout_s = max(0.0, until_s - time.monotonic())
         return descriptor in select.select(watched, [], [], timeout_s)[0]
+
+
+class PluggedMeter(HostMeter):
+    """A meter that can be unplugged: the time for which it is gone is a row of gaps while it is looked for.
+
+    One derives from it and supplies `_open` and `_converse`.
+
+    Args:
+        info: what it says of itself.
+        link: the open device, which has a method `close`.
+        rejected: readings that could not be parsed before it samples.
+    """
+
+    def __init__(self, info: Dict[str, Any], link: Any, rejected: Sequence[str] = ()) -> None:
+        super(PluggedMeter, self).__init__(info, rejected)
+        self._link: Optional[Any] = link
+        self._looked_s = 0.0
+        self._lost_why = ""
+
+    def _open(self) -> Any:
+        """The device, opened again; ProbeMissing or OSError where it is not there."""
+        raise NotImplementedError
+
+    def _converse(self, link: Any, samples: Samples, end_s: float) -> None:
+        """As `_take`, with the open device; OSError where it is gone."""
+        raise NotImplementedError
+
+    def _take(self, samples: Samples, end_s: float) -> None:
+        if self._link is None:
+            self._look_again(samples, end_s)
+            return
+        try:
+            self._converse(self._link, samples, end_s)
+        except OSError as error:
+            self._lose("it is gone: {}".format(error), samples)
+
+    def _look_again(self, samples: Samples, end_s: float) -> None:
+        due_s = self._looked_s + LOOK_S
+        if time.monotonic() < due_s:
+            self._wait(min(due_s, end_s))
+            return
+        self._looked_s = time.monotonic()
+        try:
+            self._link = self._open()
+            self._lost_why = ""
+        except ProbeMissing as error:
+            self._lose(error.reason, samples)
+        except OSError as error:
+            self._lose(str(error), samples)
+
+    def _lose(self, why: str, samples: Samples) -> None:
+        """Mark a gap; why is told once and not at every look."""
+        self._close()
+        if why != self._lost_why:
+            self._lost_why = why
+            self._reject([why])
+        samples.add_gap()
+
+    def _reject(self, texts: Sequence[str]) -> None:
+        """Keep what was no reading; empty texts are nothing."""
+        self.rejected += [text[:SHOWN] for text in texts if text]
+
+    def _close(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
 
 
 def power_channel(name: str, most_w: float) -> Dict[str, Any]:

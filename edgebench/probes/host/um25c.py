@@ -10,7 +10,7 @@ import select
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from .sampling import HostMeter, ProbeMissing, Samples, now_ns, power_channel
+from .sampling import SHOWN, PluggedMeter, ProbeMissing, Samples, now_ns, power_channel
 from .serial_port import open_port
 from .um25c_frames import REQUEST, FrameBuffer, Reading
 
@@ -21,14 +21,13 @@ BAUD = 9600
 ANSWER_S = 1.5
 FIRST_ANSWERS = 3  # requests before it is held for no meter
 READ_BYTES = 4096
-SHOWN = 200
 MOST_W = 200.0
 
 # Other ports may have anything behind them, which would be sent a byte.
 BLUETOOTH_PORTS = ("/dev/rfcomm*", "/dev/cu.UM2[45]C*", "/dev/cu.UM34C*")
 
 
-class Um25cProbe(HostMeter):
+class Um25cProbe(PluggedMeter):
     """Power, voltage and current of the USB line.
 
     Args:
@@ -40,21 +39,13 @@ class Um25cProbe(HostMeter):
     """
 
     def __init__(self, address: str, path: str, link: "Link", first: Reading, rejected: List[str]) -> None:
-        super(Um25cProbe, self).__init__(_info(address, first.model), rejected)
+        super(Um25cProbe, self).__init__(_info(address, first.model), link, rejected)
         self._path = path
         self._model = first.model
-        self._link: Optional[Link] = link
-        self._due_s = time.monotonic()  # of the next request, or of the next look for the port
-        self._lost_why = ""
+        self._due_s = time.monotonic()  # of the next request
 
-    def _take(self, samples: Samples, end_s: float) -> None:
-        if self._link is None:
-            self._reconnect(samples, end_s)
-            return
-        try:
-            self._converse(self._link, samples, end_s)
-        except OSError as error:  # serial.SerialException is one
-            self._lose("{} is gone: {}".format(self._path, error), samples)
+    def _open(self) -> "Link":
+        return Link(self._path)
 
     def _converse(self, link: "Link", samples: Samples, end_s: float) -> None:
         now_s = time.monotonic()
@@ -71,41 +62,12 @@ class Um25cProbe(HostMeter):
         self._reject(rejected)
         if not readings:
             return
-        reading = readings[
-            -1
-        ]  # of several that a stalled line held back the others are older than their stamp
+        reading = readings[-1]  # of several, which a stalled line held back, the others are too old
         if reading.model == self._model:
             samples.add(stamp_ns, _sample(reading))
         else:
             self._reject(["an answer of a {}, where a {} was".format(reading.model, self._model)])
             samples.add_gap()
-
-    def _reconnect(self, samples: Samples, end_s: float) -> None:
-        if time.monotonic() >= self._due_s:
-            self._due_s = time.monotonic() + 1 / RATE_HZ
-            try:
-                self._link = Link(self._path)
-                self._lost_why = ""
-                return
-            except ProbeMissing as error:
-                self._lose(error.reason, samples)
-        self._wait(min(self._due_s, end_s))
-
-    def _lose(self, why: str, samples: Samples) -> None:
-        """Mark a gap; why is told once and not at every look."""
-        self._close()
-        if why != self._lost_why:
-            self._lost_why = why
-            self._reject([why])
-        samples.add_gap()
-
-    def _reject(self, texts: List[str]) -> None:
-        self.rejected += [text[:SHOWN] for text in texts if text]
-
-    def _close(self) -> None:
-        link, self._link = self._link, None
-        if link is not None:
-            link.close()
 
 
 class Link:
