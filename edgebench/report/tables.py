@@ -274,9 +274,16 @@ def stages(summaries: Sequence[TrialSummary]) -> Table:
 
 
 def cold(summaries: Sequence[TrialSummary]) -> Table:
-    """What happens once a session, in milliseconds; means over the sessions."""
+    """What happens once a session, in milliseconds, means over the sessions; and building, once a board."""
     caption = "once a session, apart from the steady figures; mean over the sessions"
-    return replace(_metric_table("cold", summaries, caption), title="cold figures")
+    if any(summary.built for summary in summaries):
+        seconds = [summary.built.seconds if summary.built else None for summary in summaries]
+        cells = [words.metric_text(value, "number") for value in seconds]
+        caption += "; a build is made once on a board"
+        table = _metric_table("cold", summaries, caption, (Column("build [s]", figures=True), cells))
+    else:
+        table = _metric_table("cold", summaries, caption)
+    return replace(table, title="cold figures")
 
 
 def accuracy(summaries: Sequence[TrialSummary]) -> Table:
