@@ -25,6 +25,7 @@ from benchmarks import (
     records,
     statistics,
     telemetry,
+    tensorrt_runner,
     worker_cost,
 )
 from benchmarks.row import Row
@@ -38,6 +39,7 @@ SECTIONS = {
     "image": image_s,
     "coral": coral,
     "openvino": benchmark_app,
+    "tensorrt": tensorrt_runner,
     "statistics": statistics,
     "records": records,
     "telemetry": telemetry,

@@ -6,8 +6,9 @@
      "engine": path or null, "patches": path, "input": {...}, "batch": 16, "classes": 3}
 
 and writes one on stdout: `engine` (its path), and in `runs` for each of the options `scores`, `stages`,
-`gpu_ns` (of each batch), `slots`, `overlapping` (batches that began before the one before them was done) and
-`runtime`; or `error`, with `kind`, `what` and `status`.
+`gpu_ns` (of each batch), `slots`, `overlapping` (batches that began before the one before them was done),
+`runtime`, and `allocated_bytes` (the most that a second go held in Python); or `error`, with `kind`, `what`
+and `status`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import importlib
 import json
 import sys
 import time
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -51,15 +53,27 @@ def run(model: Any, task: dict[str, Any]) -> dict[str, Any]:
     timed = loop.run(list(np.load(task["patches"])))
     stamps = np.array(timed.stamps).reshape(-1, len(loop.stages), 2)
     slots = len(model.buffers())
+    allocated_bytes = _allocated_bytes(loop, task["patches"])
     model.close()
     return {
         "scores": timed.scores.tolist(),
         "stages": loop.stages,
         "gpu_ns": (stamps[:, 3, 1] - stamps[:, 3, 0]).tolist(),
         "slots": slots,
+        "allocated_bytes": allocated_bytes,
         "overlapping": int((stamps[1:, 0, 0] < stamps[:-1, 2, 1]).sum()),
         "runtime": model.describe(),
     }
+
+
+def _allocated_bytes(loop: TimedLoop, patches: str) -> int:
+    """numpy's arrays count, memory of the CUDA runtime does not."""
+    windows = list(np.load(patches))
+    tracemalloc.start()
+    loop.run(windows)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak_bytes
 
 
 if __name__ == "__main__":

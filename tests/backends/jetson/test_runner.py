@@ -17,6 +17,7 @@ import pytest
 from edgebench.vocabulary.artifact import Artifact
 from tests.backends.jetson.standin import RELEASES, StandIn
 from tests.fakes import agent_backend
+from tests.user_models import SIDE
 
 PATCHES = 70  # five batches of 16, the last one padded
 DRIVER = ("-m", "tests.backends.jetson.engine_run")
@@ -184,6 +185,14 @@ def test_memory_that_runs_out_is_told_and_what_was_taken_is_free_again(
     assert "out of memory" in outcome.error["what"]
     assert ("MiB are free" in outcome.error["what"]) == (outcome.error["kind"] == "CudaMemoryError")
     assert outcome.held() == NOTHING
+
+
+def test_the_timed_loop_allocates_nothing_of_the_size_of_a_batch(bench: Bench):
+    # Without the stand-in's own work, which does allocate.
+    outcome = bench.run("10", "fp32", {}, {"double_buffer": True}, env={"STANDIN_ZERO_WORK": "1"})
+    batch_bytes = 16 * 3 * SIDE * SIDE * 4
+    for run in outcome.results["runs"]:
+        assert 0 < run["allocated_bytes"] < batch_bytes / 8
 
 
 @pytest.mark.attack("an engine of another TensorRT release lies on the board: load refuses it")
