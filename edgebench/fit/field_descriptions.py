@@ -68,14 +68,34 @@ DESCRIPTIONS: Descriptions = {
         "primary": Described("Whether requirements on power are judged by it.", "sessions"),
         "rate_hz": Described("Nominal rate.", "session.json", unit="Hz"),
         "samples": Described("Samples in the windows.", "probes.parquet", shape={"minimum": 0}),
-        "mean_w": Described("Mean power.", "probes.parquet", unit="W"),
-        "peak_w": Described("Largest sample.", "probes.parquet", unit="W"),
+        "mean_w": Described(
+            "Mean power within the steady passes, without what lies between them; at a period that of whole "
+            "cycles, pauses included. Mean over the sessions.",
+            "probes.parquet, passes.parquet",
+            unit="W",
+        ),
+        "peak_w": Described(
+            "Largest sample from the first steady pass to the last.", "probes.parquet", unit="W"
+        ),
         "idle_w": Described("Mean power of the idle window.", "probes.parquet", unit="W"),
-        "energy_j": Described("Energy of an image.", "probes.parquet", unit="J"),
+        "energy_j": Described(
+            "Energy of an image: that within the steady passes, or at a period within whole cycles, by their "
+            "images. Mean over the sessions.",
+            "probes.parquet, passes.parquet",
+            unit="J",
+        ),
         "net_energy_j": Described("The same above idle.", "probes.parquet", unit="J"),
-        "reason": Described("Why a figure above is null.", "sessions", always=True),
+        "reason": Described(
+            "Why a figure above is null; that mean and energy hold the pauses between passes, where "
+            "these are too short for the meter.",
+            "sessions",
+            always=True,
+        ),
         "window_s": Described(
-            "Shortest steady window over the sessions.", "session.json", unit="s", always=True
+            "Time that the mean is over, of the session with the least.",
+            "passes.parquet",
+            unit="s",
+            always=True,
         ),
         "mean_w_sessions": Described("Mean power by session.", "probes.parquet", unit="W", always=True),
         "energy_j_sessions": Described(
@@ -85,6 +105,47 @@ DESCRIPTIONS: Descriptions = {
             "Which sessions' steady windows its samples do not cover, or in which readings are no number or "
             "out of range, and why: it passes no limit then; else empty.",
             "probes.parquet",
+        ),
+        "p99_w": Described(
+            "99th percentile of all samples from the first steady pass to the last; null below 299.",
+            "probes.parquet",
+            unit="W",
+        ),
+        "mean_low_w": Described(
+            "Lower end of the 95 % interval of mean_w: the wider of Student's t over the sessions (from "
+            "3 on) and of batch means over the samples (from 20 on); null without either.",
+            "probes.parquet",
+            unit="W",
+        ),
+        "mean_high_w": Described("Upper end of it.", "probes.parquet", unit="W"),
+        "energy_low_j": Described("Lower end of the same of energy_j.", "probes.parquet", unit="J"),
+        "energy_high_j": Described("Upper end of it.", "probes.parquet", unit="J"),
+        "net_low_j": Described(
+            "Lower end of the same of net_energy_j, with the spread of the idle window's samples.",
+            "probes.parquet",
+            unit="J",
+        ),
+        "net_high_j": Described("Upper end of it.", "probes.parquet", unit="J"),
+        "effective_hz": Described(
+            "Samples a second that truly came within the steady window, of the session with the fewest.",
+            "probes.parquet",
+            unit="Hz",
+        ),
+        "longest_gap_s": Described(
+            "Longest time within a session's steady window without a sample.", "probes.parquet", unit="s"
+        ),
+        "averaging_ms": Described(
+            "Time that a reading is the mean over; of a counter that between two readings; null where it is "
+            "not known.",
+            "session.json",
+            unit="ms",
+        ),
+        "total": Described("Whether all other rails of its meter are part of it.", "session.json"),
+        "rejected": Described(
+            "Readings of its meter that could not be parsed or were out of range, over the sessions.",
+            "session.json",
+            unit="reading",
+            shape={"minimum": 0},
         ),
     },
     "Paced": {
@@ -204,6 +265,7 @@ DESCRIPTIONS: Descriptions = {
             always=True,
         ),
         "request_ms_values": None,
+        "power_curves": None,
         "load_s_values": Described("Load time, one value a session.", "session.json", unit="s", always=True),
         "memory_bytes_values": Described(
             "Peak resident memory, one value a session.", "session.json", unit="byte", always=True

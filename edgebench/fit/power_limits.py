@@ -1,10 +1,16 @@
 """What a meter can say about a limit on a board's power.
 
-A meter that covers less than the board (chip, module) sees part of what is drawn, and one of 100 Hz or
-less misses short peaks: what it sees can fail a limit and never pass it. A requirement that states its
-averaging time asks for less, and a slow meter can meet it; a narrow one still cannot. Nor can one whose
-samples do not cover the steady window of every session: what it missed may be what broke the limit, and the
-meter with it.
+A meter that covers less than the board (chip, module) sees part of what is drawn, and one that delivers 100
+samples a second or fewer, or stands still for longer than ten of those, misses short peaks: what it sees can
+fail a limit and never pass it. The samples that came decide, never the rate that the meter states. A
+requirement that states its averaging time asks for less, and a slow meter can meet it; a narrow one still
+cannot. Nor can one whose samples do not cover the steady window of every session: what it missed may be what
+broke the limit, and the meter with it.
+
+The mean over an averaging time is the highest of all stretches so long of the samples. A meter of moments
+takes 100 samples in it, and is as far off as these spread (`stats.power_spread`). One whose readings are
+means over the whole time from one to the next misses nothing and takes two; how the power lay within the
+readings at a stretch's edges it does not say, so that the bound counts all of them whole.
 """
 
 from __future__ import annotations
@@ -16,19 +22,34 @@ from edgebench.fit.figure import STATED, Certainty, Figure, over_sessions, speak
 from edgebench.fit.power_summary import WIDE_SCOPES
 from edgebench.fit.trial_summary import PowerFigure, TrialSummary
 from edgebench.stats.power import MIN_PERIODS
+from edgebench.stats.power_curve import PowerCurve, highest_mean_w, highest_touched_mean_w
+from edgebench.stats.power_spread import sampling_half_width
 
 LOW_RATE_HZ = 100.0
+
+GAP_PERIODS = 10
+"""How many periods of the slowest meter that decides may pass without a sample."""
+
+COVERING_PERIODS = 2
+"""Periods within the averaging time that a meter needs whose readings are means over all of each."""
+
+NEARLY = 0.9
+"""From this share of it on a time counts as reached: no meter keeps its rate to the last digit."""
 
 
 def peak_figure(
     summary: TrialSummary, limit_w: float, averaging_s: float | None, certainty: Certainty = STATED
 ) -> Figure:
-    """Peak power in W: the highest sample, or the highest mean over `averaging_s` as far as it is bounded."""
-
-    def bound(power: PowerFigure) -> Figure:
-        return _peak(power, certainty) if averaging_s is None else _averaged(power, averaging_s)
-
-    return _decisive_figure(summary, [(power, bound(power)) for power in summary.power or ()], limit_w)
+    """Peak power in W: the highest sample, or the highest mean over `averaging_s`."""
+    rails = summary.power or ()
+    if averaging_s is None:
+        figures = [(power, _peak(power, certainty)) for power in rails]
+    else:
+        figures = [
+            (power, _averaged(power, curves, averaging_s, certainty))
+            for power, curves in zip(rails, summary.power_curves or [()] * len(rails), strict=True)
+        ]
+    return _decisive_figure(summary, figures, limit_w)
 
 
 def mean_figure(
@@ -83,32 +104,73 @@ def _peak(power: PowerFigure, certainty: Certainty) -> Figure:
     return _bounded(power, figure, _rate_objection(power), few=few)
 
 
-def _averaged(power: PowerFigure, averaging_s: float) -> Figure:
+def _averaged(
+    power: PowerFigure, curves: Sequence[PowerCurve], averaging_s: float, certainty: Certainty
+) -> Figure:
     if not power.mean_w_sessions or power.peak_w is None:
         return Figure(reason=_missing_reason(power))
     if short := _window_objection(power, averaging_s):
         return Figure(undecided=True, reason=short, lasting=True)
-    # A window of x averaging times is covered by at most x + 1 of them, one of which therefore has at
-    # least x / (x + 1) of the window's mean; none has more than the highest sample.
-    stretches = (power.window_s or 0.0) / averaging_s
-    mean_w = max(power.mean_w_sessions)
-    figure = Figure(
-        mean_w,
-        mean_w * stretches / (stretches + 1),
-        max(power.peak_w, mean_w),
-        what="the averaged power",
-        lasting=True,
-    )
-    periods = power.rate_hz * averaging_s
-    few = f"{averaging_s:g} s are {periods:.0f} sample periods, and it takes {MIN_PERIODS}"
-    return _bounded(power, figure, few if periods < MIN_PERIODS else "")
+    seen = [curve for curve in curves if _length_s(curve) >= averaging_s]
+    if not seen:
+        return Figure(
+            undecided=True, reason=f"{_name(power)}: no samples over {averaging_s:g} s", lasting=True
+        )
+    covering = _covers_its_period(power)
+    bounds = [_averaged_bounds(curve, averaging_s, covering, certainty) for curve in seen]
+    value, low, high = (max(bound[side] for bound in bounds) for side in range(3))
+    figure = Figure(value, low, high, what="the averaged power", lasting=True)
+    return _bounded(power, figure, _averaging_objection(power, averaging_s, covering))
+
+
+def _averaged_bounds(
+    curve: PowerCurve, averaging_s: float, covering: bool, certainty: Certainty
+) -> tuple[float, float, float]:
+    """The highest mean over the averaging time in W, and what it is at least and at most."""
+    value, begin_ns = highest_mean_w(curve, averaging_s)
+    if covering:
+        return value, value, max(value, highest_touched_mean_w(curve, averaging_s))
+    stretch = curve.within(begin_ns, begin_ns + round(averaging_s * 1e9))
+    half_w = sampling_half_width(stretch.watts, certainty.interval) if len(stretch.watts) > 1 else 0.0
+    return value, value - half_w, value + half_w
+
+
+def _covers_its_period(power: PowerFigure) -> bool:
+    """Whether its readings are means over all the time from one to the next."""
+    if power.averaging_ms is None or not power.effective_hz:
+        return False
+    return power.averaging_ms / 1e3 >= NEARLY / power.effective_hz
+
+
+def _averaging_objection(power: PowerFigure, averaging_s: float, covering: bool) -> str:
+    """That too few samples came within an averaging time, or none for too long a part of it."""
+    effective_hz = power.effective_hz or 0.0
+    periods, due = effective_hz * averaging_s, COVERING_PERIODS if covering else MIN_PERIODS
+    if periods < (NEARLY * due if covering else due):
+        came = f"{averaging_s:g} s are {periods:.3g} sample periods as they came"
+        return f"{came}, and it takes {due}"
+    most_s = averaging_s / GAP_PERIODS
+    if covering:
+        most_s = max(most_s, 1.5 / effective_hz)
+    return _gap_objection(power, most_s)
+
+
+def _gap_objection(power: PowerFigure, most_s: float) -> str:
+    if power.longest_gap_s is not None and power.longest_gap_s <= most_s:
+        return ""
+    return f"no sample came for {power.longest_gap_s or 0.0:.3g} s, and {most_s:.3g} s are the most"
+
+
+def _length_s(curve: PowerCurve) -> float:
+    return float(curve.t_ns[-1] - curve.t_ns[0]) / 1e9 if len(curve.t_ns) else 0.0
 
 
 def _mean(power: PowerFigure, averaging_s: float | None, certainty: Certainty) -> Figure:
     if not power.mean_w_sessions:
         return Figure(reason=_missing_reason(power))
     figure = over_sessions([[value] for value in power.mean_w_sessions], certainty)
-    periods = power.rate_hz * (power.window_s or 0.0)
+    figure = _widened(figure, power.mean_low_w, power.mean_high_w)
+    periods = (power.effective_hz or 0.0) * (power.window_s or 0.0)
     few = f"window too short: {periods:.0f} sample periods, and it takes {MIN_PERIODS}"
     short = _window_objection(power, averaging_s) if averaging_s is not None else ""
     return _bounded(power, figure, few if periods < MIN_PERIODS else "", short)
@@ -117,7 +179,19 @@ def _mean(power: PowerFigure, averaging_s: float | None, certainty: Certainty) -
 def _energy(power: PowerFigure, certainty: Certainty) -> Figure:
     if not power.energy_j_sessions:
         return Figure(reason=_missing_reason(power))
-    return _bounded(power, over_sessions([[value] for value in power.energy_j_sessions], certainty))
+    figure = over_sessions([[value] for value in power.energy_j_sessions], certainty)
+    return _bounded(power, _widened(figure, power.energy_low_j, power.energy_high_j))
+
+
+def _widened(figure: Figure, low: float | None, high: float | None) -> Figure:
+    """Its bounds, no closer than those that count the samples' own spread as well."""
+    bounds = [side for side in (figure.low, low) if side is not None]
+    ceilings = [side for side in (figure.high, high) if side is not None]
+    return replace(
+        figure,
+        low=None if figure.low is None else min(bounds),
+        high=None if figure.high is None else max(ceilings),
+    )
 
 
 def _scope_objection(power: PowerFigure) -> str:
@@ -136,9 +210,10 @@ def _cover_objection(power: PowerFigure) -> str:
 
 
 def _rate_objection(power: PowerFigure) -> str:
-    if power.rate_hz > LOW_RATE_HZ:
-        return ""
-    return f"at {power.rate_hz:g} Hz the highest sample is a lower bound of the peak"
+    effective_hz = power.effective_hz or 0.0
+    if effective_hz <= LOW_RATE_HZ:
+        return f"at {effective_hz:.4g} Hz, as they came, the highest sample is a lower bound of the peak"
+    return _gap_objection(power, GAP_PERIODS / LOW_RATE_HZ)
 
 
 def _window_objection(power: PowerFigure, averaging_s: float) -> str:

@@ -12,8 +12,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from edgebench.fit.probe_reasons import reasons_by_probe
+from edgebench.fit.steady_time import SteadyTime
 from edgebench.fit.trial_summary import PowerFigure
-from edgebench.stats.power import WindowPower, energy_per_image, window_power
+from edgebench.stats.percentiles import least_n
+from edgebench.stats.power import (
+    EDGE_PERIODS,
+    ImageEnergy,
+    WindowPower,
+    energy_per_image,
+    passes_power,
+    window_power,
+)
+from edgebench.stats.power_curve import PowerCurve
+from edgebench.stats.power_spread import widened_interval
 from edgebench.store.records import SessionRecord
 
 UNITS = {"power": {"W": 1.0, "mW": 1e-3, "uW": 1e-6}, "energy": {"J": 1.0, "mJ": 1e-3, "uJ": 1e-6}}
@@ -41,43 +52,52 @@ class _Rail:
 
 
 @dataclass(frozen=True)
+class PowerOfTrial:
+    """The figures of a trial's meters and rails, and of each the samples of every session's steady time."""
+
+    figures: tuple[PowerFigure, ...]
+    curves: tuple[tuple[PowerCurve, ...], ...]
+
+
+@dataclass(frozen=True)
 class _OneSession:
     window: WindowPower
-    idle_w: float | None
-    energy_j: float | None
-    net_energy_j: float | None
-    reason: str
+    idle: WindowPower | None
+    energy: ImageEnergy
+    averaging_ms: float | None = None
+    rejected: int = 0
     unread: str = ""  # which readings of the steady window are no value, so that nobody knows what was drawn
 
 
 def power_figures(
-    records: Sequence[SessionRecord], probes: pd.DataFrame, images: Mapping[int, float]
-) -> tuple[PowerFigure, ...] | None:
+    records: Sequence[SessionRecord], probes: pd.DataFrame, times: Mapping[int, SteadyTime]
+) -> PowerOfTrial | None:
     """One figure a meter and rail, the primary marked; None where no session had a meter.
 
-    Means, idle power and energy are means over the sessions, the peak is the highest of all.
+    Means, idle power and energy are means over the sessions, the peak is the highest of all, with intervals
+    by `stats.power_spread`; the rate is the lowest that a session's samples came at.
 
     Args:
         records: the trial's finished sessions.
         probes: the trial's rows of `probes` (see store.records.PROBE_COLUMNS).
-        images: how many images each session's steady window holds.
+        times: when each session's passes were, and its images.
     """
     rails = list(dict.fromkeys(rail for record in records for rail in _rails(record)))
     if not rails:
         return None
     samples = dict(list(probes.groupby(["session", "probe", "channel"], observed=True)))
-    figures = []
+    figures, curves = [], []
     for rail in rails:
         sessions = [
-            _session(
-                rail, record, samples.get((record.n, rail.meter, rail.channel)), images.get(record.n, 0.0)
-            )
+            _session(rail, record, samples.get((record.n, rail.meter, rail.channel)), times.get(record.n))
             for record in records
             if rail in _rails(record)
         ]
         figures.append(_figure(rail, sessions))
-    first = min(range(len(rails)), key=lambda at: _rank(figures[at], rails[at].total))
-    return tuple(replace(figure, primary=at == first) for at, figure in enumerate(figures))
+        curves.append(tuple(session.window.curve for session in sessions))
+    first = min(range(len(rails)), key=lambda at: _rank(figures[at]))
+    marked = tuple(replace(figure, primary=at == first) for at, figure in enumerate(figures))
+    return PowerOfTrial(marked, tuple(curves))
 
 
 def power_reason(records: Sequence[SessionRecord]) -> str:
@@ -112,21 +132,47 @@ def _number(value: Any) -> float:
     return 0.0
 
 
-def _session(rail: _Rail, record: SessionRecord, rows: pd.DataFrame | None, images: float) -> _OneSession:
-    steady = record.windows_ns.get("steady")
+def _session(
+    rail: _Rail, record: SessionRecord, rows: pd.DataFrame | None, time: SteadyTime | None
+) -> _OneSession:
     scale = UNITS[rail.quantity].get(rail.unit)
-    if steady is None or scale is None:
+    if time is None or scale is None:
         reason = "no steady window was recorded" if scale else f"its unit {rail.unit!r} is not known"
-        return _OneSession(WindowPower(None, None, 0.0, 0, 0.0, reason), None, None, None, reason)
+        return _OneSession(WindowPower(None, None, 0.0, 0, 0.0, reason), None, ImageEnergy(reason=reason))
+    info = _info(record, rail.meter)
+    averaging_ms = _number(info.get("averaging_ms")) or None
     t_ns, watts = _watts(rail, rows, scale)
-    unread = _unread(t_ns, watts, *steady)
-    window = window_power(t_ns, watts, *steady, rate_hz=rail.rate_hz)
+    time = time.seen_until(_reach_ns(t_ns[np.isfinite(watts)]))
+    unread = _unread(t_ns, watts, int(time.spans_ns[0, 0]), int(time.spans_ns[-1, 1]))
+    averaging_s = averaging_ms / 1e3 if averaging_ms and rail.quantity == "power" else None
+    window = passes_power(t_ns, watts, time.spans_ns, averaging_s)
     if window.reason and (why := reasons_by_probe(record).get(rail.meter)):
         window = replace(window, reason=f"{window.reason} ({why})")
-    idle = record.windows_ns.get("idle")
-    idle_w = window_power(t_ns, watts, *idle, rate_hz=rail.rate_hz).mean_w if idle else None
-    gross_j, net_j, reason = energy_per_image(window, images, idle_w)
-    return _OneSession(window, idle_w, gross_j, net_j, reason, unread)
+    idle_ns = record.windows_ns.get("idle")
+    idle = window_power(t_ns, watts, *idle_ns) if idle_ns else None
+    if rail.quantity == "energy" and window.effective_hz:
+        averaging_ms = 1e3 / window.effective_hz  # a counter says what was drawn since the reading before
+    return _OneSession(
+        window,
+        idle,
+        energy_per_image(window, time.images, idle),
+        averaging_ms,
+        int(_number(info.get("rejected"))),
+        unread,
+    )
+
+
+def _info(record: SessionRecord, meter: str) -> Mapping[str, Any]:
+    """What a meter said of itself in a session."""
+    return next(info for info in record.probes if f"{info.get('kind')}:{info.get('address')}" == meter)
+
+
+def _reach_ns(t_ns: NDArray[np.int64]) -> int:
+    """How far samples speak: EDGE_PERIODS of theirs beyond the last; 0 where there are none."""
+    if len(t_ns) < 2:
+        return 0
+    first, last = int(t_ns.min()), int(t_ns.max())
+    return last + int(EDGE_PERIODS * (last - first) / (len(t_ns) - 1))
 
 
 def _unread(t_ns: NDArray[np.int64], watts: NDArray[np.float64], start_ns: int, end_ns: int) -> str:
@@ -166,37 +212,69 @@ def as_watts(
 
 
 def _figure(rail: _Rail, sessions: Sequence[_OneSession]) -> PowerFigure:
-    means = _present([session.window.mean_w for session in sessions])
-    peaks = _present([session.window.peak_w for session in sessions])
-    energies = _present([session.energy_j for session in sessions])
-    reasons = dict.fromkeys(session.reason for session in sessions if session.reason)
+    windows = [session.window for session in sessions]
+    measured = [window for window in windows if window.mean_w is not None]
+    means = _present([window.mean_w for window in measured])
+    peaks = _present([window.peak_w for window in windows])
+    energies = [session.energy for session in sessions if session.energy.gross_j is not None]
+    nets = [energy for energy in energies if energy.net_j is not None]
+    gross, net = (
+        _present([energy.gross_j for energy in energies]),
+        _present([energy.net_j for energy in nets]),
+    )
+    reasons = [session.energy.reason for session in sessions] + [window.note for window in windows]
     uncovered = [
         session.window.reason or session.unread
         for session in sessions
         if session.window.mean_w is None or session.unread
     ]
+    mean_low, mean_high = widened_interval(means, [window.mean_half_width_w for window in measured])
+    energy_low, energy_high = widened_interval(gross, [energy.gross_half_width_j for energy in energies])
+    net_low, net_high = widened_interval(net, [energy.net_half_width_j for energy in nets])
     return PowerFigure(
         meter=rail.meter,
         channel=rail.channel,
         scope=rail.scope,
         primary=False,
         rate_hz=rail.rate_hz,
-        samples=sum(session.window.samples for session in sessions),
+        samples=sum(window.samples for window in windows),
         mean_w=_mean(means),
         peak_w=max(peaks, default=None),
-        idle_w=_mean(_present([session.idle_w for session in sessions])),
-        energy_j=_mean(energies),
-        net_energy_j=_mean(_present([session.net_energy_j for session in sessions])),
-        reason="; ".join(reasons),
-        window_s=min(
-            (session.window.window_s for session in sessions if session.window.window_s > 0), default=None
-        ),
+        idle_w=_mean(_present([session.idle.mean_w for session in sessions if session.idle])),
+        energy_j=_mean(gross),
+        net_energy_j=_mean(net),
+        reason="; ".join(dict.fromkeys(reason for reason in reasons if reason)),
+        window_s=min((window.window_s for window in windows if window.window_s > 0), default=None),
         mean_w_sessions=tuple(means),
-        energy_j_sessions=tuple(energies),
+        energy_j_sessions=tuple(gross),
         uncovered=f"{len(uncovered)} of {len(sessions)} sessions: {'; '.join(dict.fromkeys(uncovered))}"
         if uncovered
         else "",
+        p99_w=_p99_w([window.curve.watts for window in windows]),
+        mean_low_w=mean_low,
+        mean_high_w=mean_high,
+        energy_low_j=energy_low,
+        energy_high_j=energy_high,
+        net_low_j=net_low,
+        net_high_j=net_high,
+        effective_hz=min(_present([window.effective_hz for window in windows]), default=None),
+        longest_gap_s=max(_present([window.longest_gap_s for window in windows]), default=None),
+        averaging_ms=_least([session.averaging_ms for session in sessions if session.window.samples]),
+        total=rail.total,
+        rejected=sum(session.rejected for session in sessions),
     )
+
+
+def _least(values: Sequence[float | None]) -> float | None:
+    """The least of them; None where one is not known."""
+    known = _present(values)
+    return min(known) if known and len(known) == len(values) else None
+
+
+def _p99_w(watts: Sequence[NDArray[np.float64]]) -> float | None:
+    """Of all samples; None where they are too few for that percentile."""
+    values = np.concatenate(watts)
+    return float(np.quantile(values, 0.99)) if len(values) >= least_n(0.99) else None
 
 
 def _present(values: Sequence[float | None]) -> list[float]:
@@ -207,7 +285,7 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _rank(figure: PowerFigure, total: bool) -> tuple[bool, int, bool, float]:
+def _rank(figure: PowerFigure) -> tuple[bool, int, bool, float]:
     """The widest scope first, and of its rails the total, or else the one that carries most."""
     scope = SCOPES.index(figure.scope) if figure.scope in SCOPES else len(SCOPES)
-    return figure.peak_w is None, scope, not total, -(figure.mean_w or figure.peak_w or 0.0)
+    return figure.peak_w is None, scope, not figure.total, -(figure.mean_w or figure.peak_w or 0.0)

@@ -16,9 +16,10 @@ from edgebench.fit.declared_body import board_doubts
 from edgebench.fit.end_reasons import with_end
 from edgebench.fit.latency import SteadyPasses, steady_passes, steady_windows, without_seconds
 from edgebench.fit.pacing import paced_of, sustained_of
-from edgebench.fit.power_summary import power_figures, power_reason
+from edgebench.fit.power_summary import PowerOfTrial, power_figures, power_reason
 from edgebench.fit.request_latency import REQUEST_COLUMNS, SteadyRequests, steady_requests
 from edgebench.fit.settled import rule_of
+from edgebench.fit.steady_time import steady_times
 from edgebench.fit.telemetry_summary import observe
 from edgebench.fit.trial_metrics import document_fields
 from edgebench.fit.trial_status import failure_sentence, status_of
@@ -96,8 +97,8 @@ def trial_json(summary: TrialSummary) -> dict[str, Any]:
     """A summary as plain data, as trial.json keeps it: `schema_version`, the summary's fields and the metrics
     that are computed from them, with its cautions as sentences: `warnings`, and `said`.
     """
-    fields = asdict(replace(summary, cautions=(), request_ms_values=()))
-    del fields["cautions"], fields["request_ms_values"]
+    fields = asdict(replace(summary, cautions=(), request_ms_values=(), power_curves=()))
+    del fields["cautions"], fields["request_ms_values"], fields["power_curves"]
     return {
         "schema_version": SCHEMA_VERSION,
         **fields,
@@ -156,7 +157,7 @@ class _Part:
             (candidate for candidate in self.experiment.targets if candidate.name == trial.target), None
         )
         doubts = board_doubts(target, ok)
-        power = None if emulated else power_figures(ok, self.probes, steady.images)
+        power = None if emulated else self._power(steady)
         images = self.predictions("images")
         on_scene = self.predictions("scene")
         accuracy = self._accuracy(images)
@@ -180,7 +181,7 @@ class _Part:
             accuracy_reason="" if accuracy else self._accuracy_reason(images, reason),
             scene_accuracy=accuracy_of(on_scene, trial.class_names, overlapping=False) if on_scene else None,
             agreement=None,
-            power=power,
+            power=power.figures if power else None,
             power_reason=EMULATED
             if emulated
             else self._power_reason(bool(power), reason, target.meters if target else ()),
@@ -194,6 +195,7 @@ class _Part:
             request_ms=requests.latency,
             in_flight=requests.mean_in_flight,
             request_ms_values=requests.latency_ms,
+            power_curves=power.curves if power else (),
             load_s_values=() if emulated else tuple(self._cold("load_s")),
             memory_bytes_values=tuple(memory),
             workers=self._workers(requests_by_worker),
@@ -236,6 +238,10 @@ class _Part:
             count = max(steady.extrapolated, steady.count if min(patch_counts) < patches else 0)
             steady = replace(steady, measured_patches=fewest, extrapolated=count)
         return without_seconds(steady) if any(record.emulated for record in ok) else steady
+
+    def _power(self, steady: SteadyPasses) -> PowerOfTrial | None:
+        rows = self.windows if steady.unit == "windows" else self.passes
+        return power_figures(self.ok, self.probes, steady_times(self.ok, rows, steady.images))
 
     def _requests(self) -> dict[int, SteadyRequests]:
         """Those of each worker, where the device has several in flight."""

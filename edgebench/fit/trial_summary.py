@@ -75,11 +75,23 @@ class PowerFigure:
     idle_w: float | None
     energy_j: float | None
     net_energy_j: float | None
-    reason: str = ""  # why a figure above is None
+    reason: str = ""  # why a figure above is None, or what mean and energy hold beside the passes
     window_s: float | None = None  # the shortest steady window over the sessions
     mean_w_sessions: tuple[float, ...] = ()  # one value a session that has one; intervals come from these
     energy_j_sessions: tuple[float, ...] = ()
     uncovered: str = ""  # which sessions' windows it did not see all of, and why: it passes no limit then
+    p99_w: float | None = None  # of all samples in the windows; None below the n that the percentile takes
+    mean_low_w: float | None = None  # the interval of mean_w, and so on (stats.power_spread)
+    mean_high_w: float | None = None
+    energy_low_j: float | None = None
+    energy_high_j: float | None = None
+    net_low_j: float | None = None
+    net_high_j: float | None = None
+    effective_hz: float | None = None  # how many samples a second truly came: the least over the sessions
+    longest_gap_s: float | None = None  # the longest time within a window without a sample
+    averaging_ms: float | None = None  # what a reading is the mean over; None where it is not known
+    total: bool = False  # the rail that all others of its meter are part of
+    rejected: int = 0  # readings of its meter that were none, or out of range, over the sessions
 
 
 @dataclass(frozen=True)
@@ -149,7 +161,11 @@ class Ended:
 
 @dataclass(frozen=True)
 class TrialSummary:
-    """One trial, summed up from its finished sessions."""
+    """One trial, summed up from its finished sessions.
+
+    Attributes:
+        power_curves: by entry of `power`, of each session the samples of its steady time, a PowerCurve.
+    """
 
     key: str
     target: str
@@ -193,6 +209,7 @@ class TrialSummary:
     mark: str = ""  # what stands beside every figure, such as "on the CPU"
     assumed: tuple[str, ...] = ()  # of the model's input, because neither the file nor the user says it
     built: BuiltArtifact | None = None  # on the board, as its first session has it
+    power_curves: tuple[tuple[Any, ...], ...] = field(default=(), repr=False)  # not stored
     scene_covered: float | None = None  # share of the picture that its patches cover; None for samples
     settings: dict[str, Any] = field(default_factory=dict)  # in which its target differs within a sweep
     concurrency: int = 1  # inferences that the device has in flight

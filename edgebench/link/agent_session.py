@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -192,8 +192,7 @@ class AgentSession:
             limit_s = self._timeouts.scene
             worker.call_with(plan.scene.sha256, "scene", "scene", limit_s, None, path=path, **plan.scene.grid)
         try:
-            metering = self._probes.metering or self._settings.host_metering
-            if metering and self._settings.idle_s > 0:
+            if self._metering and self._settings.idle_s > 0:
                 self._report("idle window")
                 self._idle()
             self._report("first pass")
@@ -261,10 +260,17 @@ class AgentSession:
 
     def _idle(self) -> None:
         """The device idles where none of its workers is asked for anything else."""
-        idle_s = self._settings.idle_s
+        self._windows_ns = replace(self._windows_ns, idle=self._sleep(self._settings.idle_s))
+
+    def _sleep(self, idle_s: float) -> tuple[int, int] | None:
+        """Have the device do nothing for so long; from when to when, where that is known."""
         first = self._workers[0]
         frame = first.calls.call("idle", "measure", self._timeouts.measure + idle_s, idle_s=idle_s)
-        self._windows_ns = replace(self._windows_ns, idle=first.replies.idle_window(frame, idle_s))
+        return first.replies.idle_window(frame, idle_s)
+
+    @property
+    def _metering(self) -> bool:
+        return bool(self._probes.metering or self._settings.host_metering)
 
     def _passes(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         clock = None if self._workers[0].replies.own_time else self._clock
@@ -297,6 +303,14 @@ class AgentSession:
         with contextlib.closing(requests.steady(schedules)) as rounds:
             for steady in rounds:
                 yield from _passes_of_round(steady, steady_pass)
+        self._last_pause(schedules)
+
+    def _last_pause(self, schedules: Sequence[Schedule]) -> None:
+        """Where power is metered, let the pause after the last paced pass go by: it belongs to its cycle."""
+        if self._metering and self._windows_ns.steady is not None:
+            pause_s = max(schedule.wait_s(self._windows_ns.steady[1]) for schedule in schedules)
+            if pause_s > 0:
+                self._sleep(pause_s)
 
     # --- what is reported of it on the way, never from a timed region ---
 

@@ -195,14 +195,14 @@ def _rail(info: ProbeInfo, channel: Channel, chunks: Sequence[ProbeChunk]) -> di
     figures: Mapping[str, Any] = dict.fromkeys(names)
     reason = f"{len(stamps)} samples"
     if len(stamps) > 1:
-        window = window_power(t_ns, watts, int(stamps[0]), int(stamps[-1]), info.rate_hz)
+        window = window_power(t_ns, watts, int(stamps[0]), int(stamps[-1]))
         reason = window.reason
         figures = {
             "mean_w": window.mean_w,
             "peak_w": window.peak_w,
             "energy_j": None if window.mean_w is None else window.mean_w * window.window_s,
-            "effective_hz": (len(stamps) - 1) / window.window_s,
-            "longest_gap_s": float(np.diff(stamps).max()) / 1e9,
+            "effective_hz": window.effective_hz,
+            "longest_gap_s": window.longest_gap_s,
         }
     return {
         "channel": channel.name,

@@ -156,7 +156,11 @@ def _record(
     facts = gathered.facts or SessionFacts()
     device_s = gathered.device_s + (facts.cold.import_s or 0.0) + (facts.cold.load_s or 0.0)
     device_s += facts.built.seconds if facts.built and not facts.built.cached else 0.0
-    device_s += job.settings.idle_s if facts.windows_ns.idle else 0.0
+    if facts.windows_ns.idle:
+        device_s += job.settings.idle_s
+        # Where power is metered, the pause after the last paced pass goes by as well.
+        last_ns = gathered.passes[-1].lateness_ns if gathered.passes else None
+        device_s += max(0, -(last_ns or 0)) / 1e9
     # What several workers do at the same time is no sum of theirs.
     timed_alone = status == "ok" and not facts.other_time and not facts.workers
     record = SessionRecord(

@@ -1,15 +1,20 @@
 """Power and energy over a window of a meter's samples.
 
-The trapezoid rule on the true time stamps, with interpolation at both edges; a sample from outside the
-window only serves to interpolate its edge and never stands for it.
+The trapezoid rule on the true time stamps. Over one window it interpolates at both edges; a sample from
+outside only serves to interpolate its edge and never stands for it. Over passes, at whose edges the load
+steps, only readings that lie within a pass count, with all the time that each is a mean over; what lies
+between two passes is left out, and the curve is bridged there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from edgebench.stats.power_curve import Integral, PowerCurve, power_curve
+from edgebench.stats.power_spread import half_width
 
 MIN_PERIODS = 100
 """Sample periods that a window needs for energy."""
@@ -21,15 +26,25 @@ GAP_PERIODS = 10.0
 GAP_SHARE = 0.05
 """A hole in the samples is too long above both this many periods and this share of the window."""
 
+PASS_READINGS = 2
+"""A pass has to be as long as so many readings mean, for one of them to lie within it wherever they fall."""
+
+NO_SAMPLES = PowerCurve(np.empty(0, np.int64), np.empty(0, np.float64))
+
 
 @dataclass(frozen=True)
 class WindowPower:
     """What a meter says about one window; mean and peak in W are None with the reason.
 
     Attributes:
-        window_s: the window's length.
+        window_s: the time that the mean is over: the window's length, or that of the passes in it.
         samples: samples that lie within the window.
-        periods: the window in sample periods, as the samples really came.
+        periods: `window_s` in sample periods, as the samples really came.
+        effective_hz: how many samples a second came within the window; None below two.
+        longest_gap_s: the longest time within the window without one, up to its edges; None without any.
+        mean_half_width_w: by how much the mean may be off by the samples' own spread; None where unknown.
+        note: what a reader of the mean should know: that pauses between the passes are in it.
+        curve: the samples that lie within the window.
     """
 
     mean_w: float | None
@@ -38,10 +53,15 @@ class WindowPower:
     samples: int
     periods: float
     reason: str = ""
+    effective_hz: float | None = None
+    longest_gap_s: float | None = None
+    mean_half_width_w: float | None = None
+    note: str = ""
+    curve: PowerCurve = field(default=NO_SAMPLES, repr=False, compare=False)
 
 
 def window_power(
-    t_ns: NDArray[np.int64], watts: NDArray[np.float64], start_ns: int, end_ns: int, rate_hz: float = 0.0
+    t_ns: NDArray[np.int64], watts: NDArray[np.float64], start_ns: int, end_ns: int
 ) -> WindowPower:
     """Mean and peak power over [start_ns, end_ns].
 
@@ -50,61 +70,168 @@ def window_power(
         watts: float64 [n] in W; samples that are not finite are left out.
         start_ns: the window's start, on the stamps' clock.
         end_ns: its end.
-        rate_hz: the meter's nominal rate; 0 where it is not known.
     """
-    stamps, first = np.unique(t_ns[np.isfinite(watts)], return_index=True)
-    values = watts[np.isfinite(watts)][first]
+    return _window_power(power_curve(t_ns, watts), start_ns, end_ns)
+
+
+def passes_power(
+    t_ns: NDArray[np.int64],
+    watts: NDArray[np.float64],
+    passes_ns: NDArray[np.int64],
+    averaging_s: float | None = None,
+) -> WindowPower:
+    """Mean power within passes, without what lies between them, and peak power from the first to the last.
+
+    A reading counts where the time that it is a mean over lies within one pass. Where passes are shorter
+    than PASS_READINGS such times no meter of that kind tells them from the pauses: the mean is then that over
+    the whole window, the pauses included, as `note` says.
+
+    Args:
+        t_ns: stamps int64 [n], as of `window_power`.
+        watts: float64 [n] in W, likewise.
+        passes_ns: int64 [n, 2], start and end of each, in order and apart; at least one.
+        averaging_s: the time before its stamp that a reading is a mean over; None for that since the reading
+            before, which is what a counter gives and the most that a reading without a gap can mean.
+    """
+    curve = power_curve(t_ns, watts)
+    start_ns, end_ns = int(passes_ns[0, 0]), int(passes_ns[-1, 1])
+    window = _window_power(curve, start_ns, end_ns)
+    if window.mean_w is None or window.effective_hz is None:
+        return window
+    lengths_s = (passes_ns[:, 1] - passes_ns[:, 0]) / 1e9
+    passes_s = float(lengths_s.sum())
+    reading_s = 1 / window.effective_hz if averaging_s is None else averaging_s
+    chosen = _readings_within(curve, passes_ns, averaging_s)
+    pass_s = float(np.median(lengths_s))
+    if len(passes_ns) > 1 and (pass_s < PASS_READINGS * reading_s or len(chosen.watts) < 2):
+        return replace(
+            window,
+            note=f"passes of {pass_s:.3g} s are too short for readings over {reading_s:.3g} s: mean and "
+            f"energy hold the pauses between them, {1 - passes_s / window.window_s:.1%} of the time",
+        )
+    if len(chosen.watts) < 2:
+        return window
+    return replace(
+        window,
+        mean_w=float(Integral(chosen).energies_j(passes_ns).sum()) / passes_s,
+        window_s=passes_s,
+        periods=passes_s * window.effective_hz,
+        mean_half_width_w=half_width(chosen.watts),
+    )
+
+
+def _window_power(curve: PowerCurve, start_ns: int, end_ns: int) -> WindowPower:
     window_s = (end_ns - start_ns) / 1e9
     if window_s <= 0:
         return WindowPower(None, None, max(window_s, 0.0), 0, 0.0, "the window has no length")
-    # Seconds from the window's start keep every digit; nanoseconds since boot as floats would not.
-    at_s = (stamps - np.int64(start_ns)).astype(np.float64) / 1e9
-    within = (at_s >= 0) & (at_s <= window_s)
-    samples = int(within.sum())
+    inside = curve.within(start_ns, end_ns)
+    samples = len(inside.watts)
+    at_s = inside.seconds_from(start_ns)
+    gap_s = float(np.diff(np.concatenate(([0.0], at_s, [window_s]))).max())
     if samples < 2:
-        return WindowPower(None, None, window_s, samples, 0.0, f"{samples} samples lie in the window")
-    spacing = float(np.median(np.diff(at_s[within])))
-    period = max(spacing, 1.0 / rate_hz if rate_hz > 0 else 0.0)
-    periods = window_s / period
-    peak_w = float(values[within].max())
-    reason = _coverage_reason(at_s, window_s, period)
-    if reason:
-        return WindowPower(None, peak_w, window_s, samples, periods, reason)
-    start, end = max(0.0, float(at_s[0])), min(window_s, float(at_s[-1]))
-    inside = (at_s > start) & (at_s < end)
-    edges = np.interp([start, end], at_s, values)
-    grid = np.concatenate(([start], at_s[inside], [end]))
-    curve = np.concatenate((edges[:1], values[inside], edges[1:]))
-    mean_w = float(np.trapezoid(curve, grid)) / (end - start)
-    return WindowPower(mean_w, peak_w, window_s, samples, periods)
+        reason = f"{samples} samples lie in the window"
+        return WindowPower(
+            None, None, window_s, samples, 0.0, reason, longest_gap_s=gap_s if samples else None
+        )
+    effective_hz = (samples - 1) / float(at_s[-1] - at_s[0])
+    window = WindowPower(
+        None,
+        float(inside.watts.max()),
+        window_s,
+        samples,
+        window_s * effective_hz,
+        _coverage_reason(curve, at_s, start_ns, end_ns, 1 / effective_hz),
+        effective_hz,
+        gap_s,
+        curve=inside,
+    )
+    if window.reason:
+        return window
+    start, end = max(start_ns, int(curve.t_ns[0])), min(end_ns, int(curve.t_ns[-1]))
+    [energy_j] = Integral(_with_neighbours(curve, start_ns, end_ns)).energies_j(np.array([[start, end]]))
+    mean_w = float(energy_j) / ((end - start) / 1e9)
+    return replace(window, mean_w=mean_w, mean_half_width_w=half_width(inside.watts))
 
 
-def _coverage_reason(at_s: NDArray[np.float64], window_s: float, period: float) -> str:
-    missing = max(float(at_s[0]), window_s - float(at_s[-1]))
-    if missing > EDGE_PERIODS * period:
-        return f"the samples stop {missing:.3g} s short of the window's edge"
-    bracket = (at_s[:-1] < window_s) & (at_s[1:] > 0)
-    gap = float(np.diff(at_s)[bracket].max())
-    if gap > max(GAP_PERIODS * period, GAP_SHARE * window_s):
-        return f"the samples have a hole of {gap:.3g} s in a window of {window_s:.3g} s"
+def _with_neighbours(curve: PowerCurve, start_ns: int, end_ns: int) -> PowerCurve:
+    """The samples of a window, and beyond each of its edges the one that the edge is interpolated with."""
+    first = max(0, int(curve.t_ns.searchsorted(start_ns)) - 1)
+    last = int(curve.t_ns.searchsorted(end_ns, side="right")) + 1
+    return PowerCurve(curve.t_ns[first:last], curve.watts[first:last])
+
+
+def _coverage_reason(
+    curve: PowerCurve, at_s: NDArray[np.float64], start_ns: int, end_ns: int, period_s: float
+) -> str:
+    missing_s = max(int(curve.t_ns[0]) - start_ns, end_ns - int(curve.t_ns[-1])) / 1e9
+    if missing_s > EDGE_PERIODS * period_s:
+        return f"the samples stop {missing_s:.3g} s short of the window's edge"
+    window_s = (end_ns - start_ns) / 1e9
+    around = _with_neighbours(curve, start_ns, end_ns)
+    gap_s = float(np.diff(around.t_ns).max()) / 1e9
+    if gap_s > max(GAP_PERIODS * period_s, GAP_SHARE * window_s):
+        return f"the samples have a hole of {gap_s:.3g} s in a window of {window_s:.3g} s"
     return ""
 
 
-def energy_per_image(
-    window: WindowPower, images: float, idle_w: float | None
-) -> tuple[float | None, float | None, str]:
-    """Energy of an image in J, gross and net of idle, with the reason where one of them is None.
+def _readings_within(
+    curve: PowerCurve, passes_ns: NDArray[np.int64], averaging_s: float | None
+) -> PowerCurve:
+    """The readings whose whole averaging time lies within one pass."""
+    lead_ns = 0 if averaging_s is None else round(averaging_s * 1e9)
+    firsts = curve.t_ns.searchsorted(passes_ns[:, 0] + lead_ns)
+    if averaging_s is None:
+        firsts = firsts + 1  # of the first reading in a pass, the one before lies outside
+    lasts = curve.t_ns.searchsorted(passes_ns[:, 1], side="right")
+    pieces = [slice(first, last) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+    if len(pieces) == 1:
+        return PowerCurve(curve.t_ns[pieces[0]], curve.watts[pieces[0]])
+    return PowerCurve(
+        np.concatenate([curve.t_ns[piece] for piece in pieces]),
+        np.concatenate([curve.watts[piece] for piece in pieces]),
+    )
+
+
+@dataclass(frozen=True)
+class ImageEnergy:
+    """Energy of an image in J, gross and net of idle, each with its half-width by the samples' spread.
+
+    None where it is not known, with the reason.
+    """
+
+    gross_j: float | None = None
+    net_j: float | None = None
+    reason: str = ""
+    gross_half_width_j: float | None = None
+    net_half_width_j: float | None = None
+
+
+def energy_per_image(window: WindowPower, images: float, idle: WindowPower | None) -> ImageEnergy:
+    """Energy of an image by the mean power of a window and of the idle one, where there is one.
 
     (mean power x window - idle power x window) / images, over at least MIN_PERIODS sample periods.
     """
     if window.mean_w is None:
-        return None, None, window.reason
+        return ImageEnergy(reason=window.reason)
     if images <= 0:
-        return None, None, "no image lies in the window"
+        return ImageEnergy(reason="no image lies in the window")
     if window.periods < MIN_PERIODS:
         reason = f"window too short: {window.periods:.0f} sample periods, energy takes {MIN_PERIODS}"
-        return None, None, reason
-    gross = window.mean_w * window.window_s / images
-    if idle_w is None:
-        return gross, None, "no idle window was sampled"
-    return gross, gross - idle_w * window.window_s / images, ""
+        return ImageEnergy(reason=reason)
+    image_s = window.window_s / images
+    half_w = window.mean_half_width_w
+    gross = ImageEnergy(
+        window.mean_w * image_s, gross_half_width_j=None if half_w is None else half_w * image_s
+    )
+    if idle is None:
+        return replace(gross, reason="no idle window was sampled")
+    if idle.mean_w is None:
+        return replace(gross, reason=f"of the idle window: {idle.reason}")
+    idle_half_w = idle.mean_half_width_w
+    return replace(
+        gross,
+        net_j=(window.mean_w - idle.mean_w) * image_s,
+        net_half_width_j=None
+        if half_w is None or idle_half_w is None
+        else float(np.hypot(half_w, idle_half_w)) * image_s,
+    )

@@ -21,7 +21,7 @@ from edgebench.report.export import export
 from edgebench.report.terminal import make_console, print_result
 from edgebench.stats.warnings import Flag
 from tests.fit.summaries import summary
-from tests.fit.test_power_figures import S, _figures, _probe, _record, _samples, _steps
+from tests.fit.test_power_figures import S, _figures, _probe, _record, _samples, _steps, _times
 from tests.link.rig import make_rig
 from tests.synthetic_results import METER, made_experiment
 
@@ -45,12 +45,14 @@ def figures(lasts_s, watts=_steps):
         _record(n, [_probe(rate_hz=1000.0)], probe_reasons={} if last_s >= 12 else {"ina:0": DIED})
         for n, last_s in enumerate(lasts_s)
     ]
-    return power_figures(records, pd.concat(kept), dict.fromkeys(range(len(lasts_s)), 5.0))
+    images = dict.fromkeys(range(len(lasts_s)), 5.0)
+    return power_figures(records, pd.concat(kept), _times(records, images))
 
 
 def verdicts(power, limits=LIMITS):
+    trial = summary(power=power.figures, power_curves=power.curves)
     made = [{"name": "made", "requirements": [{"name": "power", **limit}]} for limit in limits]
-    return [verdict for one in made for verdict in judge(summary(power=power), Profile.from_record(one))]
+    return [verdict for one in made for verdict in judge(trial, Profile.from_record(one))]
 
 
 def test_a_meter_that_lasts_passes():

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from edgebench.fit.cautions import cautions
 from edgebench.fit.trial_summary import Accuracy, PowerFigure, TrialSummary
 from edgebench.stats.intervals import session_interval
+from edgebench.stats.power_curve import power_curve
 from edgebench.stats.proportion import wilson
 
 STEADY = ((1.0, 1.01, 0.99), (1.02, 1.0, 1.01), (0.98, 0.99, 1.0))
@@ -38,7 +41,9 @@ def summary(image_s=STEADY, *, power=None, accuracy=None, **changes):
         image_s_values=image_s,
         infer_s_values=image_s,
     )
-    return replace(trial_summary, **changes)
+    return replace(
+        trial_summary, **({"power_curves": tuple(curves(figure) for figure in power or ())} | changes)
+    )
 
 
 def _accuracy(k, n):
@@ -63,8 +68,20 @@ def meter(**changes):
         window_s=10.0,
         mean_w_sessions=(2.99, 3.0, 3.01),
         energy_j_sessions=(5.9, 6.0, 6.1),
+        effective_hz=1000.0,
+        longest_gap_s=0.001,
     )
     return replace(figure, **changes)
+
+
+def curves(power):
+    """Of a meter's three sessions the samples: as often as it has them, level but for one of its peak."""
+    if power.mean_w is None or not power.effective_hz:
+        return ()
+    t_ns = np.round(np.arange(0, power.window_s, 1 / power.effective_hz) * 1e9).astype(np.int64)
+    watts = np.full(t_ns.size, power.mean_w)
+    watts[t_ns.size // 2] = power.peak_w
+    return (power_curve(t_ns, watts),) * 3
 
 
 def sentences(*measured, **more):

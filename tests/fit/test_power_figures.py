@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from edgebench.fit.power_summary import power_figures, power_reason
+from edgebench.fit.steady_time import steady_times
 from edgebench.store.records import SessionRecord
 
 S = 1_000_000_000
@@ -48,10 +49,15 @@ def _samples(values, n=0, probe="ina:0", channel="in", rate_hz=100.0):
     )
 
 
+def _times(records, images):
+    """Each session's steady window as one pass of so many images."""
+    return steady_times(records, pd.DataFrame(), images)
+
+
 def _figures(records, probes, images):
-    figures = power_figures(records, probes, images)
-    assert figures is not None
-    return figures
+    power = power_figures(records, probes, _times(records, images))
+    assert power is not None
+    return power.figures
 
 
 def _steps(at_s):
@@ -162,7 +168,7 @@ def test_without_an_idle_window_there_is_gross_energy_only():
     "probes", [(), ({},), ({"channels": 3},), ({"channels": [3, {"quantity": "load"}]},)]
 )
 def test_what_is_no_meter_gives_no_figure(probes):
-    assert power_figures([_record(0, probes)], _samples(_steps), {0: 10.0}) is None
+    assert power_figures([_record(0, probes)], _samples(_steps), {}) is None
 
 
 @pytest.mark.parametrize("rate_hz", [None, "fast", -1.0, float("nan")])
@@ -178,3 +184,41 @@ def test_reasons_are_said_once():
     ]
     assert power_reason(records) == "no meter was asked for; rapl:: no permission"
     assert power_reason([_record()]) == ""
+
+
+def test_figures_have_intervals_by_the_samples_and_say_what_the_meter_delivered():
+    rng = np.random.default_rng(1)
+    probe = _probe(rate_hz=1000.0) | {"averaging_ms": 10.0, "rejected": 2}
+    probe["channels"][0]["total"] = True
+    noise = rng.normal(0, 0.2, 1400)
+    samples = _samples(lambda at_s: _steps(at_s) + noise)
+    [one] = _figures([_record(0, [probe])], samples, {0: 5.0})
+    assert (one.effective_hz, one.longest_gap_s) == (pytest.approx(100.0), pytest.approx(0.01))
+    assert (one.rate_hz, one.averaging_ms, one.total, one.rejected) == (1000.0, 10.0, True, 2)
+    assert one.mean_low_w < 3.0 < one.mean_high_w
+    assert one.mean_high_w - one.mean_w == pytest.approx(2.26 * 0.2 / np.sqrt(1000), rel=0.5)
+    assert one.energy_low_j < one.energy_j < one.energy_high_j
+    net_j, gross_j = one.net_high_j - one.net_low_j, one.energy_high_j - one.energy_low_j
+    assert net_j > gross_j  # the idle window's spread is in it
+    assert one.p99_w == pytest.approx(3.0 + 2.326 * 0.2, rel=0.03)
+    sessions = [
+        _samples(lambda at_s, level=level: _steps(at_s) * level, n=n)
+        for n, level in enumerate((0.9, 1.0, 1.1))
+    ]
+    three = _figures(
+        [_record(n, [probe]) for n in range(3)], pd.concat(sessions), dict.fromkeys(range(3), 5.0)
+    )
+    assert three[0].mean_low_w < 2.5 and three[0].mean_high_w > 3.5  # sessions that differ so much say less
+    assert three[0].rejected == 6
+
+
+def test_a_counter_is_the_mean_between_its_readings_and_a_session_that_does_not_say_is_not_known():
+    counter = _record(0, [_probe(channels=[("in", "energy", "J")])])
+    [figure] = _figures([counter], _samples(lambda at_s: 3.0 * at_s), {0: 5.0})
+    assert figure.averaging_ms == pytest.approx(10.0)
+    records = [_record(0, [_probe() | {"averaging_ms": 10.0}]), _record(1, [_probe()])]
+    both = pd.concat([_samples(_steps), _samples(_steps, n=1)])
+    assert _figures(records, both, {0: 5.0, 1: 5.0})[0].averaging_ms is None
+    few = _samples(_steps, rate_hz=5.0)
+    [figure] = _figures([_record(0, [_probe()])], few, {0: 5.0})
+    assert (figure.p99_w, figure.samples) == (None, 51)

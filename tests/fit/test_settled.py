@@ -104,8 +104,8 @@ def test_a_meter_that_can_only_fail_is_settled_where_it_cannot():
 def test_a_peak_waits_for_samples_but_not_for_a_better_meter():
     peak = {"quantity": "power_peak_w", "limit": 5.0}
     assert judged(summary(STEPS, power=(meter(samples=100),)), rule(**peak)).unsettled
-    assert judged(summary(STEPS, power=(meter(rate_hz=10.0),)), rule(**peak)).decided
-    assert judged(summary(STEPS, power=(meter(rate_hz=10.0, samples=100),)), rule(**peak)).unsettled
+    assert judged(summary(STEPS, power=(meter(effective_hz=10.0),)), rule(**peak)).decided
+    assert judged(summary(STEPS, power=(meter(effective_hz=10.0, samples=100),)), rule(**peak)).unsettled
 
 
 def test_an_averaging_time_that_no_session_lasts_is_settled():

@@ -194,4 +194,4 @@ def test_telemetry_is_no_power():
     channels = [{"name": "cpu_clock_max", "quantity": "clock", "unit": "MHz"}]
     info = {"kind": "telemetry", "address": "1", "rate_hz": 1.0, "scope": "", "channels": channels}
     records = [record.model_copy(update={"probes": (info,)}) for record in RECORDS]
-    assert power_figures(records, rows("cpu_clock_max", FALLING), {0: 5.0}) is None
+    assert power_figures(records, rows("cpu_clock_max", FALLING), {}) is None

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UND
 from edgebench.fit.profile import Profile, load_profile
 from edgebench.fit.verdict import exit_code, judge, judge_all, overall
 from edgebench.stats.percentiles import percentile_over_sessions
+from edgebench.stats.power_curve import power_curve
 from tests.fit.summaries import STEADY, meter, summary
 
 
@@ -182,8 +184,10 @@ def test_a_board_meter_passes_and_fails_a_peak():
         ({"scope": "chip", "meter": "usb:", "channel": "bus"}, "usb (bus) covers the chip only"),
         ({"scope": "module"}, "covers the module only"),
         ({"scope": ""}, "covers the unknown part only"),
-        ({"rate_hz": 100.0}, "at 100 Hz the highest sample is a lower bound of the peak"),
-        ({"rate_hz": 2.0}, "at 2 Hz"),
+        ({"effective_hz": 100.0}, "at 100 Hz, as they came, the highest sample is a lower bound of the peak"),
+        ({"effective_hz": 16.0}, "at 16 Hz"),  # which states 1000
+        ({"effective_hz": None}, "at 0 Hz"),
+        ({"longest_gap_s": 0.3}, "no sample came for 0.3 s, and 0.1 s are the most"),
         ({"samples": 298}, "298 samples cannot speak for all"),
     ],
 )
@@ -218,19 +222,48 @@ def test_a_meter_that_gave_nothing_leaves_it_unknown():
 
 
 def test_an_averaging_time_lets_a_slow_meter_pass():
-    slow = summary(power=(meter(rate_hz=50.0, samples=500),))
+    slow = summary(power=(meter(effective_hz=50.0, longest_gap_s=0.02, samples=500),))
     assert verdict(slow, quantity="power_peak_w", limit=5).verdict == "inconclusive"
     assert verdict(slow, quantity="power_peak_w", limit=5, averaging_s=2).verdict == "pass"
 
 
-def test_an_averaged_peak_is_bounded_by_the_mean_and_the_highest_sample():
-    trial = summary(power=(meter(),))
-    # 10 s are ten times the averaging time: some second has at least 10/11 of 3.01 W.
-    judged = verdict(trial, quantity="power_peak_w", limit=3.5, averaging_s=1)
-    assert judged.verdict == "inconclusive"
-    assert (judged.low, judged.high) == (pytest.approx(3.01 * 10 / 11), 4.0)
-    assert verdict(trial, quantity="power_peak_w", limit=2.7, averaging_s=1).verdict == "fail"
-    assert verdict(trial, quantity="power_peak_w", limit=2.75, averaging_s=1).verdict == "inconclusive"
+def bursts(rate_hz, burst_w=6.0):
+    """Ten seconds at 3 W, of which the fifth is a burst."""
+    at_s = np.arange(0, 10, 1 / rate_hz)
+    watts = np.where((at_s >= 4) & (at_s < 5), burst_w, 3.0)
+    return ((power_curve(np.round(at_s * 1e9).astype(np.int64), watts),) * 3,)
+
+
+def test_an_averaged_peak_is_the_highest_rolling_mean_of_the_samples():
+    trial = summary(power=(meter(peak_w=6.0),), power_curves=bursts(1000))
+    judged = verdict(trial, quantity="power_peak_w", limit=6.5, averaging_s=1)
+    assert (judged.verdict, judged.value) == ("pass", pytest.approx(6.0, rel=1e-2))
+    assert verdict(trial, quantity="power_peak_w", limit=5.0, averaging_s=1).verdict == "fail"
+    assert verdict(trial, quantity="power_peak_w", limit=5.0, averaging_s=2).verdict == "pass"
+    assert verdict(trial, quantity="power_peak_w", limit=4.2, averaging_s=2).verdict == "fail"
+    assert verdict(trial, quantity="power_peak_w", limit=3.0, averaging_s=8).verdict == "fail"
+    none = summary(power=(meter(),), power_curves=())
+    assert "no samples over 1 s" in verdict(none, quantity="power_peak_w", limit=5, averaging_s=1).reason
+
+
+def test_readings_that_are_means_over_their_whole_period_decide_from_two_periods_on():
+    slow = meter(effective_hz=1.99, longest_gap_s=0.51, averaging_ms=500.0)
+    level = bursts(2, burst_w=3.0)
+    trial = summary(power=(slow,), power_curves=level)
+    judged = verdict(trial, quantity="power_peak_w", limit=5, averaging_s=1)
+    # A second touches three readings, of which nobody knows how the power lay within the first and the last.
+    assert (judged.verdict, judged.value, judged.high) == ("pass", pytest.approx(3.0), pytest.approx(4.5))
+    assert verdict(trial, quantity="power_peak_w", limit=4.2, averaging_s=1).verdict == "inconclusive"
+    assert verdict(trial, quantity="power_peak_w", limit=2.9, averaging_s=1).verdict == "fail"
+    for change, reason in (
+        ({"averaging_ms": None}, "1 s are 1.99 sample periods as they came, and it takes 100"),
+        ({"averaging_ms": 100.0}, "and it takes 100"),
+        ({"effective_hz": 1.5, "averaging_ms": 700.0}, "and it takes 2"),
+        ({"longest_gap_s": 1.0}, "no sample came for 1 s, and 0.754 s are the most"),
+    ):
+        other = summary(power=(replace(slow, **change),), power_curves=level)
+        judged = verdict(other, quantity="power_peak_w", limit=5, averaging_s=1)
+        assert (judged.verdict, reason in judged.reason) == ("inconclusive", True), judged.reason
 
 
 def test_an_averaging_time_does_not_widen_a_scope_or_a_window():
@@ -239,13 +272,13 @@ def test_an_averaging_time_does_not_widen_a_scope_or_a_window():
     long = verdict(summary(power=(meter(),)), quantity="power_peak_w", limit=5, averaging_s=20)
     assert long.verdict == "inconclusive"
     assert "longer than the steady window of 10 s" in long.reason
-    few = verdict(summary(power=(meter(rate_hz=20.0),)), quantity="power_peak_w", limit=5, averaging_s=1)
+    few = verdict(summary(power=(meter(effective_hz=20.0),)), quantity="power_peak_w", limit=5, averaging_s=1)
     assert few.verdict == "inconclusive"
-    assert "1 s are 20 sample periods, and it takes 100" in few.reason
+    assert "1 s are 20 sample periods as they came, and it takes 100" in few.reason
 
 
 def test_mean_power_and_energy_come_from_sessions():
-    trial = summary(power=(meter(rate_hz=50.0),))
+    trial = summary(power=(meter(effective_hz=50.0),))
     assert verdict(trial, quantity="power_mean_w", limit=3.2).verdict == "pass"
     assert verdict(trial, quantity="power_mean_w", limit=3.01).verdict == "inconclusive"
     assert verdict(trial, quantity="power_mean_w", limit=2.5).verdict == "fail"
@@ -256,7 +289,7 @@ def test_mean_power_and_energy_come_from_sessions():
 
 
 def test_mean_power_over_too_short_a_window_passes_nothing():
-    trial = summary(power=(meter(rate_hz=5.0),))
+    trial = summary(power=(meter(effective_hz=5.0),))
     judged = verdict(trial, quantity="power_mean_w", limit=5)
     assert judged.verdict == "inconclusive"
     assert "window too short: 50 sample periods" in judged.reason

@@ -52,6 +52,16 @@ def test_samples_reach_the_host_with_both_windows_covered(rig, device, tmp_path)
     assert facts.probe_reasons == {}
 
 
+def test_the_pause_after_the_last_paced_pass_is_sampled(rig, device, tmp_path):
+    meter = f"rapl:{tree(tmp_path / 'powercap', {'intel-rapl:0': 1000})}"
+    with device.session(rig.artifact(), rig.settings(meters=(meter,))) as session:
+        passes = list(session.measure(rig.plan(passes=2, period_s=0.4, warmup_cap=0)))
+        stamps = np.concatenate([chunk.stamps_ns for chunk in session.probe_chunks()])
+        facts = session.facts()
+    assert stamps[-1] >= passes[-1].deadline_ns > passes[-1].end_ns
+    assert facts.windows_ns.steady == (passes[-2].start_ns, passes[-1].end_ns)
+
+
 def test_a_meter_that_is_not_there_leaves_its_reason_and_the_session_goes_on(rig, device, tmp_path):
     meters = (f"rapl:{tmp_path / 'nothing'}", "rapl:no-such-domain")
     with device.session(rig.artifact(), rig.settings(meters=meters, idle_s=60.0)) as session:

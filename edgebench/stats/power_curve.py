@@ -1,0 +1,137 @@
+"""Power as a meter's samples draw it over time, and its energy within spans of it.
+
+Between two samples power is a straight line, and beyond the first and the last it stays level; energy is the
+integral of that, which within the samples is the trapezoid rule on their true time stamps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class PowerCurve:
+    """Samples of power: stamps int64 [n] in ns that rise, and float64 [n] in W, all finite."""
+
+    t_ns: NDArray[np.int64]
+    watts: NDArray[np.float64]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PowerCurve)
+            and np.array_equal(self.t_ns, other.t_ns)
+            and np.array_equal(self.watts, other.watts)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.t_ns.tobytes(), self.watts.tobytes()))
+
+    def within(self, start_ns: int, end_ns: int) -> PowerCurve:
+        """The samples from one moment to another, both included."""
+        first, last = self.t_ns.searchsorted(start_ns), self.t_ns.searchsorted(end_ns, side="right")
+        return PowerCurve(self.t_ns[first:last], self.watts[first:last])
+
+    def seconds_from(self, start_ns: int) -> NDArray[np.float64]:
+        """The stamps in seconds from a moment: nanoseconds since boot as floats would lose digits."""
+        return (self.t_ns - np.int64(start_ns)) / 1e9
+
+
+def power_curve(t_ns: NDArray[np.int64], watts: NDArray[np.float64]) -> PowerCurve:
+    """Samples in any order as a curve: of equal stamps the first counts, what is not finite is left out."""
+    finite = np.isfinite(watts)
+    if not finite.all():
+        t_ns, watts = t_ns[finite], watts[finite]
+    if not (t_ns[1:] > t_ns[:-1]).all():
+        t_ns, first = np.unique(t_ns, return_index=True)
+        watts = watts[first]
+    return PowerCurve(t_ns, watts)
+
+
+class Integral:
+    """The energy of a curve from its first sample up to any moment.
+
+    Args:
+        curve: at least one sample.
+    """
+
+    def __init__(self, curve: PowerCurve) -> None:
+        self._origin_ns = int(curve.t_ns[0])
+        self._watts = curve.watts
+        self._at_s = curve.seconds_from(self._origin_ns)
+        joules = curve.watts[1:] + curve.watts[:-1]
+        joules *= 0.5
+        joules *= np.diff(self._at_s)
+        self._joules = np.empty(len(curve.watts))
+        self._joules[0] = 0.0
+        np.cumsum(joules, out=self._joules[1:])
+
+    def energies_j(self, spans_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Energy in J, float64 [n], within each span int64 [n, 2] of start and end."""
+        edges_s = (spans_ns - np.int64(self._origin_ns)) / 1e9
+        return self.until(edges_s[:, 1]) - self.until(edges_s[:, 0])
+
+    def until(self, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Energy in J from the first sample up to moments in s from it; below 0 before it."""
+        before, after_s, slope = self._segments(at_s)
+        joules = self._joules[before] + after_s * (self._watts[before] + 0.5 * slope * after_s)
+        return np.asarray(joules)
+
+    def watts(self, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The curve's power at moments in s from its first sample."""
+        before, after_s, slope = self._segments(at_s)
+        return np.asarray(self._watts[before] + slope * after_s)
+
+    def _segments(
+        self, at_s: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """The sample before each moment, the seconds since then, and the slope in W/s; none outside."""
+        last = len(self._at_s) - 1
+        before = np.clip(self._at_s.searchsorted(at_s, side="right") - 1, 0, last)
+        after = np.minimum(before + 1, last)
+        after_s = at_s - self._at_s[before]
+        steps_s = self._at_s[after] - self._at_s[before]
+        level = (steps_s <= 0) | (after_s < 0)
+        rise_w = self._watts[after] - self._watts[before]
+        slope = np.divide(rise_w, steps_s, out=np.zeros_like(after_s), where=~level)
+        return before, after_s, slope
+
+
+def highest_mean_w(curve: PowerCurve, averaging_s: float) -> tuple[float, int]:
+    """The highest mean over any stretch of `averaging_s` of a curve: in W, and where it begins, in ns.
+
+    Exact of the curve. The mean of a stretch is greatest where it begins or ends at a sample, or where the
+    power at its end, having been above that at its beginning, falls below it.
+
+    ValueError where the stretch is longer than the time from the first sample to the last.
+    """
+    at_s = curve.seconds_from(int(curve.t_ns[0]))
+    last_s = float(at_s[-1]) - averaging_s
+    if last_s < 0:
+        raise ValueError("the averaging time is longer than the samples last")
+    integral = Integral(curve)
+    begins_s = np.unique(np.clip(np.concatenate((at_s, at_s - averaging_s)), 0.0, last_s))
+    excess_w = integral.watts(begins_s + averaging_s) - integral.watts(begins_s)
+    turns = np.flatnonzero((excess_w[:-1] > 0) & (excess_w[1:] < 0))
+    share = excess_w[turns] / (excess_w[turns] - excess_w[turns + 1])
+    turns_s = begins_s[turns] + share * (begins_s[turns + 1] - begins_s[turns])
+    begins_s = np.concatenate((begins_s, turns_s))
+    means_w = (integral.until(begins_s + averaging_s) - integral.until(begins_s)) / averaging_s
+    best = int(means_w.argmax())
+    return float(means_w[best]), int(curve.t_ns[0]) + round(float(begins_s[best]) * 1e9)
+
+
+def highest_touched_mean_w(curve: PowerCurve, averaging_s: float) -> float:
+    """What the highest mean over any stretch of `averaging_s` is at most, in W, of readings that are means.
+
+    Each is the mean since the one before. Of those that a stretch cuts, all that was drawn may lie within it:
+    they count whole.
+    """
+    at_s = curve.seconds_from(int(curve.t_ns[0]))
+    joules = np.concatenate(([0.0], np.cumsum(curve.watts[1:] * np.diff(at_s))))
+    # A stretch that begins just before the end of a reading touches the most of those behind it.
+    ends = np.minimum(at_s.searchsorted(at_s + averaging_s), len(at_s) - 1)
+    befores = np.maximum(np.arange(len(at_s)) - 1, 0)
+    return float((joules[ends] - joules[befores]).max()) / averaging_s

@@ -1,0 +1,84 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from edgebench.fit.power_summary import power_figures
+from edgebench.fit.steady_time import steady_times
+from tests.fit.test_power_figures import S, _probe, _record, _samples
+
+
+def _rows(spans_s, due_s=None, period_s=0.0, session=0, worker=0):
+    spans_ns = np.round(np.asarray(spans_s) * 1e9).astype(np.int64)
+    rows = pd.DataFrame(
+        {
+            "session": session,
+            "worker": worker,
+            "phase": "steady",
+            "start_ns": spans_ns[:, 0],
+            "end_ns": spans_ns[:, 1],
+            "patches": 400,
+        }
+    )
+    if due_s is not None:
+        due_ns = np.round(np.asarray(due_s) * 1e9).astype(np.int64)
+        rows["due_ns"] = pd.array(due_ns, dtype="Int64")
+        rows["lateness_ns"] = pd.array(spans_ns[:, 1] - due_ns - round(period_s * 1e9), dtype="Int64")
+    return rows
+
+
+def _seconds(time):
+    return (time.spans_ns / 1e9).tolist()
+
+
+def test_passes_stand_apart_and_what_overlaps_is_one():
+    warm_up = _rows([[0, 1]]).assign(phase="warmup")
+    passes = pd.concat([warm_up, _rows([[2, 3], [3.1, 4], [4, 5]]), _rows([[4.5, 6], [7, 8]], worker=1)])
+    times = steady_times([_record(0), _record(1)], passes, {0: 5.0})
+    assert _seconds(times[0]) == [[2, 3], [3.1, 6], [7, 8]]
+    assert times[0].images == 5.0
+    assert _seconds(times[1]) == [[2, 12]]  # of which only its window is known
+    assert steady_times([_record(2, windows_ns={})], passes, {}) == {}
+
+
+def test_a_cycle_has_its_pause_the_last_one_too():
+    due = 2.0 + np.arange(10)
+    rows = _rows(np.stack((due, due + 0.3), axis=1), due, 1.0)
+    time = steady_times([_record(0)], rows, {0: 10.0})[0]
+    assert _seconds(time) == [[2, 12]]
+    assert (time.images, time.seen_until(12 * S)) == (10.0, time)
+    shorter = time.seen_until(11 * S + 300_000_000)
+    assert (_seconds(shorter), shorter.images) == ([[2, 11]], 9.0)
+    late = steady_times([_record(0)], _rows([[2, 2.3], [3, 5]], [2, 3], 1.0), {0: 2.0})[0]
+    assert _seconds(late) == [[2, 5]]
+    only = steady_times([_record(0)], _rows([[2, 2.3]], [2], 1.0), {0: 1.0})[0]
+    assert only.seen_until(2 * S) is only
+
+
+@pytest.mark.parametrize(
+    ("period_s", "until_s", "mean_w", "energy_j"),
+    [(None, 13, 5.0, 1.5), (1.0, 13, 0.3 * 5.0 + 0.7 * 0.5, 1.85), (1.0, 11.35, 1.85, 1.85)],
+)
+def test_energy_is_that_of_the_passes_or_of_the_cycles(period_s, until_s, mean_w, energy_j):
+    due = 2.0 + np.arange(10)
+    spans = np.stack((due, due + 0.3), axis=1)
+    rows = _rows(spans) if period_s is None else _rows(spans, due, period_s)
+
+    def load(at_s):
+        within = np.searchsorted(spans.ravel() - 1e-9, at_s, side="right") % 2 == 1
+        return np.where(within, 5.0, 0.5)
+
+    record = _record(
+        0, [_probe(rate_hz=1.0)], windows_ns={"idle": (0, 2 * S), "steady": (2 * S, 11_300_000_000)}
+    )
+    samples = _samples(load, rate_hz=1000.0)
+    times = steady_times([record], rows, {0: 10.0})
+    power = power_figures([record], samples[samples["t_ns"] < until_s * 1e9], times)
+    assert power is not None
+    [figure] = power.figures
+    assert figure.mean_w == pytest.approx(mean_w, rel=2e-3)
+    assert figure.energy_j == pytest.approx(energy_j, rel=2e-3)
+    net_j = energy_j - 0.5 * (0.3 if period_s is None else 1.0)
+    assert figure.net_energy_j == pytest.approx(net_j, rel=2e-3)
+    assert figure.energy_low_j < energy_j < figure.energy_high_j or period_s is None
+    assert (figure.peak_w, figure.reason, figure.uncovered) == (5.0, "", "")
+    assert figure.effective_hz == pytest.approx(1000.0, rel=1e-3)  # whatever it states
