@@ -9,7 +9,14 @@ from edgebench.errors import EdgeBenchError
 from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.board_failures import NO_ROOM_FOR_FILES
 from edgebench.link.board_packages import package_finding
-from edgebench.link.power_mode import SUDOERS, UNASKED, mode_in_force, require_power_mode, wanted_mode
+from edgebench.link.power_mode import (
+    SUDOERS,
+    UNASKED,
+    mode_in_force,
+    mode_text,
+    require_power_mode,
+    wanted_mode,
+)
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json
@@ -164,8 +171,7 @@ def accelerator_finding(accelerator: UsbAccelerator) -> Finding:
 def _power_mode(facts: Mapping[str, Json], target: Target, obstacle: str) -> Finding:
     try:
         if target.set_power_mode and not obstacle:
-            wanted = wanted_mode(facts, target)
-            now = mode_in_force(facts)
+            wanted, now = mode_text(facts, wanted_mode(facts, target)), mode_in_force(facts)
             text = f"{now} now; a run sets {wanted} and pins the clocks, and puts both back at its end"
             return Finding("ok", POWER_MODE, text)
         in_force = require_power_mode(facts, target, obstacle or UNASKED)
@@ -175,6 +181,9 @@ def _power_mode(facts: Mapping[str, Json], target: Target, obstacle: str) -> Fin
         )
     if obstacle:
         return Finding(
-            "error", POWER_MODE, f"{in_force}, and its clocks cannot be pinned ({obstacle})", SUDOERS
+            "error",
+            POWER_MODE,
+            f"{in_force}, and its clocks cannot be pinned ({obstacle})",
+            f"on the board: {SUDOERS}",
         )
     return Finding("ok", POWER_MODE, in_force)

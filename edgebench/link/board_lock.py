@@ -49,7 +49,7 @@ class PutBack(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     done: bool
-    text: Annotated[str, Field(max_length=4000)]
+    text: Annotated[str, Field(max_length=20_000)]
 
 
 class PutBackReply(Reply):

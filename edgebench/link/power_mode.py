@@ -18,10 +18,12 @@ _log = logging.getLogger(__name__)
 
 UNASKED = "EdgeBench sets it only with --set-power-mode: that needs root, and for some modes a reboot"
 SUDOERS = (
-    "on the board: sudo visudo -f /etc/sudoers.d/edgebench, with the line "
+    "sudo visudo -f /etc/sudoers.d/edgebench, with the line "
     "`USER ALL=(root) NOPASSWD: /usr/sbin/nvpmodel, /usr/bin/jetson_clocks`"
 )
 """The fix where sudo asks for a password."""
+
+_ASKED_OF_SUDO = "sudo: "
 
 
 class SetsPowerModes(Protocol):
@@ -47,7 +49,7 @@ def put_into_power_mode(device: SetsPowerModes, target: Target) -> None:
         raise UnavailableError(
             f"the clocks of {target.name} could not be pinned in its power mode",
             why=obstacle,
-            fix=f"{SUDOERS}, or leave --set-power-mode out",
+            fix=f"on the board: {SUDOERS}, or leave --set-power-mode out",
         )
     _log.warning("%s: power mode %s is set and its clocks are pinned", target.name, in_force)
 
@@ -72,7 +74,8 @@ def require_power_mode(facts: Mapping[str, Json], target: Target, obstacle: str 
     raise UnavailableError(
         f"{target.name} {is_in}, and {target.power_mode!r} is asked for",
         why=obstacle,
-        fix=f"on the board: sudo nvpmodel -m {wanted}",
+        fix=f"on the board: sudo nvpmodel -m {wanted}"
+        + (f"; or let EdgeBench do it: {SUDOERS}" if obstacle.startswith(_ASKED_OF_SUDO) else ""),
     )
 
 
@@ -81,8 +84,12 @@ def mode_in_force(facts: Mapping[str, Json]) -> str:
     known = BoardFacts.of(facts)
     if known.power_mode is None:
         return "unknown"
-    number = str(known.power_mode.id)
-    name = known.power_mode.name or (known.power_modes or {}).get(number)
+    return mode_text(facts, str(known.power_mode.id), known.power_mode.name)
+
+
+def mode_text(facts: Mapping[str, Json], number: str, name: str | None = None) -> str:
+    """A mode in words: `1 (5W)`."""
+    name = name or (BoardFacts.of(facts).power_modes or {}).get(number)
     return f"{number} ({name or 'name unknown'})"
 
 

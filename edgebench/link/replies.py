@@ -44,7 +44,7 @@ class LaunchFaults(Reply):
 class PowerModeObstacle(Reply):
     """What stood, or stands, in the way of a power mode; "" for nothing."""
 
-    obstacle: _Reason
+    obstacle: Annotated[str, Field(max_length=20_000)]
 
 
 class Room(Reply):

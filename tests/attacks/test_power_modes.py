@@ -182,8 +182,21 @@ def test_what_cannot_be_set_is_todays_error_with_todays_command(board, how, mode
         opened(mode)
     assert caught.value.what == f"nano is in power mode 0 (MAXN), and {mode!r} is asked for"
     assert reason in caught.value.why
-    assert caught.value.fix == f"on the board: sudo nvpmodel -m {'2' if mode == '15W' else '1'}"
+    command, _, sudoers = caught.value.fix.partition("; or let EdgeBench do it: ")
+    assert command == f"on the board: sudo nvpmodel -m {'2' if mode == '15W' else '1'}"
+    assert ("visudo" in sudoers) == (how == "password")
     assert (board.mode, board.pinned, board.rebooted) == (0, False, False)
+
+
+@pytest.mark.attack("two harnesses on one board: the one without its lock sets no power mode")
+def test_only_who_holds_the_lock_sets_a_mode(board, rig):
+    holder, other = rig.device(), rig.far(None, locks=False)
+    try:
+        assert other.set_power_mode(1) == "another connection holds the board's lock"
+        assert board.asked == []
+    finally:
+        other.close()
+        holder.close()
 
 
 def test_a_mode_that_the_board_lacks_is_a_usage_error_and_nothing_is_asked(board):
