@@ -24,7 +24,7 @@ class Nano(Place):
 
     @property
     def environment(self):
-        return super().environment | self.board.environment
+        return {**super().environment, **self.board.environment}
 
 
 @pytest.fixture
