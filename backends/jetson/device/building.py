@@ -20,7 +20,10 @@ DEFAULT_WORKSPACE_MB = 256
 
 NO_INT8 = "this GPU has no int8 arithmetic, TensorRT would compute in float: measure --precision fp16 or fp32"
 NO_BUILDER = "TensorRT {} cannot use the GPU: {}; see what `edgebench doctor` says of it"
-FEW_BATCHES = "TensorRT took {} of the {} calibration batches: its int8 ranges are not those of the pictures"
+FEW_BATCHES = (
+    "TensorRT took {} of the {} calibration batches, so that its int8 ranges are not those of the pictures: "
+    "take the Q/DQ model (--set int8=qdq)"
+)
 
 Product = NamedTuple(
     "Product",
@@ -80,8 +83,8 @@ class Builder:
         )
         product = self._product(source)
         self._steps.step("reading the layers' precisions")
-        found = read_layers(self._trt, self._logger, self._log, product.engine)
-        header = verified(version, self._precision, source, product.weights, found)
+        read = read_layers(self._trt, self._logger, self._log, product.engine)
+        header = verified(version, self._precision, source, product.weights, read)
         batches = product.batches
         if batches is not None and batches.taken != batches.count:
             raise BuildFailed(FEW_BATCHES.format(batches.taken, batches.count))

@@ -106,9 +106,9 @@ def _inspected(layer: Dict[str, Any]) -> Layer:
     name = str(layer.get("Name", ""))
     origins = set(_FUSED.split(name)) | set(_ONNX_LAYER.findall(str(layer.get("Metadata", ""))))
     weights = layer.get("Weights")
-    types = [str(weights["Type"])] if isinstance(weights, dict) and "Type" in weights else []
-    for key in ("Inputs", "Outputs"):
-        types += [_tensor_type(tensor) for tensor in layer.get(key) or []]
+    types = [_tensor_type(tensor) for tensor in layer.get("Inputs") or []][:1]
+    types += [str(weights["Type"])] if isinstance(weights, dict) and "Type" in weights else []
+    types += [_tensor_type(tensor) for tensor in layer.get("Outputs") or []]
     kind = kinds[0] if MULTIPLIES.search(kinds[0]) or not MULTIPLIES.search(kinds[1]) else kinds[1]
     return Layer(name, kind, _precision(kind, types), origins)
 
@@ -120,12 +120,15 @@ def _tensor_type(tensor: Any) -> str:
 
 
 def _logged(kind: str, name: str, inputs: str, outputs: str) -> Layer:
-    types = _LOGGED_TYPE.findall(inputs) + _LOGGED_TYPE.findall(outputs)
+    types = _LOGGED_TYPE.findall(inputs)[:1] + _LOGGED_TYPE.findall(outputs)
     return Layer(name, kind, _precision(kind, types), set(_FUSED.split(name)))
 
 
 def _precision(kind: str, types: Sequence[str]) -> str:
-    """The first that is known: of the weights, else of the inputs, else of the outputs."""
+    """The first that is known: of the first input, else of the weights, else of the outputs.
+
+    A layer computes in the type of its first input: weights may be kept in a narrower one than they are used.
+    """
     if OPAQUE.search(kind):
         return UNKNOWN
     known = [precision for precision in map(precision_of, types) if precision != UNKNOWN]

@@ -14,7 +14,7 @@ NOTHING_READ = "this TensorRT has no engine inspector, and the log of the build 
 NO_DETAILS = "neither the engine inspector nor the log of the build lists the layers' precisions"
 UNVERIFIED = "{}: that TensorRT computes in {} is not verified"
 FUSED = "of {} of {} layers with weights, TensorRT does not say the precision: {}"
-LEFT_FLOAT = "the model leaves {} of {} layers with weights float (no Q/DQ nodes before them): {}"
+LEFT_FLOAT = "the model leaves {} of {} layers with weights float, without Q/DQ nodes: {}"
 MOST_NAMED = 8
 
 ReadBack = NamedTuple(
@@ -49,43 +49,54 @@ def read_layers(trt: Any, logger: Any, log: BuildLog, engine: Any) -> ReadBack:
 
 
 def verified(
-    version: str, precision: str, source: Source, weights: WeightLayers, found: ReadBack
+    version: str, precision: str, source: Source, weights: WeightLayers, read: ReadBack
 ) -> Dict[str, Any]:
     """What the header says of the layers.
 
+    Args:
+        version: of TensorRT.
+        precision: fp32, fp16 or int8, as asked for.
+        source: what the engine was built from.
+        weights: the network's layers with weights.
+        read: the engine's layers.
+
     Raises:
-        PrecisionNotHonoured: a layer that computes with weights does so in another precision.
+        PrecisionNotHonoured: a layer that computes with weights does so in another precision, and not
+            because the model itself leaves it float.
     """
-    if not found.source:
+    if not read.source:
         return {
             "layer_precisions": None,
-            "absent": {"layer_precisions": found.why_none},
-            "warnings": [UNVERIFIED.format(found.why_none, precision)],
+            "absent": {"layer_precisions": read.why_none},
+            "warnings": [UNVERIFIED.format(read.why_none, precision)],
         }
-    left_float = [name for name in weights.names if source.kind == BY_QDQ and name not in weights.quantised]
-    if len(left_float) == len(weights.names):
-        left_float = []  # a model without Q/DQ nodes is no int8 model: let its layers fail
-    judged = multiplying(found.layers, weights.products.union(left_float))
+    judged = multiplying(read.layers, weights.products)
     others = [layer for layer in judged if layer.precision not in (precision, UNKNOWN)]
-    if others:
-        raise not_honoured(version, precision, source, others, len(judged))
-    hidden = unseen(found.layers, [name for name in weights.names if name not in left_float])
+    left_float = [layer for layer in others if source.kind == BY_QDQ and _is_left_float(layer, weights)]
+    if len(others) > len(left_float):
+        refused = [layer for layer in others if layer not in left_float]
+        raise not_honoured(version, precision, source, refused, len(judged))
+    hidden = unseen(read.layers, weights.names)
     hidden += [layer.name for layer in judged if layer.precision == UNKNOWN]
     warnings = []
-    if hidden:
-        warnings.append(FUSED.format(len(hidden), len(weights.names), _listed(hidden)))
-    if left_float:
-        warnings.append(LEFT_FLOAT.format(len(left_float), len(weights.names), _listed(left_float)))
+    for text, names in ((FUSED, hidden), (LEFT_FLOAT, [layer.name for layer in left_float])):
+        if names:
+            warnings.append(text.format(len(names), len(weights.names), _listed(names)))
     return {
         "layers": [
-            {"name": layer.name, "type": layer.kind, "precision": layer.precision} for layer in found.layers
+            {"name": layer.name, "type": layer.kind, "precision": layer.precision} for layer in read.layers
         ],
-        "layer_precisions": count_by_precision(found.layers),
+        "layer_precisions": count_by_precision(read.layers),
         "weight_layer_precisions": dict(Counter(layer.precision for layer in judged)),
-        "precisions_read_from": found.source,
+        "precisions_read_from": read.source,
         "absent": {},
         "warnings": warnings,
     }
+
+
+def _is_left_float(layer: Layer, weights: WeightLayers) -> bool:
+    """Whether a model with Q/DQ nodes has none before this layer."""
+    return bool(weights.quantised) and not layer.origins.intersection(weights.quantised)
 
 
 def _inspected(trt: Any, logger: Any, log: BuildLog, engine: Any) -> List[Layer]:

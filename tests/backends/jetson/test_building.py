@@ -162,7 +162,7 @@ def test_a_model_that_leaves_layers_float_says_so(board_of: Boards) -> None:
     board = board_of("10")
     artifact = building_models.qdq_model(board.folder / "mixed.onnx", leave_float=("dense",))
     header = board.build("int8", artifact, int8="qdq")
-    assert header["weight_layer_precisions"] == {"int8": 2}
+    assert header["weight_layer_precisions"] == {"int8": 2, "fp32": 1}
     [warning] = header["warnings"]
     assert "1 of 3" in warning and "dense" in warning
 

@@ -60,7 +60,11 @@ def layers_of(graph, precision_of):
     for node in graph.nodes:
         if node.op == "DequantizeLinear" or (node.op == "QuantizeLinear" and node.inputs[0] in graph.weights):
             continue
-        reads = [_behind_pairs(name, producers) for name in node.inputs if name and name not in graph.weights]
+        reads = [
+            _behind_pairs(name, producers, by_output)
+            for name in node.inputs
+            if name and name not in graph.weights
+        ]
         reads = [name for name in reads if name not in graph.weights]
         before = by_output.get(node.inputs[0])
         if node.op in ("Clip", "Relu") and before is not None and before.op == "Conv":
@@ -77,9 +81,13 @@ def layers_of(graph, precision_of):
     return _reformatted(graph, layers)
 
 
-def _behind_pairs(name, producers):
-    """The tensor that was quantised and dequantised into this one."""
-    while name in producers and producers[name].op in ("QuantizeLinear", "DequantizeLinear"):
+def _behind_pairs(name, producers, written=()):
+    """The tensor that was quantised and dequantised into this one, back to what a layer has written."""
+    while (
+        name in producers
+        and name not in written
+        and producers[name].op in ("QuantizeLinear", "DequantizeLinear")
+    ):
         name = producers[name].inputs[0]
     return name
 
