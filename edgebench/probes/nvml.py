@@ -1,0 +1,320 @@
+"""NVML: the power of a discrete NVIDIA GPU with its memory, by the driver's own library, ten times a second.
+
+The counter of energy is read where there is one (Volta and later): its steps come when the driver renews it,
+so that each sample spans whole steps, and is the mean power between two. Older GPUs give their power alone. On
+a Jetson the library refuses every query of power: there the rails are read instead (`ina3221`).
+
+Tried on no GPU yet: the tests hold it against a library of the same names and signatures. How often the counter
+steps on which GPU, and what a look at it costs, is to be seen on one.
+"""
+
+import ctypes
+import os
+import time
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+PLACE = "board"
+LIBRARY = "libnvidia-ml.so.1"
+JETSON_FILES = ("/etc/nv_tegra_release", "/proc/device-tree/compatible")
+RATE_HZ = 10.0
+CHUNK_S = 0.5
+SLEPT_OF_INTERVAL = 0.8  # the rest is spent on waiting for the counter's step
+POLL_S = 0.002  # between two looks for the counter's next step
+STEP_S = 0.5  # a counter that stands still for so long has failed: a GPU always draws power
+MOST_W = 3000.0
+NAME_BYTES = 96
+SHOWN = 200
+NAN = float("nan")
+
+SUCCESS, NO_PERMISSION = 0, 4
+
+Chunk = Tuple[List[int], Dict[str, List[float]]]
+
+
+class ProbeMissing(Exception):
+    """There is no such meter here."""
+
+    denied = False
+
+    def __init__(self, reason: str, fix: str) -> None:
+        super(ProbeMissing, self).__init__(reason)
+        self.reason = reason
+        self.fix = fix
+
+
+class ProbeDenied(ProbeMissing):
+    """The meter is there and may not be read."""
+
+    denied = True
+
+
+class NvmlError(Exception):
+    """A call of the library failed.
+
+    Attributes:
+        code: its nvmlReturn_t.
+    """
+
+    def __init__(self, code: int, words: str) -> None:
+        super(NvmlError, self).__init__(words)
+        self.code = code
+
+
+class Nvml:
+    """The library, initialised.
+
+    Raises:
+        OSError: it cannot be loaded.
+        NvmlError: it cannot be initialised.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._library = ctypes.CDLL(path)
+        self._library.nvmlErrorString.restype = ctypes.c_char_p
+        self._library.nvmlErrorString.argtypes = [ctypes.c_int]
+        self._call("nvmlInit_v2", [])
+
+    def count(self) -> int:
+        """How many GPUs it can reach."""
+        number = ctypes.c_uint()
+        self._call("nvmlDeviceGetCount_v2", [ctypes.POINTER(ctypes.c_uint)], ctypes.byref(number))
+        return number.value
+
+    def device(self, index: int) -> ctypes.c_void_p:
+        """The GPU of that number."""
+        handle = ctypes.c_void_p()
+        types = [ctypes.c_uint, ctypes.POINTER(ctypes.c_void_p)]
+        self._call("nvmlDeviceGetHandleByIndex_v2", types, index, ctypes.byref(handle))
+        return handle
+
+    def name(self, device: ctypes.c_void_p) -> str:
+        """What the GPU is called."""
+        text = ctypes.create_string_buffer(NAME_BYTES)
+        types = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint]
+        self._call("nvmlDeviceGetName", types, device, text, NAME_BYTES)
+        return text.value.decode("ascii", "replace")
+
+    def energy_mj(self, device: ctypes.c_void_p) -> int:
+        """Since the driver was loaded."""
+        energy = ctypes.c_ulonglong()
+        types = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_ulonglong)]
+        self._call("nvmlDeviceGetTotalEnergyConsumption", types, device, ctypes.byref(energy))
+        return energy.value
+
+    def power_mw(self, device: ctypes.c_void_p) -> int:
+        """Now, or averaged over a second, by the GPU's generation."""
+        power = ctypes.c_uint()
+        types = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint)]
+        self._call("nvmlDeviceGetPowerUsage", types, device, ctypes.byref(power))
+        return power.value
+
+    def close(self) -> None:
+        """Let the driver go."""
+        self._library.nvmlShutdown()
+
+    def _call(self, name: str, types: List[Any], *values: Any) -> None:
+        try:
+            function = getattr(self._library, name)
+        except AttributeError:
+            raise NvmlError(-1, "this driver's library has no {}".format(name)) from None
+        function.restype, function.argtypes = ctypes.c_int, types
+        code = function(*values)
+        if code != SUCCESS:
+            words = self._library.nvmlErrorString(code) or b"unknown error"
+            raise NvmlError(code, "{}: {}".format(name, words.decode("ascii", "replace")))
+
+
+class PowerReading:
+    """The driver's own power, at an even pace."""
+
+    def __init__(self, nvml: Nvml, device: ctypes.c_void_p) -> None:
+        self._nvml = nvml
+        self._device = device
+        self._due_s = time.monotonic()
+
+    def next(self) -> Optional[Tuple[int, float]]:
+        """Its stamp and W; NvmlError where it fails."""
+        self._due_s = max(self._due_s + 1 / RATE_HZ, time.monotonic())
+        time.sleep(max(0.0, self._due_s - time.monotonic()))
+        milliwatts = self._nvml.power_mw(self._device)
+        return _now_ns(), milliwatts / 1e3
+
+
+class EnergyReading:
+    """The mean power between two steps of the counter of energy, stamped at the second."""
+
+    def __init__(self, nvml: Nvml, device: ctypes.c_void_p) -> None:
+        self._nvml = nvml
+        self._device = device
+        self._last: Optional[Tuple[int, int]] = None  # when the counter stepped, and to how many mJ
+
+    def next(self) -> Optional[Tuple[int, float]]:
+        """Its stamp and W; None for the first step, which only begins; NvmlError where it fails."""
+        last, self._last = self._last, None
+        if last is not None:
+            time.sleep(SLEPT_OF_INTERVAL / RATE_HZ)
+        stamp_ns, energy_mj = self._last = self._next_step()
+        if last is None:
+            return None
+        before_ns, before_mj = last
+        if energy_mj < before_mj:
+            raise NvmlError(-1, "the counter of energy ran back")
+        return stamp_ns, (energy_mj - before_mj) * 1e6 / (stamp_ns - before_ns)
+
+    def _next_step(self) -> Tuple[int, int]:
+        """When it steps next, and to what: a sample that ended within a step would have a part of it."""
+        standing_mj = self._nvml.energy_mj(self._device)
+        end_s = time.monotonic() + STEP_S
+        while time.monotonic() < end_s:
+            time.sleep(POLL_S)
+            energy_mj = self._nvml.energy_mj(self._device)
+            if energy_mj != standing_mj:
+                return _now_ns(), energy_mj
+        raise NvmlError(-1, "the counter of energy stands still")
+
+
+class NvmlProbe:
+    """The power of one GPU.
+
+    Args:
+        address: as it was given.
+        nvml: the library.
+        device: the GPU.
+        counts_energy: whether it has a counter of energy.
+        name: the GPU's.
+    """
+
+    def __init__(
+        self, address: str, nvml: Nvml, device: ctypes.c_void_p, counts_energy: bool, name: str
+    ) -> None:
+        self._nvml = nvml
+        self._reading: Any = (EnergyReading if counts_energy else PowerReading)(nvml, device)
+        self._running = True
+        self._failure = ""
+        self.rejected: List[str] = []
+        absent = (
+            {} if counts_energy else {"energy counter": "this GPU has none: power is what the driver says"}
+        )
+        self.info: Dict[str, Any] = {
+            "kind": "nvml",
+            "address": address,
+            "rate_hz": RATE_HZ,
+            "averaging_ms": 1e3 / RATE_HZ if counts_energy else None,  # since the sample before it
+            "resolution": "{}: {}".format(name, "1 mJ counter" if counts_energy else "1 mW"),
+            "scope": "module",
+            "channels": [
+                {"name": "gpu", "quantity": "power", "unit": "W", "total": True, "range": [0.0, MOST_W]}
+            ],
+            "absent": absent,
+        }
+
+    def start(self) -> None:
+        """Nothing to do: the first sample follows one interval later."""
+
+    def stop(self) -> None:
+        """End the iteration after one more sample."""
+        self._running = False
+
+    def __iter__(self) -> Iterator[Chunk]:
+        try:
+            while self._running:
+                stamps: List[int] = []
+                watts: List[float] = []
+                while not stamps or (self._running and len(stamps) < CHUNK_S * RATE_HZ):
+                    sample = self._sample()
+                    if sample is not None:
+                        stamps.append(sample[0])
+                        watts.append(sample[1])
+                yield stamps, {"gpu": watts}
+        finally:
+            self._nvml.close()
+
+    def _sample(self) -> Optional[Tuple[int, float]]:
+        """The next one; a gap where it cannot be read, and None where it only begins."""
+        try:
+            sample: Optional[Tuple[int, float]] = self._reading.next()
+        except NvmlError as error:
+            if str(error) != self._failure:  # it is kept once and not at every sample
+                self._failure = str(error)
+                self.rejected.append(str(error)[:SHOWN])
+            time.sleep(1 / RATE_HZ)
+            return _now_ns(), NAN
+        self._failure = ""
+        return sample
+
+
+def open_probe(address: str) -> NvmlProbe:
+    """The probe of `nvml:INDEX`, or of `nvml` where there is one GPU."""
+    if _on_jetson():
+        raise ProbeMissing(
+            "NVML says nothing of power on a Jetson", "use --meter ina3221 or --meter tegrastats there"
+        )
+    try:
+        nvml = Nvml(LIBRARY)
+    except OSError as error:
+        raise ProbeMissing(
+            "NVIDIA's driver is not installed here: {}".format(error),
+            "install the driver (`nvidia-smi` has to work), or use another meter",
+        ) from None
+    except NvmlError as error:
+        raise _refusal(error) from None
+    try:
+        device = nvml.device(_index(address, nvml))
+        counts_energy = _counts_energy(nvml, device)
+        return NvmlProbe(address, nvml, device, counts_energy, nvml.name(device))
+    except NvmlError as error:
+        nvml.close()
+        raise _refusal(error) from None
+    except ProbeMissing:
+        nvml.close()
+        raise
+
+
+def _index(address: str, nvml: Nvml) -> int:
+    """The number of the GPU that is meant."""
+    count = nvml.count()
+    names = ["{} ({})".format(index, nvml.name(nvml.device(index))) for index in range(count)]
+    if not names:
+        raise ProbeMissing("the driver has no GPU", "see `nvidia-smi`")
+    if not address and count == 1:
+        return 0
+    if not address:
+        raise ProbeMissing(
+            "there are {} GPUs: {}".format(count, ", ".join(names)), "name one: --meter nvml:0"
+        )
+    if not address.isdigit() or int(address) >= count:
+        raise ProbeMissing("there is no GPU {!r}".format(address), "there are {}".format(", ".join(names)))
+    return int(address)
+
+
+def _counts_energy(nvml: Nvml, device: ctypes.c_void_p) -> bool:
+    """Whether the GPU has a counter of energy; NvmlError where it has no power either."""
+    try:
+        nvml.energy_mj(device)
+        return True
+    except NvmlError:
+        nvml.power_mw(device)
+        return False
+
+
+def _refusal(error: NvmlError) -> ProbeMissing:
+    if error.code == NO_PERMISSION:
+        return ProbeDenied(str(error), "let this user open /dev/nvidia*, as `nvidia-smi` has to")
+    return ProbeMissing(str(error), "see what `nvidia-smi` says, or use another meter")
+
+
+def _on_jetson() -> bool:
+    """By NVIDIA's own file, or the chip's name in the device tree."""
+    release, device_tree = JETSON_FILES
+    if os.path.exists(release):
+        return True
+    try:
+        with open(device_tree, "rb") as file:
+            return b"nvidia,tegra" in file.read(4096)
+    except OSError:
+        return False
+
+
+def _now_ns() -> int:
+    exact = getattr(time, "monotonic_ns", None)  # Python 3.7 has it
+    return int(exact() if exact else time.monotonic() * 1e9)
