@@ -1,11 +1,11 @@
 """NVML: the power of a discrete NVIDIA GPU with its memory, by the driver's own library, ten times a second.
 
-The counter of energy is read where there is one (Volta and later): its steps come when the driver renews it,
-so that each sample spans whole steps, and is the mean power between two. Older GPUs give their power alone. On
-a Jetson the library refuses every query of power: there the rails are read instead (`ina3221`).
+The counter of energy is read where there is one (Volta and later): its steps come when the driver renews
+it, so that each sample spans whole steps, and is the mean power between two. Older GPUs give their power
+alone. On a Jetson the library refuses every query of power: there the rails are read instead (`ina3221`).
 
-Tried on no GPU yet: the tests hold it against a library of the same names and signatures. How often the counter
-steps on which GPU, and what a look at it costs, is to be seen on one.
+Tried on no GPU yet: the tests hold it against a library of the same names and signatures. How often the
+counter steps on which GPU, and what a look at it costs, is to be seen on one.
 """
 
 import ctypes
