@@ -45,7 +45,8 @@ class Flight:
 
         Raises:
             RuntimeError: a request failed.
-            Exception: whatever `slots` or `done` raise. What is on its way is waited for first.
+            Exception: whatever `slots` or `done` raise; of several the first. What is on its way is waited
+                for before.
         """
         self._done, self._errors = done, []
         in_flight = 0
@@ -60,11 +61,12 @@ class Flight:
                     break
                 self._start(*taken)
                 in_flight += 1
-        finally:
-            for _ in range(in_flight):
-                self._await_any()
-        for error in self._errors:
-            raise error
+        except BaseException as error:
+            self._errors.append(error)
+        for _ in range(in_flight):
+            self._await_any()
+        if self._errors:
+            raise self._errors[0]
 
     def close(self) -> None:
         """End the threads."""

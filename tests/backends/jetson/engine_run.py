@@ -3,7 +3,7 @@
 `python -m tests.backends.jetson.engine_run` takes a JSON object on stdin::
 
     {"source": path, "companions": {name: path}, "folder": path, "precision": "fp16", "options": [{...}, ...],
-     "engine": path or null, "patches": path, "input": {...}, "batch": 16, "classes": 3}
+     "engine": path or null, "patches": path, "input": {...}, "tensors": [], "batch": 16, "classes": 3}
 
 and writes one on stdout: `engine` (its path), and in `runs` for each of the options `scores`, `stages`,
 `gpu_ns` (of each batch), `slots`, `overlapping` (batches that began before the one before them was done),
@@ -49,11 +49,12 @@ def main() -> None:
 
 def run(model: Any, task: dict[str, Any]) -> dict[str, Any]:
     """All patches through a loaded model; it is closed where it has not failed, as the worker does it."""
-    loop = TimedLoop(model, task["input"], task["batch"], task["classes"], time.monotonic_ns)
-    timed = loop.run(list(np.load(task["patches"])))
+    loop = TimedLoop(model, task["input"], task["batch"], task["classes"], time.monotonic_ns, task["tensors"])
+    windows = _windows(task)
+    timed = loop.run(windows)
     stamps = np.array(timed.stamps).reshape(-1, len(loop.stages), 2)
     slots = len(model.buffers())
-    allocated_bytes = _allocated_bytes(loop, task["patches"])
+    allocated_bytes = _allocated_bytes(loop, windows)
     model.close()
     return {
         "scores": timed.scores.tolist(),
@@ -66,9 +67,17 @@ def run(model: Any, task: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _allocated_bytes(loop: TimedLoop, patches: str) -> int:
+def _windows(task: dict[str, Any]) -> list[Any]:
+    """Patches; of a model that takes no picture tuples of tensors."""
+    with open(task["patches"], "rb") as file:
+        stored = np.load(file)
+        if not task["tensors"]:
+            return list(stored)
+        return list(zip(*(stored[str(place)] for place in range(len(task["tensors"]))), strict=True))
+
+
+def _allocated_bytes(loop: TimedLoop, windows: list[Any]) -> int:
     """numpy's arrays count, memory of the CUDA runtime does not."""
-    windows = list(np.load(patches))
     tracemalloc.start()
     loop.run(windows)
     _, peak_bytes = tracemalloc.get_traced_memory()
