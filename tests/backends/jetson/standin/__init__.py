@@ -18,8 +18,8 @@ Environment variables of the board, all optional:
     STANDIN_MEMORY_MB                 of the device
     STANDIN_NO_DEVICE=1               there is none
     STANDIN_CUDA_FAIL=NAME:N:CODE     the Nth call of a function of the CUDA runtime gives this error
-    STANDIN_BUILD                     oom, kill, hang, or slow:SECONDS
-    STANDIN_ONCE=FILE                 oom, kill and hang happen where FILE is not there; it is made by that
+    STANDIN_BUILD                     oom, kill, hang, slow:SECONDS, or fill:FILE, until the disk is full
+    STANDIN_ONCE=FILE                 all but slow happen where FILE is not there; it is made by that
     STANDIN_UNHONOURED                all, or a part of a layer's name: those stay float32 without a word
     STANDIN_ZERO_WORK=1               copies and kernels do nothing, in the calling thread
     STANDIN_ENGINE=numpy              not ONNX Runtime

@@ -17,7 +17,6 @@ from ._values import Dims, ILogger, data_type, host_memory, log
 
 FLOAT, HALF, INT8 = _lowering.FLOAT, _lowering.HALF, _lowering.INT8
 _DATA_TYPES = {FLOAT: "FLOAT", HALF: "HALF", INT8: "INT8"}
-_CALIBRATED_PATCHES = 4  # of each batch; all of it is read
 
 
 def note(event, **more):
@@ -603,6 +602,17 @@ def require_device(logger):
         raise TypeError("pybind11::init(): factory function returned nullptr")
 
 
+def _fill(path):
+    """Write a file until the disk is full."""
+    with open(path, "wb", buffering=0) as file:
+        size = 1 << 20
+        while size:
+            try:
+                file.write(bytes(size))
+            except OSError:
+                size //= 2
+
+
 class Stopped(Exception):
     """A build ends without an engine; the logger knows why."""
 
@@ -646,7 +656,7 @@ class Build:
                 raise Stopped(_messages.NOT_CONFIGURED.format(name.lower()))
 
     def _disturb(self):
-        """What STANDIN_BUILD asks for: oom, kill, hang; once where STANDIN_ONCE says so."""
+        """What STANDIN_BUILD asks for: oom, kill, hang, fill; once where STANDIN_ONCE says so."""
         order = os.environ.get("STANDIN_BUILD", "")
         once = os.environ.get("STANDIN_ONCE")
         if not order or order.startswith("slow"):
@@ -661,6 +671,8 @@ class Build:
             log(self._logger, "ERROR", _messages.OUT_OF_MEMORY)
             raise Stopped(_messages.NO_IMPLEMENTATION.format(self._graph.nodes[0].name))
         note("disturbed", order=order)
+        if order.startswith("fill:"):
+            return _fill(order.partition(":")[2])
         if order == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         while True:
@@ -738,10 +750,8 @@ class Build:
         return ranges
 
     def _widen(self, ranges, executor, entry, batch, tensors):
-        """Take in a batch; of a large one its first patches stand for the rest."""
-        shown = batch.copy()
-        shown[_CALIBRATED_PATCHES:] = shown[:1]
-        results = executor.run({entry: shown})
+        """Take in a batch; numpy, which is slow and bound to no batch, computes its first patch alone."""
+        results = executor.run({entry: batch if executor.is_fixed else batch[:1]})
         seen = dict(zip([name for name in tensors if name != entry], results[len(self._graph.outputs) :]))
         seen[entry] = batch
         for name in tensors:

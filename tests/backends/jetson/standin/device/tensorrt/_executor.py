@@ -14,7 +14,13 @@ except ImportError:
 
 
 class Executor:
-    """Runs a graph; `extra` names tensors that are given too, behind the outputs."""
+    """Runs a graph; `extra` names tensors that are given too, behind the outputs.
+
+    Attributes:
+        is_fixed: whether it takes no other batch than the graph's.
+    """
+
+    is_fixed = onnxruntime is not None
 
     def __init__(self, graph, extra=()):
         self._outputs = [value.name for value in graph.outputs]
