@@ -10,6 +10,7 @@ from typing import cast
 
 from edgebench.contract import Backend
 from edgebench.errors import UnavailableError, UsageError
+from edgebench.relative_imports import with_relative_imports
 from edgebench.suggest import choose
 
 HOST = "host"
@@ -60,7 +61,7 @@ def probe_module(kind: str) -> ModuleType:
 def probe_files(module: ModuleType) -> tuple[Path, ...]:
     """What travels to where a probe samples: its module's file, or every file of its package, __init__ first.
 
-    Behind a module's own file those that it names as its COMPANIONS.
+    Behind them those that they take in by relative imports.
 
     Raises:
         UnavailableError: the module is no file.
@@ -72,9 +73,8 @@ def probe_files(module: ModuleType) -> tuple[Path, ...]:
             fix="register one module, or a package with an __init__.py",
         )
     entry = Path(module.__file__)
-    if not hasattr(module, "__path__"):
-        return (entry, *(entry.parent / name for name in getattr(module, "COMPANIONS", ())))
-    return (entry, *sorted(path for path in entry.parent.rglob("*.py") if path != entry))
+    own = entry.parent.rglob("*.py") if hasattr(module, "__path__") else ()
+    return with_relative_imports((entry, *sorted(path for path in own if path != entry)))
 
 
 def is_monitor(name: str) -> bool:

@@ -23,7 +23,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     # Small modules, each with one reason.
     ("errors", "installed", "interruption", "printable", "suggest", "this_machine"),
     ("session_stages", "stage_names"),
-    ("archives", "atomic", "refusals", "regular_files"),
+    ("archives", "atomic", "refusals", "regular_files", "relative_imports"),
     ("toml_files",),
     ("stats",),
     ("vocabulary",),

@@ -1,6 +1,6 @@
 """What a probe promises the sampler; a probe imports nothing from here, it only has this shape.
 
-A probe is one module, or a package with companion modules that it takes in as `from .name import ...`. It is
+A probe is one module, or a package; what they take in as `from .name import ...` travels with them. It is
 registered under the entry-point group `edgebench.probes` by its kind, and given on the command line as
 `kind:address`. It has Python 3.6 syntax and needs the standard library only, because it is run on the board
 (but for one of the host, see PLACE), in a process of its own, on that machine's monotonic clock.
@@ -57,8 +57,6 @@ class ProbeModule(Protocol):
             samples there from the first session to the last, with that machine's Python, and its stamps are
             brought to the device's clock. It imports what is not in the standard library inside
             `open_probe`, so that it can be listed where that is not installed.
-        COMPANIONS: of a module, the names of files beside it that it takes in as `from .name import ...`:
-            what several probes share. May be left out; a package has no need of it.
         RATE_HZ: how many samples a second a meter means to take, the `rate_hz` of its info, known before it
             is opened; None where the address decides. It plans with that; what a meter truly delivered
             decides what its samples are good for. A monitor may leave it out.

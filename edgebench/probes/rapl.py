@@ -8,32 +8,16 @@ root may read it. It covers the chip, and nothing that hangs on USB.
 import glob
 import os
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple
+
+from .basics import Chunk, ProbeDenied, ProbeMissing, now_ns
 
 PLACE = "board"
 TREE = "/sys/class/powercap"
 RATE_HZ = 50.0
 CHUNK_S = 0.5
 
-Chunk = Tuple[List[int], Dict[str, List[float]]]
 Domain = NamedTuple("Domain", [("name", str), ("energy", str), ("wraps_at_uj", int)])
-
-
-class ProbeMissing(Exception):
-    """There is no such meter here."""
-
-    denied = False
-
-    def __init__(self, reason: str, fix: str) -> None:
-        super(ProbeMissing, self).__init__(reason)
-        self.reason = reason
-        self.fix = fix
-
-
-class ProbeDenied(ProbeMissing):
-    """The meter is there and may not be read."""
-
-    denied = True
 
 
 class RaplProbe:
@@ -57,7 +41,7 @@ class RaplProbe:
     def start(self) -> None:
         """Take the first reading; the first sample follows one interval later."""
         self._last_uj = [_read_uj(domain.energy) for domain in self._domains]
-        self._last_ns = _now_ns()
+        self._last_ns = now_ns()
 
     def stop(self) -> None:
         """End the iteration after one more sample."""
@@ -79,7 +63,7 @@ class RaplProbe:
 
     def _sample(self, stamps: List[int], values: Dict[str, List[float]]) -> None:
         energies = [_read_uj(domain.energy) for domain in self._domains]
-        now = _now_ns()
+        now = now_ns()
         powers = power_w(self._domains, self._last_uj, energies, now - self._last_ns)
         for name, power in powers.items():
             values[name].append(power)
@@ -146,8 +130,3 @@ def _name(tree: str, folder: str) -> str:
 def _read_uj(path: str) -> int:
     with open(path) as file:
         return int(file.read())
-
-
-def _now_ns() -> int:
-    exact = getattr(time, "monotonic_ns", None)  # Python 3.7 has it
-    return int(exact() if exact else time.monotonic() * 1e9)

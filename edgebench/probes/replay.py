@@ -9,7 +9,9 @@ import json
 import os
 import stat
 import tempfile
-from typing import IO, Any, Dict, Iterator, List, Tuple
+from typing import IO, Any, Dict, Iterator
+
+from .basics import Chunk, ProbeMissing
 
 PLACE = "board"
 RATE_HZ = None  # the source's
@@ -17,19 +19,6 @@ WORKER_PID = "EDGEBENCH_WORKER_PID"
 RUN_TOKEN = "EDGEBENCH_RUN_TOKEN"
 MAX_BYTES = 64 << 20
 CHUNK = 4096
-
-Chunk = Tuple[List[int], Dict[str, List[float]]]
-
-
-class ProbeMissing(Exception):
-    """Nothing is played for this probe."""
-
-    denied = False
-
-    def __init__(self, reason: str, fix: str) -> None:
-        super(ProbeMissing, self).__init__(reason)
-        self.reason = reason
-        self.fix = fix
 
 
 class ReplayProbe:

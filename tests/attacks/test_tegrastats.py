@@ -7,7 +7,8 @@ import sys
 import psutil
 import pytest
 
-from edgebench.probes.jetson import rails, tegrastats, tegrastats_process
+from edgebench.probes import basics
+from edgebench.probes.jetson import tegrastats, tegrastats_process
 from tests.probes import jetson_board as board
 
 
@@ -50,7 +51,7 @@ def nothing_left_behind():
 def test_a_program_without_a_line_is_no_meter(tmp_path, monkeypatch, mode, line, why):
     if mode == "nothing":
         monkeypatch.setattr(tegrastats, "FIRST_LINE_S", 0.5)
-    with pytest.raises(rails.ProbeMissing, match=why):
+    with pytest.raises(basics.ProbeMissing, match=why):
         tegrastats.open_probe(program(tmp_path, mode, line))
 
 
@@ -80,7 +81,7 @@ def test_a_program_without_a_line_is_no_meter(tmp_path, monkeypatch, mode, line,
     ],
 )
 def test_one_that_goes_wrong_ends_the_probe(tmp_path, monkeypatch, mode, why):
-    with pytest.raises(rails.ProbeMissing, match=why) as caught:
+    with pytest.raises(basics.ProbeMissing, match=why) as caught:
         probe = tegrastats.open_probe(program(tmp_path, mode))
         if mode == "stalls":
             monkeypatch.setattr(tegrastats_process, "STALL_S", 0.5)

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from edgebench.probes import basics
 from edgebench.probes.host import csv_file, epoch_clock, sampling
 from edgebench.probes.host.csv_columns import BadRow, Columns
 from tests.probes.csv_recorder import Recorder, five_watts
@@ -131,7 +132,7 @@ def test_a_file_that_goes_wrong_ends_the_probe(written, spoil, why):
         chunks = iter(probe)
         next(chunks)
         spoil(path)
-        with pytest.raises(sampling.ProbeMissing, match=why) as caught:
+        with pytest.raises(basics.ProbeMissing, match=why) as caught:
             for _ in chunks:
                 pass
     assert caught.value.fix
@@ -143,7 +144,7 @@ def test_a_clock_that_is_set(recorder, monkeypatch):
     with closing(csv_file.open_probe(rows.path + MAPPED)) as probe:
         true_offset = epoch_clock.epoch_offset_ns
         monkeypatch.setattr(epoch_clock, "epoch_offset_ns", lambda: true_offset() + 10**9)
-        with pytest.raises(sampling.ProbeMissing, match=r"clock was set, by \+1 s"):
+        with pytest.raises(basics.ProbeMissing, match=r"clock was set, by \+1 s"):
             for _ in probe:
                 pass
 
@@ -176,7 +177,7 @@ NOW = [f"{time.time() + second:.3f},5000" for second in (-0.2, -0.1)]
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_file_is_said(written, lines, options, why, fix):
-    with pytest.raises(sampling.ProbeMissing, match=why) as caught:
+    with pytest.raises(basics.ProbeMissing, match=why) as caught:
         csv_file.open_probe(written(*lines) + options)
     assert fix in caught.value.fix
 
@@ -185,7 +186,7 @@ def test_milliwatts_read_as_watts_contradict_voltage_and_current(written):
     header = "t_s,power,U_v,I_ma"
     path = written("0,500,5,100", "1,500,5,100", header=header)
     mapped = "?time=t_s&power=power&voltage=U_v&current=I_ma&clock=start&power_unit="
-    with pytest.raises(sampling.ProbeMissing, match=r"1e\+03 times voltage times current"):
+    with pytest.raises(basics.ProbeMissing, match=r"1e\+03 times voltage times current"):
         csv_file.open_probe(path + mapped + "W")
     csv_file.open_probe(path + mapped + "mW")
 
@@ -201,7 +202,7 @@ def test_milliwatts_read_as_watts_contradict_voltage_and_current(written):
     ],
 )
 def test_units_are_never_guessed(header, options, why):
-    with pytest.raises(sampling.ProbeMissing, match=why):
+    with pytest.raises(basics.ProbeMissing, match=why):
         Columns(header, options)
 
 
@@ -231,18 +232,18 @@ def test_a_row_without_a_time(line):
 
 
 def test_a_file_that_is_not_there_or_may_not_be_read(tmp_path, monkeypatch):
-    with pytest.raises(sampling.ProbeMissing, match="no file is named"):
+    with pytest.raises(basics.ProbeMissing, match="no file is named"):
         csv_file.open_probe("")
-    with pytest.raises(sampling.ProbeMissing, match="there is no file"):
+    with pytest.raises(basics.ProbeMissing, match="there is no file"):
         csv_file.open_probe(str(tmp_path / "none.csv") + MAPPED)
-    with pytest.raises(sampling.ProbeMissing, match="cannot be read"):
+    with pytest.raises(basics.ProbeMissing, match="cannot be read"):
         csv_file.open_probe(str(tmp_path) + MAPPED)
 
     def refuse(path, flags):
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr("edgebench.probes.host.growing_file.os.open", refuse)
-    with pytest.raises(sampling.ProbeDenied, match="may not read"):
+    with pytest.raises(basics.ProbeDenied, match="may not read"):
         csv_file.open_probe("power.csv" + MAPPED)
 
 
@@ -263,7 +264,7 @@ def test_a_played_file_that_ends(written):
     path = written("0,5000", "0.01,5000", "0.02,5000")
     probe = csv_file.open_probe(path + MAPPED + "&clock=start")
     stamps = []
-    with pytest.raises(sampling.ProbeMissing, match=r"over after 0\.02 s"):
+    with pytest.raises(basics.ProbeMissing, match=r"over after 0\.02 s"):
         for chunk_stamps, _ in probe:
             stamps += chunk_stamps
     assert len(stamps) == 3

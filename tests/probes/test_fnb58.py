@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 
+from edgebench.probes import basics
 from edgebench.probes.host import fnb58, hidraw, sampling
 from edgebench.probes.host.fnb58_packets import GO_ON, SELECT, START, crc8, samples_of
 from edgebench.stats.power import window_power
@@ -179,7 +180,7 @@ def test_unplugged_and_plugged_in_elsewhere(plug_in):
 
 
 def test_what_is_plugged_in_is_said(plug_in, tmp_path):
-    with pytest.raises(sampling.ProbeMissing, match="no FNB58, FNB48, FNB48S or C1 is plugged in"):
+    with pytest.raises(basics.ProbeMissing, match="no FNB58, FNB48, FNB48S or C1 is plugged in"):
         fnb58.open_probe("")
     plug_in(serial="A1")
     plug_in(serial="B2", node="hidraw4", ids=C1)
@@ -188,9 +189,9 @@ def test_what_is_plugged_in_is_said(plug_in, tmp_path):
     (mouse / "uevent").write_text("HID_ID=0005:00002E3C:00005558\n")  # by Bluetooth
     (mouse / "report_descriptor").write_bytes(VENDOR_PAGE)
     (tmp_path / "hidraw" / "hidraw6").mkdir()
-    with pytest.raises(sampling.ProbeMissing, match=r"several.*FNB58 A1 \(/dev/hidraw3\), C1 B2"):
+    with pytest.raises(basics.ProbeMissing, match=r"several.*FNB58 A1 \(/dev/hidraw3\), C1 B2"):
         fnb58.open_probe("")
-    with pytest.raises(sampling.ProbeMissing, match="there is no meter 'C3'"):
+    with pytest.raises(basics.ProbeMissing, match="there is no meter 'C3'"):
         fnb58.open_probe("C3")
     for address in ("B2", "/dev/hidraw4"):
         with closing(fnb58.open_probe(address)) as probe:
@@ -206,13 +207,13 @@ def test_a_meter_that_may_not_be_opened(plug_in, tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(sampling.ProbeDenied, match="may not open /dev/hidraw3") as caught:
+    with pytest.raises(basics.ProbeDenied, match="may not open /dev/hidraw3") as caught:
         fnb58.open_probe("")
     assert 'ATTRS{idVendor}=="2e3c", ATTRS{idProduct}=="5558"' in caught.value.fix
     monkeypatch.undo()
     monkeypatch.setattr(hidraw, "TREE", str(tmp_path / "hidraw"))
     monkeypatch.setattr(hidraw, "NODES", str(tmp_path))
-    with pytest.raises(sampling.ProbeMissing, match="cannot be opened"):
+    with pytest.raises(basics.ProbeMissing, match="cannot be opened"):
         fnb58.open_probe("")
 
 
@@ -226,7 +227,7 @@ def test_a_meter_that_may_not_be_opened(plug_in, tmp_path, monkeypatch):
 def test_a_meter_without_samples(plug_in, monkeypatch, answer, why):
     monkeypatch.setattr(fnb58, "FIRST_PACKET_S", 0.3)
     plug_in(answer)
-    with pytest.raises(sampling.ProbeMissing, match=why) as caught:
+    with pytest.raises(basics.ProbeMissing, match=why) as caught:
         fnb58.open_probe("")
     assert caught.value.fix
 

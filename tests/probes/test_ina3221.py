@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from edgebench.probes.jetson import ina3221, rails
+from edgebench.probes import basics
+from edgebench.probes.jetson import ina3221
 from tests.probes.jetson_board import gpu, hwmon, iio, orin_nano, write
 
 XAVIER_1 = {"GPU": 100, "CPU": 216, "SOC": 864}
@@ -134,7 +135,7 @@ def test_of_two_ina238_none_is_taken_for_the_input(tmp_path):
 
 def test_without_rails_there_is_no_probe(tmp_path):
     for files in ({}, gpu("17000000.gpu"), hwmon("1-0040", {"NC": (0, 0)})):
-        with pytest.raises(rails.ProbeMissing) as caught:
+        with pytest.raises(basics.ProbeMissing) as caught:
             opened(tmp_path / str(len(files)), files)
         assert caught.value.fix and not caught.value.denied
 
@@ -143,7 +144,7 @@ def test_without_rails_there_is_no_probe(tmp_path):
 def test_rails_of_root_alone_are_denied(tmp_path):
     tree = write(tmp_path, iio("6-0040", {"POM_5V_IN": 900}))
     next(tree.glob("bus/i2c/drivers/*/*/*/in_power0_input")).chmod(0)
-    with pytest.raises(rails.ProbeDenied, match="root only"):
+    with pytest.raises(basics.ProbeDenied, match="root only"):
         ina3221.open_probe(str(tree))
 
 
@@ -154,7 +155,7 @@ def test_rails_that_may_not_be_opened_are_denied(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr("os.open", refuse)
-    with pytest.raises(rails.ProbeDenied) as caught:
+    with pytest.raises(basics.ProbeDenied) as caught:
         ina3221.open_probe(str(tree))
     assert caught.value.denied and "chmod" in caught.value.fix
 
@@ -178,7 +179,7 @@ def test_rails_that_are_all_gone_end_the_probe(tmp_path, monkeypatch):
         raise OSError(19, "No such device")
 
     monkeypatch.setattr("os.pread", gone)
-    with pytest.raises(rails.ProbeMissing, match="No such device"):
+    with pytest.raises(basics.ProbeMissing, match="No such device"):
         sampled(probe)
 
 

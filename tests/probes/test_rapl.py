@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from edgebench.probes import rapl
+from edgebench.probes import basics, rapl
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_an_address_chooses_domains(tree, monkeypatch):
     monkeypatch.setattr(rapl, "TREE", str(tree))
     assert names(rapl.open_probe("package-1")) == ["package-1", "package-1/core"]
     assert len(names(rapl.open_probe(""))) == 4
-    with pytest.raises(rapl.ProbeMissing) as caught:
+    with pytest.raises(basics.ProbeMissing) as caught:
         rapl.open_probe("dram")
     assert "package-0" in caught.value.fix
 
@@ -74,7 +74,7 @@ def test_a_probe_samples_what_the_counters_say(tree, monkeypatch):
 
     monkeypatch.setattr("time.sleep", sleep)
     monkeypatch.setattr("time.monotonic", lambda: clock["ns"] / 1e9)
-    monkeypatch.setattr(rapl, "_now_ns", lambda: clock["ns"])
+    monkeypatch.setattr(rapl, "now_ns", lambda: clock["ns"])
     (tree / "intel-rapl:0" / "energy_uj").write_text("999000")
     probe = rapl.open_probe(str(tree))
     probe.start()
@@ -106,7 +106,7 @@ def test_a_stop_within_a_chunk_gives_what_there_is(tree, monkeypatch):
 
 
 def test_no_tree_is_a_missing_meter(tmp_path):
-    with pytest.raises(rapl.ProbeMissing) as caught:
+    with pytest.raises(basics.ProbeMissing) as caught:
         rapl.open_probe(str(tmp_path / "powercap"))
     assert not caught.value.denied
     assert "has no intel-rapl" in caught.value.reason
@@ -118,7 +118,7 @@ def test_a_counter_for_root_only_is_a_denied_meter(tree, monkeypatch):
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(rapl, "_read_uj", denied)
-    with pytest.raises(rapl.ProbeDenied) as caught:
+    with pytest.raises(basics.ProbeDenied) as caught:
         rapl.open_probe(str(tree))
     assert caught.value.denied
     assert "root only" in caught.value.reason
@@ -127,5 +127,5 @@ def test_a_counter_for_root_only_is_a_denied_meter(tree, monkeypatch):
 
 def test_a_broken_counter_is_a_missing_meter(tree):
     (tree / "intel-rapl:0" / "energy_uj").write_text("many\n")
-    with pytest.raises(rapl.ProbeMissing):
+    with pytest.raises(basics.ProbeMissing):
         rapl.open_probe(str(tree))

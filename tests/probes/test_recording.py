@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from edgebench.measure.meter_recording import MeterState, Recording, write_recording
+from edgebench.probes import basics
 from edgebench.probes.host import recording, sampling
 from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 from tests.probes.host_samples import closing, sample_until
@@ -50,11 +51,11 @@ def test_one_of_several_meters_is_named(tmp_path):
     ]
     path = tmp_path / "both.parquet"
     pd.concat(frames).astype({"probe": str, "channel": str}).to_parquet(path)
-    with pytest.raises(sampling.ProbeMissing, match="several meters: ina3221:, tegrastats:"):
+    with pytest.raises(basics.ProbeMissing, match="several meters: ina3221:, tegrastats:"):
         recording.open_probe(str(path))
     probe = recording.open_probe(f"{path}?meter=tegrastats:")
     assert set(probe._values["VDD_IN"]) == {6.0}
-    with pytest.raises(sampling.ProbeMissing, match="no meter 'rapl:'"):
+    with pytest.raises(basics.ProbeMissing, match="no meter 'rapl:'"):
         recording.open_probe(f"{path}?meter=rapl:")
 
 
@@ -72,7 +73,7 @@ def test_what_is_no_recording(tmp_path, change, why):
     path = recorded(tmp_path / "power.parquet", [5.0] * 3)
     frame = pd.read_parquet(path).astype({"probe": str, "channel": str, "quantity": str, "unit": str})
     change(frame).to_parquet(path)
-    with pytest.raises(sampling.ProbeMissing, match=why) as caught:
+    with pytest.raises(basics.ProbeMissing, match=why) as caught:
         recording.open_probe(str(path))
     assert caught.value.fix
 
@@ -80,8 +81,8 @@ def test_what_is_no_recording(tmp_path, change, why):
 @pytest.mark.attack("a recording is no Parquet file: there is no meter, and the reason")
 def test_what_is_no_parquet(tmp_path):
     (tmp_path / "power.parquet").write_bytes(b"PAR1" + bytes(100) + b"PAR1")
-    with pytest.raises(sampling.ProbeMissing, match="cannot be read as a recording"):
+    with pytest.raises(basics.ProbeMissing, match="cannot be read as a recording"):
         recording.open_probe(str(tmp_path / "power.parquet"))
     for address in ("", str(tmp_path / "none.parquet")):
-        with pytest.raises(sampling.ProbeMissing):
+        with pytest.raises(basics.ProbeMissing):
             recording.open_probe(address)

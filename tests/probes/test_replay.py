@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.probes import replay
+from edgebench.probes import basics, replay
 
 SAMPLES = "edgebench-replay-0123456789abcdef-4711.samples"
 INFO = {
@@ -68,7 +68,7 @@ def test_a_stored_results_meter_is_played_under_its_own_name(folder):
 
 def test_what_is_not_played_is_missing_with_what_there_is(folder):
     left(folder)
-    with pytest.raises(replay.ProbeMissing) as caught:
+    with pytest.raises(basics.ProbeMissing) as caught:
         replay.open_probe("telemetry")
     assert caught.value.fix == "it has replay, replay:rapl:package"
 
@@ -79,7 +79,7 @@ def test_beside_no_replay_there_is_nothing(folder, monkeypatch, pid):
         monkeypatch.delenv("EDGEBENCH_WORKER_PID")
     else:
         monkeypatch.setenv("EDGEBENCH_WORKER_PID", pid)
-    with pytest.raises(replay.ProbeMissing) as caught:
+    with pytest.raises(basics.ProbeMissing) as caught:
         replay.open_probe("")
     assert "--device replay" in caught.value.fix
 
@@ -95,7 +95,7 @@ def test_what_is_no_plain_file_is_not_read(folder, tmp_path, kind):
         assert stat.S_ISFIFO(path.lstat().st_mode)
     else:
         path.mkdir()
-    with pytest.raises(replay.ProbeMissing):
+    with pytest.raises(basics.ProbeMissing):
         replay.open_probe("")
 
 

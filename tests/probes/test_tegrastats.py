@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from edgebench.probes.jetson import rails, tegrastats, tegrastats_process
+from edgebench.probes import basics
+from edgebench.probes.jetson import tegrastats, tegrastats_process
 from tests.probes import jetson_board as board
 
 WITHOUT_RAILS = board.ORIN_NANO.partition(" VDD_IN")[0]
@@ -89,18 +90,18 @@ def test_without_a_clock_the_reason_is_said(opened, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("user", "denied"), [(0, False), (1000, True)])
 def test_without_rails_there_is_no_meter(tmp_path, monkeypatch, user, denied):
     monkeypatch.setattr("os.geteuid", lambda: user)
-    with pytest.raises(rails.ProbeMissing, match="no power rail") as caught:
+    with pytest.raises(basics.ProbeMissing, match="no power rail") as caught:
         tegrastats.open_probe(board.tegrastats(tmp_path, WITHOUT_RAILS))
     assert caught.value.denied is denied
     assert caught.value.fix
 
 
 def test_where_there_is_no_program_the_reason_says_so(tmp_path):
-    with pytest.raises(rails.ProbeMissing, match="no program"):
+    with pytest.raises(basics.ProbeMissing, match="no program"):
         tegrastats.open_probe(str(tmp_path / "tegrastats"))
     folder = tmp_path / "folder"
     folder.mkdir()
-    with pytest.raises(rails.ProbeMissing, match="cannot be started"):
+    with pytest.raises(basics.ProbeMissing, match="cannot be started"):
         tegrastats.open_probe(str(folder))
 
 

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from edgebench.probes import telemetry
-from edgebench.probes.telemetry import missing, throttling
+from edgebench.probes import basics, telemetry
+from edgebench.probes.telemetry import throttling
 
 
 def write(root, files):
@@ -199,13 +199,13 @@ def test_x86_counts_its_throttle_events(tmp_path):
 
 
 def test_a_board_that_tells_nothing_is_a_missing_probe(tmp_path):
-    with pytest.raises(missing.ProbeMissing):
+    with pytest.raises(basics.ProbeMissing):
         telemetry.open_probe(f"1:{tmp_path}")
 
 
 @pytest.mark.parametrize("address", ["fast", "0", "11", "-1", "nan", "inf", "1e9"])
 def test_a_rate_out_of_range_is_refused(address):
-    with pytest.raises(missing.ProbeMissing) as caught:
+    with pytest.raises(basics.ProbeMissing) as caught:
         telemetry.open_probe(address)
     assert "telemetry:1" in caught.value.fix
 

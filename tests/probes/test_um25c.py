@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from edgebench.probes import basics
 from edgebench.probes.host import sampling, serial_port, um25c
 from edgebench.stats.power import window_power
 from tests.probes.host_samples import closing, sample_until
@@ -169,20 +170,20 @@ def test_unplugged_for_good(stand_in):
 )
 def test_a_port_without_a_meter(stand_in, monkeypatch, answer, why):
     monkeypatch.setattr(um25c, "ANSWER_S", 0.05)
-    with pytest.raises(sampling.ProbeMissing, match=why) as caught:
+    with pytest.raises(basics.ProbeMissing, match=why) as caught:
         um25c.open_probe(stand_in(answer).path)
     assert caught.value.fix
 
 
 def test_a_port_that_is_not_there(tmp_path):
-    with pytest.raises(sampling.ProbeMissing, match="there is no port") as caught:
+    with pytest.raises(basics.ProbeMissing, match="there is no port") as caught:
         um25c.open_probe(str(tmp_path / "rfcomm7"))
     assert "rfcomm bind" in caught.value.fix
 
 
 def test_a_file_is_no_port(tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(sampling.ProbeMissing, match="is no serial port"):
+    with pytest.raises(basics.ProbeMissing, match="is no serial port"):
         um25c.open_probe(str(tmp_path / "file"))
 
 
@@ -191,7 +192,7 @@ def test_a_port_that_is_in_use(stand_in):
     meter = stand_in()
     with open(meter.path, "rb", buffering=0) as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(sampling.ProbeMissing, match="another program uses") as caught:
+        with pytest.raises(basics.ProbeMissing, match="another program uses") as caught:
             um25c.open_probe(meter.path)
     assert "fuser" in caught.value.fix
 
@@ -203,7 +204,7 @@ def test_a_port_that_may_not_be_opened(stand_in, monkeypatch):
         raise PermissionError(errno.EACCES, "Permission denied", path)
 
     monkeypatch.setattr("serial.serialposix.os.open", refuse)
-    with pytest.raises(sampling.ProbeDenied, match="may not open") as caught:
+    with pytest.raises(basics.ProbeDenied, match="may not open") as caught:
         um25c.open_probe(meter.path)
     assert "usermod -aG" in caught.value.fix
     assert "KERNEL==" in caught.value.fix
@@ -212,10 +213,10 @@ def test_a_port_that_may_not_be_opened(stand_in, monkeypatch):
 @pytest.mark.parametrize(
     ("number", "kind", "why"),
     [
-        (errno.EHOSTDOWN, sampling.ProbeMissing, "nothing answers behind"),
-        (errno.EBUSY, sampling.ProbeMissing, "another program uses"),
-        (errno.EPERM, sampling.ProbeDenied, "may not open"),
-        (None, sampling.ProbeMissing, "is no serial port"),
+        (errno.EHOSTDOWN, basics.ProbeMissing, "nothing answers behind"),
+        (errno.EBUSY, basics.ProbeMissing, "another program uses"),
+        (errno.EPERM, basics.ProbeDenied, "may not open"),
+        (None, basics.ProbeMissing, "is no serial port"),
     ],
 )
 def test_why_a_port_is_refused(number, kind, why):
@@ -231,9 +232,9 @@ def test_without_a_port_the_one_bluetooth_port_is_taken(stand_in, tmp_path, monk
     with closing(um25c.open_probe("")) as probe:
         assert probe.info["address"] == ""
     (tmp_path / "port1").touch()
-    with pytest.raises(sampling.ProbeMissing, match="several Bluetooth ports are bound"):
+    with pytest.raises(basics.ProbeMissing, match="several Bluetooth ports are bound"):
         um25c.open_probe("")
     monkeypatch.setattr(um25c, "BLUETOOTH_PORTS", (str(tmp_path / "none*"),))
-    with pytest.raises(sampling.ProbeMissing, match="no port was named"):
+    with pytest.raises(basics.ProbeMissing, match="no port was named"):
         um25c.open_probe("")
     assert meter.requests == 1

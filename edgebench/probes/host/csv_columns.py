@@ -9,7 +9,8 @@ import datetime
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from .sampling import NAN, ProbeMissing
+from ..basics import ProbeMissing
+from .sampling import NAN
 
 QUANTITIES = {"power": "W", "voltage": "V", "current": "A"}
 PREFIXES = {"": 1.0, "m": 1e-3, "u": 1e-6}

@@ -10,23 +10,16 @@ import time
 from array import array
 from typing import Any, Dict, List, Optional, Sequence
 
+from ..basics import ProbeMissing, now_ns
 from .csv_columns import EXAMPLE, OPTIONS, QUANTITIES, BadRow, Columns, Row, most
 from .epoch_clock import EpochClock
 from .file_addresses import one_of, scope_of, split_address
 from .growing_file import GrowingFile
 from .playback import NOT_LIVE, PlayedMeter, typical_rate_hz
-from .sampling import HostMeter, ProbeMissing, Samples, now_ns
+from .sampling import HostMeter, Samples
 
 PLACE = "host"
 RATE_HZ = None  # the file decides
-COMPANIONS = (
-    "csv_columns.py",
-    "epoch_clock.py",
-    "file_addresses.py",
-    "growing_file.py",
-    "playback.py",
-    "sampling.py",
-)
 EPOCH, MONOTONIC, START = "epoch", "monotonic", "start"
 CLOCKS = (EPOCH, MONOTONIC, START)
 FIRST_ROWS_S = 3.0

@@ -8,7 +8,7 @@ second old is off by half a millisecond at worst. One that is set, by more than 
 import time
 from typing import Optional
 
-from .sampling import ProbeMissing, now_ns
+from ..basics import ProbeMissing, now_ns
 
 PAIRS = 5
 STEP_S = 0.1

@@ -3,7 +3,7 @@
 from typing import Any, Dict, Sequence, Tuple
 from urllib.parse import unquote
 
-from .sampling import ProbeMissing
+from ..basics import ProbeMissing
 
 SCOPES = ("chip", "module", "board", "usb", "wall")
 NARROWEST = "chip"

@@ -9,12 +9,12 @@ import select
 import time
 from typing import Any, Dict, List, NamedTuple, Tuple
 
+from ..basics import ProbeMissing, now_ns
 from .fnb58_packets import GO_ON, SELECT, START, Sample, samples_of
 from .hidraw import HidDevice, HidNode, find_nodes
-from .sampling import PluggedMeter, ProbeMissing, Samples, now_ns, power_channel
+from .sampling import PluggedMeter, Samples, power_channel
 
 PLACE = "host"
-COMPANIONS = ("fnb58_packets.py", "hidraw.py", "sampling.py")
 RATE_HZ = 100.0
 SAMPLE_NS = 10000000
 SLACK = 1.001  # how much slower than stated its clock may be

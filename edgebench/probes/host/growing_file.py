@@ -3,7 +3,7 @@
 import os
 from typing import List
 
-from .sampling import ProbeDenied, ProbeMissing
+from ..basics import ProbeDenied, ProbeMissing
 
 READ_BYTES = 1 << 20
 MOST_LINE_BYTES = 1 << 16

@@ -4,7 +4,7 @@ import glob
 import os
 from typing import List, NamedTuple, Tuple
 
-from .sampling import ProbeDenied, ProbeMissing
+from ..basics import ProbeDenied, ProbeMissing
 
 TREE = "/sys/class/hidraw"
 NODES = "/dev"

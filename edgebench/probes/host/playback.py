@@ -3,7 +3,8 @@
 import time
 from typing import Any, Dict, Optional, Sequence
 
-from .sampling import HostMeter, ProbeMissing, Samples, now_ns
+from ..basics import ProbeMissing, now_ns
+from .sampling import HostMeter, Samples
 
 MOST_RATE_HZ = 1e5
 LOOKED_AT = 10000

@@ -8,13 +8,12 @@ meter.
 from array import array
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from ..basics import ProbeDenied, ProbeMissing
 from .file_addresses import scope_of, split_address
 from .playback import NOT_LIVE, PlayedMeter, typical_rate_hz
-from .sampling import ProbeDenied, ProbeMissing
 
 PLACE = "host"
 RATE_HZ = None  # the file decides
-COMPANIONS = ("file_addresses.py", "playback.py", "sampling.py")
 EXAMPLE = "recording:power.parquet?scope=module"
 OPTIONS = ("meter", "scope")
 COLUMNS = ("probe", "channel", "quantity", "unit", "t_ns", "value")

@@ -3,32 +3,15 @@
 import os
 import select
 import time
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+from ..basics import Chunk, ProbeMissing, now_ns
 
 CHUNK_S = 0.5
 LOOK_S = 0.5  # between two looks for a device that is gone
 SHOWN = 200  # characters of a reading that is none
 LAST_SAMPLE_S = 1.5  # the agent kills a probe three seconds after its stop
 NAN = float("nan")
-
-Chunk = Tuple[List[int], Dict[str, List[float]]]
-
-
-class ProbeMissing(Exception):
-    """There is no such meter here."""
-
-    denied = False
-
-    def __init__(self, reason: str, fix: str) -> None:
-        super(ProbeMissing, self).__init__(reason)
-        self.reason = reason
-        self.fix = fix
-
-
-class ProbeDenied(ProbeMissing):
-    """The meter is there and may not be read."""
-
-    denied = True
 
 
 class Samples:
@@ -195,9 +178,3 @@ def power_channel(name: str, most_w: float) -> Dict[str, Any]:
     """The channel of a meter's power in W; the headline of its channels."""
     channel = {"name": name, "quantity": "power", "unit": "W", "total": True}
     return dict(channel, range=[-most_w, most_w])
-
-
-def now_ns() -> int:
-    """The stamp of this moment, on the monotonic clock."""
-    exact = getattr(time, "monotonic_ns", None)  # Python 3.7 has it
-    return int(exact() if exact else time.monotonic() * 1e9)

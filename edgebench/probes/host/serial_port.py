@@ -5,7 +5,7 @@ import grp
 import os
 from typing import Any
 
-from .sampling import ProbeDenied, ProbeMissing
+from ..basics import ProbeDenied, ProbeMissing
 
 # Of a Bluetooth port whose device is off, away, or not paired.
 UNREACHABLE = (errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ECONNREFUSED, errno.ETIMEDOUT, errno.ENXIO)

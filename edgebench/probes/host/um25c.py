@@ -10,12 +10,12 @@ import select
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from .sampling import SHOWN, PluggedMeter, ProbeMissing, Samples, now_ns, power_channel
+from ..basics import ProbeMissing, now_ns
+from .sampling import SHOWN, PluggedMeter, Samples, power_channel
 from .serial_port import open_port
 from .um25c_frames import REQUEST, FrameBuffer, Reading
 
 PLACE = "host"
-COMPANIONS = ("sampling.py", "serial_port.py", "um25c_frames.py")
 RATE_HZ = 2.0
 BAUD = 9600
 ANSWER_S = 1.5

@@ -15,24 +15,20 @@ import re
 import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from ..basics import Chunk, ProbeDenied, ProbeMissing, now_ns
 from .rails import (
     GPU_CLOCK,
     NAN,
     NOT_CONNECTED,
     SCOPE,
     TEMPERATURE,
-    Chunk,
-    ProbeDenied,
-    ProbeMissing,
     gpu_clock_channel,
-    now_ns,
     power_channels,
     temperature_channel,
     with_total,
 )
 
 PLACE = "board"
-COMPANIONS = ("rails.py",)
 TREE = "/sys"
 RATE_HZ = 50.0
 CHUNK_S = 0.5

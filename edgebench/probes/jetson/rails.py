@@ -5,7 +5,6 @@ the sum of its six rails; AGX Orin the sum of VDD_GPU_SOC, VDD_CPU_CV and VIN_SY
 the total). Rails of another board have no total: none is guessed at.
 """
 
-import time
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 SCOPE = "module"
@@ -23,25 +22,6 @@ RANGE_W = [-1.0, 1000.0]
 RANGE_C = [-100.0, 200.0]
 
 NAN = float("nan")
-
-Chunk = Tuple[List[int], Dict[str, List[float]]]
-
-
-class ProbeMissing(Exception):
-    """There is no such meter here."""
-
-    denied = False
-
-    def __init__(self, reason: str, fix: str) -> None:
-        super(ProbeMissing, self).__init__(reason)
-        self.reason = reason
-        self.fix = fix
-
-
-class ProbeDenied(ProbeMissing):
-    """The meter is there and may not be read."""
-
-    denied = True
 
 
 class Total(NamedTuple):
@@ -96,9 +76,3 @@ def gpu_clock_channel() -> Dict[str, Any]:
 def temperature_channel(name: str) -> Dict[str, Any]:
     """The channel of a sensor's temperature; its name begins with TEMPERATURE."""
     return {"name": name, "quantity": "temperature", "unit": "C", "range": RANGE_C}
-
-
-def now_ns() -> int:
-    """The stamp of this moment, on the monotonic clock."""
-    exact = getattr(time, "monotonic_ns", None)  # Python 3.7 has it
-    return int(exact() if exact else time.monotonic() * 1e9)

@@ -10,14 +10,12 @@ import shutil
 import time
 from typing import Any, Dict, Iterator, List, Tuple
 
+from ..basics import Chunk, ProbeDenied, ProbeMissing
 from .rails import (
     GPU_CLOCK,
     NAN,
     SCOPE,
     TEMPERATURE,
-    Chunk,
-    ProbeDenied,
-    ProbeMissing,
     gpu_clock_channel,
     power_channels,
     temperature_channel,
@@ -27,7 +25,6 @@ from .tegrastats_lines import GPU, Reading, UnknownForm, parse
 from .tegrastats_process import FIX_ALONE, FIX_PATH, TegrastatsProcess
 
 PLACE = "board"
-COMPANIONS = ("rails.py", "tegrastats_lines.py", "tegrastats_process.py")
 PROGRAM = "tegrastats"
 USUAL_PATH = "/usr/bin/tegrastats"
 

@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Callable, Deque, List, Optional, Tuple
 
-from .rails import ProbeMissing, now_ns
+from ..basics import ProbeMissing, now_ns
 
 STALL_S = 8.0
 MOST_LINE_BYTES = 8192

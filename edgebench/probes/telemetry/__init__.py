@@ -7,7 +7,7 @@ that it opens once. What it reads is in `board` (clocks, temperatures, load, mem
 
 import os
 
-from .missing import ProbeMissing
+from ..basics import ProbeMissing
 from .probe import TelemetryProbe
 
 PLACE = "board"

@@ -5,8 +5,8 @@ import select
 import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from ..basics import Chunk, ProbeMissing, now_ns
 from .board import find_clocks, find_load, find_memory, find_temperatures
-from .missing import ProbeMissing
 from .scheduling import find_cores, find_switches, find_waiting
 from .source import Absent, Find, Source
 from .throttling import find_cooling, find_counters, find_firmware
@@ -24,8 +24,6 @@ FINDERS: List[Tuple[str, Find]] = [
     ("waiting for a core", find_waiting),
     ("other work on its cores", find_cores),
 ]
-
-Chunk = Tuple[List[int], Dict[str, List[float]]]
 
 
 class TelemetryProbe:
@@ -86,14 +84,9 @@ class TelemetryProbe:
             yield stamps, values
 
     def _sample(self, stamps: List[int], values: Dict[str, List[float]]) -> None:
-        stamps.append(_now_ns())
+        stamps.append(now_ns())
         at = 0
         for source in self._sources:
             for value in source.read():
                 values[self._names[at]].append(value)
                 at += 1
-
-
-def _now_ns() -> int:
-    exact = getattr(time, "monotonic_ns", None)  # Python 3.7 has it
-    return int(exact() if exact else time.monotonic() * 1e9)
