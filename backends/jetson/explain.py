@@ -119,6 +119,12 @@ def _no_implementation(match: re.Match[str], device: str) -> Explained:
     return Explained("TensorRT knows no way to carry out a layer within its memory", _line(match), fix)
 
 
+def _obliged(match: re.Match[str], device: str) -> Explained:
+    """No implementation in a precision that the build was held to; the runner says what to do about it."""
+    what = f"TensorRT has no implementation in {match['precision']} for a layer with weights"
+    return Explained(what, match["reason"], match["fix"])
+
+
 def _no_cudart(match: re.Match[str], device: str) -> Explained:
     fix = "install the CUDA toolkit, or name the runtime: --set cudart=PATH"
     if device == "jetson":
@@ -146,5 +152,10 @@ _CAUSES: tuple[tuple[str, Callable[[re.Match[str], str], Explained]], ...] = (
     (r"generated on an incompatible device|the engine was built for ", _other_engine),
     (r"out of memory|OutOfMemory|cudaErrorMemoryAllocation|memory ran out while", _no_memory),
     (r"GPU memory \(\d+ bytes\) could not be allocated|NvMapMemAllocInternalTagged", _no_memory),
+    (
+        r"(?P<reason>[^\n;]{0,300}Could not find any implementation for node[^\n;]{0,300})[^\n]{0,900}; "
+        r"each layer with weights was to compute in (?P<precision>fp16|int8): (?P<fix>[^\n]{1,300})",
+        _obliged,
+    ),
     (r"Could not find any implementation for node", _no_implementation),
 )

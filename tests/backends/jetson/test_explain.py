@@ -42,6 +42,11 @@ def error(why: str = "", tail: str = "", stage: str = "load") -> SessionError:
         ("10: [optimizer.cpp] Could not find any implementation for node conv1.", "within its memory",
          "workspace_mb"),
         (
+            "BuildFailed: TensorRT 8.2.1 built no engine: Could not find any implementation for node conv1.; "
+            "each layer with weights was to compute in int8: take the Q/DQ model (--set int8=qdq)",
+            "no implementation in int8", "int8=qdq",
+        ),
+        (
             "ImportError: no CUDA runtime here (libcudart.so: cannot open shared object file): on a Jetson",
             "CUDA runtime", "--set cudart=PATH",
         ),
