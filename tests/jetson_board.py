@@ -60,7 +60,7 @@ case "$1" in
     {settings}
     *) echo "NVPM ERROR: request for bad power mode $2" >&2; exit 1 ;;
     esac
-    echo "pmode:000$2 fmode:fanNull" > "$status" ;;
+    echo "pmode:000$2 fmode:fanNull" > "$status.part"; mv "$status.part" "$status" ;;
 esac
 """
 

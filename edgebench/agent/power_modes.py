@@ -111,7 +111,14 @@ class PowerModes:
         return PutBack(True, "{} and its clocks are put back".format(mode))
 
     def _follow(self, note: Note) -> str:
-        """Bring back what is noted; what jetson_clocks complains of."""
+        """Bring back what is noted; what jetson_clocks complains of.
+
+        It writes as root what the file of clocks says: nobody else may have written that.
+        """
+        try:
+            require_private(self._folder)
+        except (OSError, UnsafeFolder) as error:
+            raise Obstacle(str(error)) from error
         if _mode_in_force().number != note.mode.number:
             _change_mode(note.mode.number)
         if note.boot != boot():

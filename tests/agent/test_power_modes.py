@@ -163,6 +163,18 @@ def test_without_a_note_nothing_is_changed(board):
     assert (board.mode, board.pinned) == (0, False)
 
 
+@pytest.mark.attack("others can write the note of a power mode: root's programs are not given it")
+def test_a_note_that_others_may_have_written_is_not_followed(board):
+    assert modes_of(board).set(1) == ""
+    board.notes.chmod(0o777)
+    before = len(board.asked)
+    put_back = modes_of(board).put_back()
+    assert not put_back.done and "can be written by other users" in put_back.text
+    assert len(board.asked) == before
+    board.notes.chmod(0o700)
+    assert modes_of(board).put_back().done
+
+
 @pytest.mark.attack("the note of what was in force is damaged: it is no note, and nothing is set by it")
 @pytest.mark.parametrize("note", ["", "[]", '{"mode": true}', '{"mode": -1}', '{"mode": "0; x"}', "{" * 9000])
 def test_a_damaged_note_is_none(board, note):

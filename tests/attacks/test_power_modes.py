@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -14,8 +15,11 @@ from edgebench import registry
 from edgebench.errors import SessionError, UnavailableError, UsageError
 from edgebench.link import inspection
 from edgebench.link.agent_device import AgentDevice
-from edgebench.vocabulary.target import Target
+from edgebench.link.ssh import ENVIRONMENT as SSH_CONFIG
+from edgebench.vocabulary.target import Launch, Target
 from tests.jetson_board import jetson_board
+from tests.link import sshd
+from tests.link.old_python import python36
 from tests.link.rig import make_rig
 
 LIMIT_S = 60.0
@@ -131,6 +135,30 @@ def test_a_mode_is_put_back_without_the_host(board, number):
         assert board.mode == 1
         harness.send_signal(number)
     wait_for(lambda: (board.mode, board.pinned) == (0, False))
+
+
+@pytest.mark.attack("the connection to a board is cut with a power mode set: its agent puts it back")
+@pytest.mark.parametrize("old", [False, True])
+def test_a_board_that_is_cut_off_puts_its_mode_back(tmp_path, monkeypatch, old):
+    if why := sshd.missing():
+        pytest.skip(why)
+    python, why = python36() if old else (sys.executable, "")
+    if python is None:
+        pytest.skip(why)
+    (tmp_path / "nano").mkdir()
+    board = jetson_board(tmp_path / "nano")
+    far = sshd.make_board(tmp_path, environment=board.environment)
+    monkeypatch.setenv(SSH_CONFIG, str(far.config))
+    far.start()
+    try:
+        there = replace(target("5W"), host=far.address, launch=Launch(python=python))
+        device = registry.backend("toy").open(there)
+        assert (board.mode, board.pinned) == (1, True)
+        far.drop()
+        wait_for(lambda: (board.mode, board.pinned) == (0, False))
+        device.close()
+    finally:
+        far.power_off()
 
 
 @pytest.mark.attack("an agent is told to end while nvpmodel sets a power mode: it is put back")

@@ -56,6 +56,17 @@ def test_flags_beat_the_file():
     assert (target.options, target.meters, target.power_mode) == ({"threads": 4}, ("telemetry",), "MAXN")
 
 
+def test_a_power_mode_is_set_where_the_flag_or_the_file_says_so():
+    nano = NANO.model_copy(update={"set_power_mode": True})
+    targets = made(devices=["fake"], declared=[nano], power_modes=["MAXN", "5W"])
+    assert [target.set_power_mode for target in targets] == [False, False, True, True]
+    # A target of no mode has none that could be set.
+    here, nano = made(devices=["fake"], declared=[NANO], set_power_mode=True)
+    assert (here.set_power_mode, nano.set_power_mode) == (False, True)
+    key, _ = key_and_inputs(nano)
+    assert key != key_and_inputs(replace(nano, set_power_mode=False))[0]
+
+
 def test_devices_and_declared_targets_may_be_mixed():
     here, nano = made(devices=["fake"], declared=[NANO], host="someone@board")
     assert (here.host, nano.host) == ("someone@board", "someone@nano:2222")
@@ -67,6 +78,7 @@ def test_devices_and_declared_targets_may_be_mixed():
         ({"devices": ["fake"], "declared": [NANO.model_copy(update={"name": "fake"})]}, "called 'fake'"),
         ({"devices": (), "declared": [NANO], "host": "someone@board"}, "--host belongs to --device"),
         ({"devices": (), "declared": [NANO], "python": "/x"}, "--python belongs to --device"),
+        ({"set_power_mode": True}, "--set-power-mode does not say which"),
         ({"host": "-oProxyCommand=true"}, "no address"),
         ({"host": ""}, "no address"),
         ({"python": "--help"}, "no interpreter"),

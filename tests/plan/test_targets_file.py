@@ -106,6 +106,8 @@ def test_the_readmes_example_is_one():
         (one("python = 'a\\u0000b'".replace("'", '"')), "python"),
         (one("meters = 'rapl'"), "meters: 'rapl' is not a list"),
         (one("power_mode = true"), "power_mode"),
+        (one("set_power_mode = true"), "set_power_mode does not say which"),
+        (one("power_mode = 0\nset_power_mode = 'yes'"), "set_power_mode: 'yes'"),
         (one("options = 3"), "options"),
         ('[[targets]]\nname = "../up"\ndevice = "cpu"', "name"),
         (one("") + one(""), "two targets 'nano'"),
