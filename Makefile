@@ -21,6 +21,8 @@ help:
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@# Of an older setuptools: in the tree's root it would hide the entry points of this installation.
+	rm -rf edgebench.egg-info
 	@touch $(STAMP)
 
 run: $(STAMP)

@@ -2,9 +2,13 @@
 
 import contextlib
 import functools
+import os
 import re
 import runpy
+import shutil
+import subprocess
 import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 from unittest import mock
 
@@ -78,6 +82,55 @@ def test_the_template_is_installed_as_it_is_listed():
 def test_the_kit_is_a_plug_in():
     [home] = SETUP["project"]["entry-points"]["pytest11"].values()
     assert (ROOT / Path(*home.split("."))).with_suffix(".py").is_file()
+
+
+@pytest.mark.parametrize("group", ["edgebench.backends", "edgebench.probes"])
+def test_the_entry_points_that_are_seen_are_those_of_the_project(group):
+    seen = {point.name: point.value for point in entry_points(group=group) if of_the_project(point)}
+    expected = SETUP["project"]["entry-points"][group]
+    assert seen == expected, "install anew, and remove edgebench.egg-info from the tree's root: CONTRIBUTING"
+
+
+def of_the_project(point):
+    return point.dist is not None and point.dist.name == "edgebench"
+
+
+INSTALLS = """#!/bin/sh
+mkdir -p .venv/bin && cp "$0" .venv/bin/python
+echo "$*" >> calls
+"""
+
+
+def test_make_installs_anew_after_an_update_and_leaves_no_stale_metadata(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "backends").mkdir()
+    (tmp_path / "examples").mkdir()
+    project, calls = tmp_path / "pyproject.toml", tmp_path / "calls"
+    for file in (project, tmp_path / "constraints.txt"):
+        file.touch()
+        os.utime(file, (0, 0))
+    python = tmp_path / "python"
+    python.write_text(INSTALLS)
+    python.chmod(0o755)
+
+    def make(*targets):
+        done = subprocess.run(
+            ["make", f"PYTHON={python}", *targets], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+    stale = tmp_path / "edgebench.egg-info"
+    for installations in (1, 2):
+        stale.mkdir()
+        make(".venv/.installed")
+        make(".venv/.installed")
+        assert calls.read_text().count("pip install") == installations
+        assert not stale.exists()
+        os.utime(tmp_path / ".venv" / ".installed", (1, 1))
+        os.utime(project, (2, 2))
+    stale.mkdir()
+    make("clean")
+    assert not stale.exists() and not (tmp_path / ".venv").exists()
 
 
 def test_pins_are_plain_lines():

@@ -164,3 +164,18 @@ class Metric:
     def json_place(self) -> str:
         """The field of a trial's document that holds it."""
         return self.json_field or self.name
+
+
+def csv_columns(name: str, *parts: str) -> dict[str, str]:
+    """A column for each part of a figure: its name and what it holds."""
+    return {f"{name}_{part}": part for part in parts}
+
+
+def by_session(name: str) -> Callable[[TrialSummary], Sequence[Sequence[float]]]:
+    """A field of one value a session as values by session."""
+    return lambda trial: [[float(value)] for value in getattr(trial, name)]
+
+
+def was_measured(trial: TrialSummary) -> bool:
+    """Whether there is a figure of it: a latency, or what an emulated device did."""
+    return trial.latency is not None or trial.emulated

@@ -65,10 +65,6 @@ class ClockFit:
         drift = (self.drift_ppm or 0.0) * 1e-6
         return self.offset_ns + round(drift * (host_ns - self.reference_ns))
 
-    def to_device(self, host_ns: int) -> int:
-        """A stamp of the host's clock on the device's."""
-        return host_ns + self.offset_at(host_ns)
-
     def stamps_to_device(self, host_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Stamps int64 [n] of the host's clock on the device's."""
         drift = (self.drift_ppm or 0.0) * 1e-6

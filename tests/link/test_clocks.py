@@ -157,7 +157,7 @@ def test_a_moved_clock_is_found_and_all_stamps_are_on_it(rig, drifting, old):
     assert asdict(fit) == facts.clock["fit"]
     # The two clocks are one here, so what is true is known to the nanosecond.
     for host_ns in (fit.from_ns, fit.reference_ns, fit.to_ns):
-        assert abs(fit.to_device(host_ns) - moved(host_ns)) <= fit.bound_ns
+        assert abs(host_ns + fit.offset_at(host_ns) - moved(host_ns)) <= fit.bound_ns
     for edge in ("start", "end"):
         true = moved(fit.from_ns if edge == "start" else fit.to_ns) - (
             fit.from_ns if edge == "start" else fit.to_ns
