@@ -9,16 +9,19 @@ import contextlib
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from edgebench.cache.objects import sha256_file
 from edgebench.errors import SessionError
 from edgebench.installed import version_of
 from edgebench.link.agent_device import AgentDevice
+from edgebench.link.timeouts import Timeouts
 from edgebench.measure import golden
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.pictures import Scene
@@ -67,9 +70,18 @@ class Jetson:
     @property
     def device(self) -> AgentDevice:
         if self._device is None:
-            link = self._rig.link(self._board, self._python)
-            files, builds = BACKEND.runner_files(), BACKEND.builds
-            self._device = AgentDevice(link, files, explain=BACKEND.explain, builds=builds)
+            self._device = self._opened(Timeouts())
+        return self._device
+
+    def _opened(self, timeouts: Timeouts) -> AgentDevice:
+        link = self._rig.link(self._board, self._python)
+        files, builds = BACKEND.runner_files(), BACKEND.builds
+        return AgentDevice(link, files, timeouts, explain=BACKEND.explain, builds=builds)
+
+    def impatient(self, build_s: float) -> AgentDevice:
+        """A connection that waits so long for a step of a build; until `leave` the one that there is."""
+        self.leave()
+        self._device = self._opened(Timeouts(build=build_s))
         return self._device
 
     def leave(self) -> None:
@@ -265,6 +277,40 @@ def test_a_build_that_is_killed(jetson, artifacts, tmp_path):
     assert "built" not in suffixes(left) and not [name for name in left if (board.placed / name).is_dir()]
     _, facts = measured(board.device, artifact, small_scene(artifact, tmp_path))
     assert not facts.built.cached
+
+
+@pytest.mark.slow
+@pytest.mark.attack(
+    "a build gets no further: it is ended after a step's time, nothing is left, the next one builds"
+)
+def test_a_build_that_hangs_is_ended(jetson, artifacts, tmp_path):
+    board, artifact = jetson("8.6"), artifacts["fp32"]
+    device = board.impatient(build_s=8.0)
+    before = board.files()
+    with pytest.raises(SessionError) as caught:
+        device.session(artifact, settings(artifact, {"STANDIN_BUILD": "hang"})).__enter__()
+    assert (caught.value.status, caught.value.stage) == ("timeout", "build")
+    board.leave()
+    [hanging] = board.events("disturbed")
+    assert not psutil.pid_exists(hanging["pid"])
+    assert "built" not in suffixes(board.files() - before)
+    _, facts = measured(board.device, artifact, small_scene(artifact, tmp_path))
+    assert not facts.built.cached
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["8.0", "10"])
+def test_a_slow_build_says_how_far_it_is(jetson, artifacts, shape):
+    """By the verbose log, and from TensorRT 10 on by a progress monitor."""
+    board, artifact = jetson(shape), artifacts["fp32"]
+    reports: list[str] = []
+    chosen = settings(artifact, {"STANDIN_BUILD": "slow:2"}, workspace_mb=100)
+    chosen = replace(chosen, report=lambda stage, done, steps: reports.append(stage))
+    with board.device.session(artifact, chosen) as session:
+        assert not session.facts().built.cached
+    steps = {report for report in reports if report.startswith("build: ")}
+    assert any("Conv_c" in step for step in steps) or any("/" in step for step in steps)
+    assert len(steps) >= 3
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ Environment variables of the board, all optional:
     STANDIN_ONCE=FILE                 all but slow happen where FILE is not there; it is made by that
     STANDIN_UNHONOURED                all, or a part of a layer's name: those stay float32 without a word
     STANDIN_ZERO_WORK=1               copies and kernels do nothing, in the calling thread
-    STANDIN_ENGINE=numpy              not ONNX Runtime
     STANDIN_LOG=FILE                  a line of JSON for what builder and runtime do
     STANDIN_REPORT=FILE               a line of JSON as a process ends: what it still holds
 """
