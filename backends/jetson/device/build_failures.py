@@ -14,6 +14,7 @@ INSTEAD: Dict[str, str] = {
 ANOTHER_MODEL = "give a model whose file has that precision, or measure another one"
 MEMORY_FIX = "end other programs, build at a smaller --batch, or limit the workspace (--set workspace_mb=64)"
 MOST_NAMED = 8
+MOST_NAME = 80  # of a name: those of fused layers join the names of all that went in
 
 
 class BuildFailed(RuntimeError):
@@ -45,11 +46,16 @@ def not_honoured(
     version: str, precision: str, source: Source, others: Sequence[Layer], count: int
 ) -> PrecisionNotHonoured:
     """Which of the `count` layers with weights compute in something else, and what to do."""
-    named = ", ".join("{} in {}".format(layer.name, layer.precision) for layer in others[:MOST_NAMED])
-    more = ", and {} more".format(len(others) - MOST_NAMED) if len(others) > MOST_NAMED else ""
+    named = listed(["{:.{}} in {}".format(layer.name, MOST_NAME, layer.precision) for layer in others])
     return PrecisionNotHonoured(
         "{} was asked for, and TensorRT {} built {} of the {} layers that compute with weights in another "
-        "precision: {}{}; {}".format(
-            precision, version, len(others), count, named, more, INSTEAD.get(source.kind, ANOTHER_MODEL)
+        "precision: {}; {}".format(
+            precision, version, len(others), count, named, INSTEAD.get(source.kind, ANOTHER_MODEL)
         )
     )
+
+
+def listed(texts: Sequence[str], most: int = MOST_NAMED) -> str:
+    """The first of them, separated by commas, and how many more there are."""
+    more = ["and {} more".format(len(texts) - most)] if len(texts) > most else []
+    return ", ".join(list(texts[:most]) + more)

@@ -90,8 +90,8 @@ def layer_lines(header: Header) -> List[str]:
     Of very many the first ones: one message to the host has the record, and it has a limit.
     """
     layers = header.get("layers") or []
-    line = "{name:.{most}} ({type}): {precision}"
-    lines = [line.format(most=MOST_NAME, **layer) for layer in layers[:MOST_LAYERS]]
+    template = "{name:.{most}} ({type}): {precision}"
+    lines = [template.format(most=MOST_NAME, **layer) for layer in layers[:MOST_LAYERS]]
     if len(layers) > MOST_LAYERS:
         lines.append("and {} more".format(len(layers) - MOST_LAYERS))
     return lines

@@ -2,6 +2,12 @@
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from .build_failures import listed
+from .build_log import in_one_line
+
+MOST_ERRORS = 5
+MOST_TEXT = 300  # of one error
+
 ALWAYS_WEIGHTS = ("CONVOLUTION", "DECONVOLUTION", "FULLY_CONNECTED")
 PRODUCT = "MATRIX_MULTIPLY"
 # What may stand between a constant and the layer that computes with it.
@@ -45,7 +51,9 @@ def parse(trt: Any, logger: Any, network: Any, path: str) -> Any:
     errors = [_error(parser.get_error(number)) for number in range(parser.num_errors)]
     raise ParseFailed(
         "TensorRT {} does not take the model: {}; export it with other operations or another opset, "
-        "or take a board with a later JetPack".format(trt.__version__, "; ".join(errors) or "no reason given")
+        "or take a board with a later JetPack".format(
+            trt.__version__, listed(errors, MOST_ERRORS) or "it gives no reason"
+        )
     )
 
 
@@ -104,4 +112,4 @@ def _error(error: Any) -> str:
     """One of the parser's errors: the node, the kind of error, what it is."""
     name = error.node_name() if hasattr(error, "node_name") else ""
     node = "node {}{}".format(error.node(), " ({})".format(name) if name else "")
-    return "{}: {}: {}".format(node, error.code(), " ".join(str(error.desc()).split()))
+    return "{}: {}: {}".format(node, error.code(), in_one_line(str(error.desc())))[:MOST_TEXT]

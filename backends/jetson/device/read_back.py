@@ -1,9 +1,9 @@
 """Whether an engine computes in the precision that was asked for (device side, Python 3.6 syntax)."""
 
 from collections import Counter
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple
 
-from .build_failures import BuildFailed, not_honoured
+from .build_failures import MOST_NAME, BuildFailed, listed, not_honoured
 from .build_log import BuildLog
 from .build_source import BY_QDQ, Source
 from .engine_layers import UNKNOWN, Layer, count_by_precision, multiplying, of_inspector, of_log, unseen
@@ -15,7 +15,6 @@ NO_DETAILS = "neither the engine inspector nor the log of the build lists the la
 UNVERIFIED = "{}: that TensorRT computes in {} is not verified"
 FUSED = "of {} of {} layers with weights, TensorRT does not say the precision: {}"
 LEFT_FLOAT = "the model leaves {} of {} layers with weights float, without Q/DQ nodes: {}"
-MOST_NAMED = 8
 
 ReadBack = NamedTuple(
     "ReadBack",
@@ -81,7 +80,8 @@ def verified(
     warnings = []
     for text, names in ((FUSED, hidden), (LEFT_FLOAT, [layer.name for layer in left_float])):
         if names:
-            warnings.append(text.format(len(names), len(weights.names), _listed(names)))
+            short = [name[:MOST_NAME] for name in names]
+            warnings.append(text.format(len(names), len(weights.names), listed(short)))
     return {
         "layers": [
             {"name": layer.name, "type": layer.kind, "precision": layer.precision} for layer in read.layers
@@ -110,10 +110,3 @@ def _inspected(trt: Any, logger: Any, log: BuildLog, engine: Any) -> List[Layer]
         )
     inspector = deserialised.create_engine_inspector()
     return of_inspector(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
-
-
-def _listed(names: List[str]) -> str:
-    more: Tuple[str, ...] = (
-        ("and {} more".format(len(names) - MOST_NAMED),) if len(names) > MOST_NAMED else ()
-    )
-    return ", ".join(tuple(names[:MOST_NAMED]) + more)

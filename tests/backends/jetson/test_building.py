@@ -18,9 +18,11 @@ from tests.backends.jetson import building_models, standin
 
 building: Any = importlib.import_module("edgebench.backends.jetson.device.building")
 build_log: Any = importlib.import_module("edgebench.backends.jetson.device.build_log")
+build_source: Any = importlib.import_module("edgebench.backends.jetson.device.build_source")
 build_failures: Any = importlib.import_module("edgebench.backends.jetson.device.build_failures")
 cuda_library: Any = importlib.import_module("edgebench.backends.jetson.device.cuda_library")
 engine_file: Any = importlib.import_module("edgebench.backends.jetson.device.engine_file")
+engine_layers: Any = importlib.import_module("edgebench.backends.jetson.device.engine_layers")
 network: Any = importlib.import_module("edgebench.backends.jetson.device.network")
 
 pytestmark = pytest.mark.skipif(bool(standin.missing()), reason=standin.missing())
@@ -260,6 +262,17 @@ def test_no_onnx(board_of: Boards) -> None:
     artifact.write_bytes(b"no model")
     with pytest.raises(network.ParseFailed, match="MODEL_DESERIALIZE_FAILED"):
         board.build("fp32", artifact)
+
+
+@pytest.mark.attack(
+    "TensorRT has hundreds of layers with endless names to complain of: the fix is still told"
+)
+def test_complaints_keep_their_fix() -> None:
+    layer = engine_layers.Layer("x" * 5000, "CaskConvolution", "fp32", set())
+    source = build_source.Source("path", "flag", "FP16", "HALF", None)
+    text = str(build_failures.not_honoured("8.2.1.8", "fp16", source, [layer] * 300, 300))
+    assert len(text) < 1500
+    assert "and 292 more; measure --precision fp32" in text
 
 
 def test_no_gpu(board_of: Boards, monkeypatch: pytest.MonkeyPatch) -> None:
