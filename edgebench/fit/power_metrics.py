@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from edgebench.fit.metric import ENERGY_UNITS, POWER_UNITS, Metric, Shown
 
 if TYPE_CHECKING:
-    from edgebench.fit.trial_summary import PowerFigure, TrialSummary
+    from edgebench.fit.trial_summary import TrialSummary
 
 
 def _primary(name: str) -> Callable[[TrialSummary], float | None]:
     """A field of the meter and rail that a board's power is judged by."""
 
     def value(trial: TrialSummary) -> float | None:
-        rail: PowerFigure | None = next((rail for rail in trial.power or () if rail.primary), None)
-        return None if rail is None else getattr(rail, name)
+        return None if trial.primary_rail is None else getattr(trial.primary_rail, name)
 
     return value
 
@@ -25,7 +24,7 @@ def _primary(name: str) -> Callable[[TrialSummary], float | None]:
 POWER_METRICS = (
     Metric(
         "power_mean_w",
-        "Mean power over the steady windows, as the primary meter and rail see it.",
+        "Mean power within the steady passes, or of whole cycles, as the primary meter and rail see it.",
         _primary("mean_w"),
         POWER_UNITS,
         source="probes.parquet",
@@ -33,7 +32,16 @@ POWER_METRICS = (
         judged="mean power",
         missing=attrgetter("power_reason"),
         json_field="power",
-        csv={"mean_w": ""},
+        csv={
+            "mean_w": "",
+            "mean_low_w": "mean_low_w",
+            "mean_high_w": "mean_high_w",
+            "power_total": "total",
+            "power_effective_hz": "effective_hz",
+            "power_longest_gap_s": "longest_gap_s",
+            "power_averaging_ms": "averaging_ms",
+            "power_rejected": "rejected",
+        },
         is_power=True,
         shown=(Shown("power", "mean [W]", "number"),),
         rail="mean_w",
@@ -47,7 +55,7 @@ POWER_METRICS = (
         statistics=("max",),
         judged="peak power",
         json_field="power",
-        csv={"peak_w": ""},
+        csv={"peak_w": "", "p99_w": "p99_w"},
         is_power=True,
         shown=(Shown("power", "peak [W]", "number"),),
         rail="peak_w",
@@ -73,6 +81,7 @@ POWER_METRICS = (
         statistics=("median",),
         judged="energy",
         json_field="power",
+        csv={"energy_j": "", "energy_low_j": "energy_low_j", "energy_high_j": "energy_high_j"},
         shown=(Shown("power", "energy [J]", "number"),),
         rail="energy_j",
     ),
@@ -83,6 +92,7 @@ POWER_METRICS = (
         ENERGY_UNITS,
         source="probes.parquet",
         json_field="power",
+        csv={"net_energy_j": "", "net_low_j": "net_low_j", "net_high_j": "net_high_j"},
         shown=(Shown("power", "net of idle [J]", "number"),),
         rail="net_energy_j",
     ),

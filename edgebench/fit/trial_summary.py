@@ -218,6 +218,11 @@ class TrialSummary:
     emulated: bool = False  # no device carried it out: no figure in seconds, no verdict
 
     @property
+    def primary_rail(self) -> PowerFigure | None:
+        """The meter and rail that a board's power is judged by; None without a meter."""
+        return next((rail for rail in self.power or () if rail.primary), None)
+
+    @property
     def latency_quantity(self) -> Literal["image_s", "infer_s"] | None:
         """Which time stands for its latency: `infer_s` where there is no `image_s`; None without either."""
         return "image_s" if self.image_s is not None else "infer_s" if self.infer_s is not None else None

@@ -66,7 +66,7 @@ def _item(metric: Metric, key: str, summary: TrialSummary) -> Any:
 
 
 def _part(metric: Metric, part: str, summary: TrialSummary) -> Any:
-    value = metric.value(summary)
+    value = metric.value(summary) if not (part and metric.rail) else summary.primary_rail
     return value if value is None or not part else getattr(value, part)
 
 

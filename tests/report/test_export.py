@@ -61,12 +61,23 @@ def test_csv_has_a_row_a_trial_and_keeps_every_digit(whole: Judged) -> None:
         assert summary.image_s
         assert float(row["image_s_median"]) == summary.image_s.median
         assert row["verdict:disco-realtime"] == "unknown"
-        assert row["mean_w"] == ""
+        assert row["mean_w"] == row["energy_low_j"] == row["power_effective_hz"] == ""
         assert row["warnings"] == "; ".join(summary.warnings)
         for verdict in whole.verdicts:
             if verdict.trial == summary.key:
                 assert row[f"verdict:{verdict.profile}:{verdict.requirement}"] == verdict.verdict
     assert any(row["warnings"] for row in rows)
+
+
+def test_csv_has_the_intervals_and_the_meter_of_the_primary_rail() -> None:
+    rail = replace(
+        samples.power(), mean_low_w=12.0, net_high_j=3.4, p99_w=14.0, effective_hz=49.5, rejected=2
+    )
+    trial = samples.summary(0.25, "int8", power=(replace(rail, primary=False, p99_w=1.0), rail))
+    [row] = csv.DictReader(io.StringIO(export_csv([trial], [])))
+    names = ("mean_w", "mean_low_w", "net_high_j", "p99_w", "power_effective_hz", "power_rejected")
+    assert [float(row[name]) for name in names] == [12.4, 12.0, 3.4, 14.0, 49.5, 2.0]
+    assert row["mean_high_w"] == row["power_averaging_ms"] == ""
 
 
 def test_csv_cells_are_no_formulas_and_missing_ones_empty() -> None:
