@@ -11,6 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+BLOCK = 1 << 15
+"""Samples that are summed up at a time: what lies between them stays in the processor's cache."""
+
 
 @dataclass(frozen=True, eq=False)
 class PowerCurve:
@@ -59,14 +62,10 @@ class Integral:
 
     def __init__(self, curve: PowerCurve) -> None:
         self._origin_ns = int(curve.t_ns[0])
-        self._watts = curve.watts
-        self._at_s = curve.seconds_from(self._origin_ns)
-        joules = curve.watts[1:] + curve.watts[:-1]
-        joules *= 0.5
-        joules *= np.diff(self._at_s)
-        self._joules = np.empty(len(curve.watts))
-        self._joules[0] = 0.0
-        np.cumsum(joules, out=self._joules[1:])
+        self._t_ns, self._watts = curve.t_ns, curve.watts
+        self._joules = np.zeros(len(curve.watts))
+        for first in range(0, len(curve.watts) - 1, BLOCK):
+            self._sum_up(first, min(first + BLOCK, len(curve.watts) - 1))
 
     def energies_j(self, spans_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Energy in J, float64 [n], within each span int64 [n, 2] of start and end."""
@@ -84,15 +83,23 @@ class Integral:
         before, after_s, slope = self._segments(at_s)
         return np.asarray(self._watts[before] + slope * after_s)
 
+    def _sum_up(self, first: int, last: int) -> None:
+        """The energy up to each sample after `first`, up to and with `last`."""
+        pieces_j = np.diff(self._t_ns[first : last + 1]) * 0.5e-9
+        pieces_j *= self._watts[first:last] + self._watts[first + 1 : last + 1]
+        pieces_j[0] += self._joules[first]
+        np.cumsum(pieces_j, out=self._joules[first + 1 : last + 1])
+
     def _segments(
         self, at_s: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """The sample before each moment, the seconds since then, and the slope in W/s; none outside."""
-        last = len(self._at_s) - 1
-        before = np.clip(self._at_s.searchsorted(at_s, side="right") - 1, 0, last)
+        last = len(self._t_ns) - 1
+        at_ns = np.rint(at_s * 1e9).astype(np.int64) + self._origin_ns
+        before = np.clip(self._t_ns.searchsorted(at_ns, side="right") - 1, 0, last)
         after = np.minimum(before + 1, last)
-        after_s = at_s - self._at_s[before]
-        steps_s = self._at_s[after] - self._at_s[before]
+        after_s = at_s - (self._t_ns[before] - self._origin_ns) / 1e9
+        steps_s = (self._t_ns[after] - self._t_ns[before]) / 1e9
         level = (steps_s <= 0) | (after_s < 0)
         rise_w = self._watts[after] - self._watts[before]
         slope = np.divide(rise_w, steps_s, out=np.zeros_like(after_s), where=~level)

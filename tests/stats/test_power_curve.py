@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from edgebench.stats.power_curve import Integral, highest_mean_w, highest_touched_mean_w, power_curve
+from edgebench.stats.power_curve import BLOCK, Integral, highest_mean_w, highest_touched_mean_w, power_curve
 
 BOOT = 3_456_789_012_345_678
 
@@ -23,6 +23,16 @@ def test_the_energy_of_spans_is_that_of_the_trapezoid_rule():
     for (start, end), energy in zip(edges, energies, strict=True):
         grid = np.unique(np.concatenate(([start, end], at_s[(at_s > start) & (at_s < end)])))
         assert energy == pytest.approx(np.trapezoid(np.interp(grid, at_s, curve.watts), grid), rel=1e-6)
+
+
+def test_the_energy_of_more_samples_than_a_block_has():
+    rng = np.random.default_rng(8)
+    curve = _random_curve(rng, 2 * BLOCK + 3)
+    at_s = curve.seconds_from(int(curve.t_ns[0]))
+    ends = np.array([1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 2])
+    spans = np.stack((np.full(ends.size, curve.t_ns[0]), curve.t_ns[ends]), axis=1)
+    expected = [np.trapezoid(curve.watts[: end + 1], at_s[: end + 1]) for end in ends.tolist()]
+    assert Integral(curve).energies_j(spans).tolist() == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_curve_of_one_sample_is_level():
