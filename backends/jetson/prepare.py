@@ -8,7 +8,7 @@ precision already. So the files of both ways travel, and the board takes the one
     fp32        fp32
     fp16        fp32                      half.onnx: at 16 bits
     int8        with Q/DQ pairs           float.onnx: fp32; calibration.npy: float32 [n, 3, height, width],
-                                          preprocessed, n a multiple of the batch
+                                          preprocessed, whatever the batch
 
 A user's file at fp16 or int8 has no fp32 to begin with: it is taken as it is.
 """
@@ -133,33 +133,29 @@ def _companion(artifact: Artifact) -> Companion:
 
 
 def _calibration(request: PrepareRequest, spec: InputSpec, cache: Cache) -> Companion:
-    """The pictures that the quantiser calibrates with, as the fp32 file takes them; the last batch is filled
-    up from the first pictures.
-    """
+    """What the quantiser calibrates with, as the fp32 file takes it; one file for all batches."""
     images = require_calibration(request, subject_of(request), "int8", "file")
     decides = {
         "format": KIND,
         "recipe": RECIPE_VERSION,
         "images": images.identity,
         "input": spec.model_dump(mode="json"),
-        "batch": request.batch,
     }
     key = canonical_hash(decides)
     file = recipes.find(cache, KIND, key)
     if file is None:
         with recipes.making(cache, f"prepare-{KIND}") as scratch:
             path = scratch / CALIBRATION
-            _write_calibration(path, images.images(cache).path, spec, request.batch)
+            _write_calibration(path, images.images(cache).path, spec)
             file = recipes.store(cache, KIND, key, path, ".npy")
     return Companion(path=file.path, sha256=file.sha256)
 
 
-def _write_calibration(path: Path, images: Path, spec: InputSpec, batch: int) -> None:
+def _write_calibration(path: Path, images: Path, spec: InputSpec) -> None:
     """Write float32 [n, 3, height, width] from uint8 [n, height, width, 3]."""
     pixels = np.load(images, mmap_mode="r")
-    shape = (batch, 3, spec.height, spec.width)
-    whole = (-(-len(pixels) // batch) * batch, *shape[1:])
-    target = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=whole)
-    for number, (feed,) in enumerate(picture_feeds(pixels, shape, spec.model_dump(mode="json"), cycle=True)):
-        target[number * batch : (number + 1) * batch] = feed
+    shape = (1, 3, spec.height, spec.width)
+    target = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(pixels), *shape[1:]))
+    for number, (picture,) in enumerate(picture_feeds(pixels, shape, spec.model_dump(mode="json"))):
+        target[number] = picture[0]
     target.flush()
