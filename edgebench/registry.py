@@ -77,6 +77,11 @@ def probe_files(module: ModuleType) -> tuple[Path, ...]:
     return with_relative_imports((entry, *sorted(path for path in own if path != entry)))
 
 
+def probe_description(kind: str) -> str:
+    """What a kind of probe is, in one line."""
+    return ((probe_module(kind).__doc__ or "").strip().splitlines() or [""])[0]
+
+
 def is_monitor(name: str) -> bool:
     """Whether a probe `kind:address` only watches: its module says MONITOR; False for an unknown one."""
     kind = name.partition(":")[0]

@@ -10,8 +10,8 @@ from edgebench.errors import SessionError
 
 NAME_THE_BOARD = "name the board where TensorRT is, by --host USER@BOARD or a target"
 HOW_TO_INSTALL = (
-    "sudo apt install nvidia-jetpack, or of it python3-libnvinfer alone, and name the system's Python "
-    "(--python /usr/bin/python3): a virtual environment sees TensorRT only with --system-site-packages"
+    "it comes with JetPack: sudo apt install python3-libnvinfer, and name the system's Python "
+    "(--python /usr/bin/python3), since a virtual environment sees TensorRT only with --system-site-packages"
 )
 """What brings TensorRT to a Jetson's Python."""
 

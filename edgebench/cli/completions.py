@@ -29,3 +29,26 @@ def complete_target(ctx: typer.Context, incomplete: str) -> list[str]:
     except EdgeBenchError:
         return []
     return [target.name for target in declared.targets if target.name.startswith(incomplete)]
+
+
+def complete_board(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Boards for the shell: those of the devices that are typed, or of all, and hosts of sticks."""
+    from edgebench import registry
+    from edgebench.errors import EdgeBenchError
+    from edgebench.plan.bodies import HOSTS
+
+    names = set(HOSTS)
+    for device in ctx.params.get("device") or registry.names("edgebench.backends"):
+        try:
+            names.update(registry.backend(device).bodies())
+        except EdgeBenchError:
+            continue
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+def complete_meter(incomplete: str) -> list[str]:
+    """Kinds of meters for the shell."""
+    from edgebench import registry
+
+    kinds = (kind for kind in registry.names("edgebench.probes") if kind.startswith(incomplete))
+    return [kind for kind in kinds if not registry.is_monitor(kind)]

@@ -26,10 +26,11 @@ def devices(json_: JsonOption = False) -> None:
                 most_batch=backend.most_batch,
                 takes_host=backend.takes_host,
                 takes_port=backend.takes_port,
+                meters=backend.meters,
             )
         )
     meters = {
-        name: registry.probe_module(name).__doc__ or ""
+        name: registry.probe_description(name)
         for name in registry.names("edgebench.probes")
         if not registry.is_monitor(name)
     }

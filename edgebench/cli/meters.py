@@ -21,7 +21,7 @@ from edgebench.cli.common import (
     stdout,
     targets_file_setting,
 )
-from edgebench.cli.completions import complete_target
+from edgebench.cli.completions import complete_meter, complete_target
 from edgebench.cli.setting_options import option
 from edgebench.errors import EXIT_ERROR, UsageError
 
@@ -34,11 +34,20 @@ app = typer.Typer(no_args_is_help=True, help="List, check and record power meter
 
 MetersArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="METER...", help="Meters as KIND[:ADDRESS]. Default: every kind."),
+    typer.Argument(
+        metavar="METER...",
+        autocompletion=complete_meter,
+        help="Meters as KIND[:ADDRESS]. Default: every kind.",
+    ),
 ]
 MeterArgument = Annotated[
     str,
-    typer.Argument(metavar="METER", help="KIND[:ADDRESS], such as ina3221.", show_default=False),
+    typer.Argument(
+        metavar="METER",
+        autocompletion=complete_meter,
+        help="KIND[:ADDRESS], such as ina3221.",
+        show_default=False,
+    ),
 ]
 TargetNameOption = Annotated[
     str | None,

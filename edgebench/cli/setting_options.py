@@ -9,7 +9,13 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from edgebench.cli.completions import complete_device, complete_profile, complete_target
+from edgebench.cli.completions import (
+    complete_board,
+    complete_device,
+    complete_meter,
+    complete_profile,
+    complete_target,
+)
 from edgebench.plan.run_settings import PANELS, run_settings
 from edgebench.plan.setting import DeclaredSetting
 
@@ -18,6 +24,8 @@ _COMPLETIONS: Mapping[str, Callable[..., list[str]] | None] = {
     "device": complete_device,
     "target": complete_target,
     "profile": complete_profile,
+    "board": complete_board,
+    "meter": complete_meter,
 }
 
 

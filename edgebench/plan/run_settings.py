@@ -62,6 +62,7 @@ class RunConfig:
             "A power meter, KIND[:ADDRESS], such as rapl (`edgebench meters list`).",
             "METER",
             "the device's or the targets file's, if any",
+            completion="meter",
         ),
     ] = ()
     no_meter: Annotated[
@@ -122,6 +123,7 @@ class RunConfig:
             DEVICE,
             "What --device is made of, for its mass and size, such as coral-usb and raspberry-pi-4b.",
             "NAME",
+            completion="board",
         ),
     ] = ()
     set: Annotated[

@@ -18,7 +18,10 @@ _LEVELS = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
 @dataclass(frozen=True)
 class DeviceRow:
-    """One backend as `edgebench devices` shows it; `options` is its JSON schema's properties."""
+    """One backend as `edgebench devices` shows it; `options` is its JSON schema's properties.
+
+    Of its own `meters` a run that names none takes the first that can be read.
+    """
 
     name: str
     description: str
@@ -28,12 +31,13 @@ class DeviceRow:
     most_batch: int = 1024
     takes_host: bool = False
     takes_port: bool = False
+    meters: tuple[str, ...] = ()
 
 
 def print_devices(
     console: Console, rows: Sequence[DeviceRow], meters: Mapping[str, str], *, as_json: bool = False
 ) -> None:
-    """Print what can be measured here, with the options that `--set` takes, and the meters."""
+    """Print what can be measured here, with the options that `--set` takes, and the meters, a line each."""
     if as_json:
         write_json(console, {"devices": [asdict(row) for row in rows], "meters": dict(meters)})
         return
@@ -46,6 +50,8 @@ def print_devices(
         line(console, f"precisions: {', '.join(row.precisions)}; batch: {batch}", indent=4)
         if flags:
             line(console, f"takes {' and '.join(flags)}", indent=4)
+        if row.meters:
+            line(console, f"meters: {', else '.join(row.meters)}, unless --meter names another", indent=4)
         for name, about in row.options.items():
             line(console, f"--set {name}=...: {_option(about)}", indent=4)
     if not rows:
@@ -53,7 +59,7 @@ def print_devices(
     console.print()
     console.print(cell(console, "meters", "bold"))
     for name, description in meters.items():
-        line(console, f"{name}: {(description.strip().splitlines() or [''])[0]}", indent=4)
+        line(console, f"{name}: {description}", indent=4)
     if not meters:
         line(console, "none", indent=4)
 

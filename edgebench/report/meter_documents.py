@@ -105,11 +105,10 @@ def of_recorded(
 
 def _meter(name: str) -> dict[str, Any]:
     kind = name.partition(":")[0]
-    module = registry.probe_module(kind)
     return {
         "meter": name,
-        "description": ((module.__doc__ or "").strip().splitlines() or [""])[0],
-        "place": str(getattr(module, "PLACE", "")),
+        "description": registry.probe_description(kind),
+        "place": str(getattr(registry.probe_module(kind), "PLACE", "")),
         "rate_hz": registry.rate_hz(kind),
     }
 

@@ -1,11 +1,13 @@
 """What the shell completes where a result is taken."""
 
 import os
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from edgebench.cli.common import complete_results
-from edgebench.cli.completions import complete_device
+from edgebench.cli.completions import complete_board, complete_device, complete_meter
 
 
 class Context:
@@ -64,3 +66,25 @@ def test_names_with_control_characters_are_not_completed(results):
 def test_both_names_of_a_backend_are_completed():
     assert complete_device("nc") == ["ncs2"]
     assert complete_device("openv") == ["openvino"]
+
+
+def boards(incomplete: str, *devices: str) -> list[str]:
+    context: Any = SimpleNamespace(params={"device": list(devices)})
+    return complete_board(context, incomplete)
+
+
+def test_boards_are_those_of_the_devices_that_are_typed():
+    assert boards("jetson-orin-n", "jetson") == [
+        "jetson-orin-nano",
+        "jetson-orin-nano-devkit",
+        "jetson-orin-nx",
+    ]
+    assert boards("jetson", "coral") == []
+    assert boards("raspberry-pi-5", "coral") == ["raspberry-pi-5"]
+    assert {"coral-usb", "jetson-nano"} <= set(boards(""))
+    assert boards("coral", "no-such-device") == []
+
+
+def test_meters_are_completed_and_monitors_are_not():
+    assert complete_meter("ina") == ["ina3221"]
+    assert complete_meter("telem") == []

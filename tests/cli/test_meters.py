@@ -131,3 +131,11 @@ def test_what_cannot_be_asked_for_is_a_usage_error(field, words, what):
     done = field.call("meters", *words)
     assert isinstance(done.exception, UsageError)
     assert what in done.exception.what and done.exception.fix
+
+
+def test_devices_lists_the_meters_and_which_a_device_takes(field):
+    listed = json.loads(field.call("devices", "--json").stdout)
+    assert {"ina3221", "tegrastats", "rapl"} <= set(listed["meters"]) and "telemetry" not in listed["meters"]
+    assert all(text and "\n" not in text for text in listed["meters"].values())
+    [jetson] = [device for device in listed["devices"] if device["name"] == "jetson"]
+    assert jetson["meters"] == ["ina3221", "tegrastats"]

@@ -42,16 +42,18 @@ DEVICES = [
         default_batch=2,
         most_batch=16,
         takes_host=True,
+        meters=("ina3221", "tegrastats"),
     )
 ]
 
 
 def test_devices_with_what_can_be_set() -> None:
-    text = said(listings.print_devices, DEVICES, {"rapl": "Energy counters of the processor.\nMore."})
+    text = said(listings.print_devices, DEVICES, {"rapl": "Energy counters of the processor."})
     assert "this machine, by LiteRT [red]" in text
     assert "--set kernels=...: xnnpack, reference (default xnnpack)" in text
     assert "(default )" not in text
     assert "precisions: fp32, int8; batch: 1 to 16 (default 2)" in text and "takes --host\n" in text
+    assert "meters: ina3221, else tegrastats, unless --meter names another\n" in text
     assert "rapl: Energy counters of the processor.\n" in text
     read = json.loads(said(listings.print_devices, DEVICES, {}, as_json=True))
     assert read["schema_version"] == 1

@@ -90,7 +90,7 @@ def test_a_jetpack_that_is_not_listed_is_a_warning(l4t):
         ),
         (
             {"packages": {}, "nvidia_libraries": None},
-            "tensorrt", "error", "not found by /usr/bin/python3", "nvidia-jetpack",
+            "tensorrt", "error", "not found by /usr/bin/python3", "JetPack: sudo apt install",
         ),
         (
             {"packages": {}, "nvidia_libraries": None, "l4t": None},

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from edgebench import registry
 from edgebench.errors import SessionError
+from edgebench.vocabulary.session import SessionSettings
+from edgebench.vocabulary.target import Launch, Target
+from tests.fakes import agent_backend
 
-JETSON, DISCRETE = registry.backend("jetson"), registry.backend("tensorrt")
+JETSON, DISCRETE = agent_backend("jetson"), agent_backend("tensorrt")
 
 
 def error(why: str = "", tail: str = "", stage: str = "load") -> SessionError:
@@ -71,6 +73,21 @@ def test_a_known_cause_is_named_with_its_fix(why, what, fix, place):
     assert what in explained.what and fix in explained.fix
     assert (explained.stage, explained.status) == ("build", "failed")
     assert explained.why and "last line" not in explained.why
+
+
+def test_a_session_without_tensorrt_says_what_brings_it(artifacts):
+    """On this machine, which has none: the build that comes first is what fails."""
+    options = JETSON.options_model().model_dump()
+    settings = SessionSettings(16, options, Launch())
+    device = JETSON.open(Target("jetson", "jetson", options))
+    try:
+        with pytest.raises(SessionError) as caught, device.session(artifacts["fp16"], settings):
+            pass
+    finally:
+        device.close()
+    assert "has no TensorRT" in caught.value.what
+    for name in ("JetPack", "python3-libnvinfer", "--system-site-packages", "--host"):
+        assert name in caught.value.fix
 
 
 def test_what_the_driver_prints_says_more_than_cudas_error():
