@@ -11,9 +11,9 @@ from array import array
 from typing import Any, Dict, List, Optional, Sequence
 
 from ..basics import ProbeMissing, now_ns
+from .addresses import one_of, scope_of, split_address
 from .csv_columns import EXAMPLE, OPTIONS, QUANTITIES, BadRow, Columns, Row, most
 from .epoch_clock import EpochClock
-from .file_addresses import one_of, scope_of, split_address
 from .growing_file import GrowingFile
 from .playback import NOT_LIVE, PlayedMeter, typical_rate_hz
 from .sampling import HostMeter, Samples

@@ -12,13 +12,11 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 from ..basics import ProbeMissing, now_ns
 from .fnb58_packets import GO_ON, SELECT, START, Sample, samples_of
 from .hidraw import HidDevice, HidNode, find_nodes
-from .sampling import PluggedMeter, Samples, power_channel
+from .sampling import Pace, PluggedMeter, Samples, power_channel
 
 PLACE = "host"
 RATE_HZ = 100.0
 SAMPLE_NS = 10000000
-SLACK = 1.001  # how much slower than stated its clock may be
-LATE_NS = 35000000  # one that comes later than that is no late one: the packet before it was lost
 SILENCE_S = 1.0
 FIRST_PACKET_S = 3.0
 MOST_W = 400.0
@@ -50,7 +48,7 @@ class Link:
     def __init__(self, node: HidNode) -> None:
         self._model = MODELS[node.ids]
         self._device = HidDevice(node)
-        self._end_ns = 0  # of the last packet
+        self._pace = Pace()
         try:
             for packet in (START, SELECT, self._model.last_of_start):
                 self._device.write(packet)
@@ -83,10 +81,8 @@ class Link:
             self.go_on()
         if not samples:
             return [], why
-        # A packet is read late, never early: by the meter's own pace stamps do not jump with the reader's.
-        due_ns = self._end_ns + int(len(samples) * SAMPLE_NS * SLACK)
-        self._end_ns = arrived_ns if arrived_ns - due_ns > LATE_NS else min(arrived_ns, due_ns)
-        first_ns = self._end_ns - (len(samples) - 1) * SAMPLE_NS
+        end_ns = self._pace.end_ns(arrived_ns, len(samples) * SAMPLE_NS)
+        first_ns = end_ns - (len(samples) - 1) * SAMPLE_NS
         return [(first_ns + number * SAMPLE_NS, sample) for number, sample in enumerate(samples)], why
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from array import array
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..basics import ProbeDenied, ProbeMissing
-from .file_addresses import scope_of, split_address
+from .addresses import scope_of, split_address
 from .playback import NOT_LIVE, PlayedMeter, typical_rate_hz
 
 PLACE = "host"

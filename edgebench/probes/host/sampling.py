@@ -11,6 +11,8 @@ CHUNK_S = 0.5
 LOOK_S = 0.5  # between two looks for a device that is gone
 SHOWN = 200  # characters of a reading that is none
 LAST_SAMPLE_S = 1.5  # the agent kills a probe three seconds after its stop
+SLACK = 1.001  # how much slower than stated a meter's clock may be
+LATE_SHARE = 0.875  # of a block: a reader is held up for so long at most
 NAN = float("nan")
 
 
@@ -44,6 +46,24 @@ class Samples:
     def chunk(self) -> Chunk:
         """As a probe yields it."""
         return self._stamps, self._values
+
+
+class Pace:
+    """Stamps of what is sampled evenly and comes in blocks, which are read late and never early.
+
+    By the meter's own pace stamps do not jump with their reader's; a block that comes later by almost its
+    length is no late one: the one before it was lost.
+    """
+
+    def __init__(self) -> None:
+        self._end_ns = 0
+
+    def end_ns(self, arrived_ns: int, length_ns: int) -> int:
+        """When the last sample of a block was taken that is as long as this and has arrived now."""
+        due_ns = self._end_ns + int(length_ns * SLACK)
+        was_lost = arrived_ns - due_ns > LATE_SHARE * length_ns
+        self._end_ns = arrived_ns if was_lost else min(arrived_ns, due_ns)
+        return self._end_ns
 
 
 class HostMeter:

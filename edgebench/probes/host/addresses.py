@@ -1,4 +1,4 @@
-"""Addresses of meters that are files: `FILE?option=value&option=value`, with %xx for any byte."""
+"""Addresses with options: `FILE?option=value&option=value`, with %xx for any byte."""
 
 from typing import Any, Dict, Sequence, Tuple
 from urllib.parse import unquote
@@ -10,7 +10,15 @@ NARROWEST = "chip"
 
 
 def split_address(address: str, options: Sequence[str], example: str) -> Tuple[str, Dict[str, str]]:
-    """The file and its options.
+    """As `split_options`, of a file that has to be named."""
+    path, values = split_options(address, options, example)
+    if not path:
+        raise ProbeMissing("no file is named", "write it like {}".format(example))
+    return path, values
+
+
+def split_options(address: str, options: Sequence[str], example: str) -> Tuple[str, Dict[str, str]]:
+    """What is before the question mark, perhaps nothing, and the options.
 
     Args:
         address: as it was given.
@@ -18,22 +26,20 @@ def split_address(address: str, options: Sequence[str], example: str) -> Tuple[s
         example: how one is written.
 
     Raises:
-        ProbeMissing: no file is named, or an option is unknown, empty or given twice.
+        ProbeMissing: an option is unknown, empty or given twice.
     """
-    path, _, text = address.partition("?")
-    if not path:
-        raise ProbeMissing("no file is named", "write it like {}".format(example))
+    name, _, text = address.partition("?")
     values: Dict[str, str] = {}
     for part in text.split("&") if text else ():
-        name, _, value = part.partition("=")
-        if name not in options or not value or name in values:
-            wrong = "is no option" if name not in options else "is empty or given twice"
+        option, _, value = part.partition("=")
+        if option not in options or not value or option in values:
+            wrong = "is no option" if option not in options else "is empty or given twice"
             raise ProbeMissing(
-                "{!r} {}".format(name, wrong),
+                "{!r} {}".format(option, wrong),
                 "the options are {}; write them like {}".format(", ".join(options), example),
             )
-        values[name] = unquote(value)
-    return unquote(path), values
+        values[option] = unquote(value)
+    return unquote(name), values
 
 
 def one_of(values: Dict[str, str], option: str, choices: Sequence[str], default: str) -> str:

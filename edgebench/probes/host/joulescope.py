@@ -1,0 +1,196 @@
+"""Joulescope: a JS110 or JS220 of Jetperch by its own package `joulescope`, 100 times a second.
+
+The instrument samples at a megahertz or two; each of its statistics is the mean over 10 ms, stamped at its
+end. It is opened in the driver's mode `restore`, which goes on from its settings rather than resets them: a
+board that it feeds is not to lose its power.
+"""
+
+import collections
+import os
+import time
+from typing import Any, Deque, Dict, List, Tuple
+
+from ..basics import ProbeMissing, now_ns
+from .addresses import SCOPES, one_of, split_options
+from .sampling import Pace, PluggedMeter, Samples, power_channel
+
+PLACE = "host"
+RATE_HZ = 100.0
+SETTING = "100 Hz"
+EXAMPLE = "joulescope:001234?scope=board"
+MOST_W = 200.0
+SILENCE_S = 1.0
+FIRST_SAMPLE_S = 3.0
+PICKED_UP_BYTES = 4096
+
+Statistic = Tuple[int, float, Dict[str, float]]  # when it came, over how many seconds, and W, V and A
+
+
+class Link:
+    """An open instrument, whose driver calls back from a thread of its own.
+
+    Attributes:
+        descriptor: to wait for what comes.
+    """
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+        self._statistics: Deque[Statistic] = collections.deque()
+        self._pace = Pace()
+        self.descriptor, self._waker = os.pipe()
+        os.set_blocking(self.descriptor, False)
+        self.silent_s = time.monotonic() + SILENCE_S
+        device.parameter_set("reduction_frequency", SETTING)
+        device.statistics_callback_register(self._hear, "sensor")
+        try:
+            device.open(mode="restore")
+        except BaseException:
+            self._close_pipe()
+            raise
+
+    def is_there(self) -> bool:
+        """Whether the driver still sees it."""
+        return any(str(device) == str(self._device) for device in _scan())
+
+    def read(self) -> List[Tuple[int, Dict[str, float]]]:
+        """What has come, with its stamps."""
+        try:
+            os.read(self.descriptor, PICKED_UP_BYTES)
+        except BlockingIOError:
+            pass
+        samples = []
+        while self._statistics:
+            arrived_ns, length_s, values = self._statistics.popleft()
+            samples.append((self._pace.end_ns(arrived_ns, int(length_s * 1e9)), values))
+            self.silent_s = time.monotonic() + SILENCE_S
+        return samples
+
+    def close(self) -> None:
+        """Let it go; the driver has closed one that was unplugged."""
+        if self.descriptor < 0:
+            return
+        try:
+            self._device.statistics_callback_unregister(self._hear, "sensor")
+            self._device.close()
+        except Exception:
+            pass  # whatever a driver makes of a device that is gone
+        self._close_pipe()
+
+    def _close_pipe(self) -> None:
+        ends = (self._waker, self.descriptor)
+        self.descriptor = self._waker = -1
+        for end in ends:
+            os.close(end)
+
+    def _hear(self, statistics: Dict[str, Any]) -> None:
+        """Called by the driver's thread."""
+        signals = statistics["signals"]
+        values = {
+            name: float(signals[signal]["\u00b5"]["value"])
+            for name, signal in (("in", "power"), ("voltage", "voltage"), ("current", "current"))
+        }
+        self._statistics.append((now_ns(), float(statistics["time"]["delta"]["value"]), values))
+        try:
+            os.write(self._waker, b"x")
+        except OSError:
+            pass  # it was closed in this moment
+
+
+class JoulescopeProbe(PluggedMeter):
+    """Power, voltage and current of the line that the instrument lies in.
+
+    Args:
+        address: as it was given.
+        scope: what the line feeds.
+        device: the instrument, of the package.
+        link: open.
+    """
+
+    def __init__(self, address: str, scope: str, device: Any, link: Link) -> None:
+        info: Dict[str, Any] = {
+            "kind": "joulescope",
+            "address": address,
+            "rate_hz": RATE_HZ,
+            "averaging_ms": 1e3 / RATE_HZ,
+            "resolution": "{}: its ranges' own".format(str(device)[:60]),
+            "scope": scope,
+            "channels": [
+                power_channel("in", MOST_W),
+                {"name": "voltage", "quantity": "voltage", "unit": "V"},
+                {"name": "current", "quantity": "current", "unit": "A"},
+            ],
+        }
+        super(JoulescopeProbe, self).__init__(info, link)
+        self._name = str(device)
+
+    def _open(self) -> Link:
+        for device in _scan():
+            if str(device) == self._name:
+                return _opened(device)
+        raise ProbeMissing("{} is unplugged".format(self._name), "plug it in again")
+
+    def _converse(self, link: Link, samples: Samples, end_s: float) -> None:
+        if self._wait(min(link.silent_s, end_s), link.descriptor):
+            for stamp_ns, values in link.read():
+                samples.add(stamp_ns, values)
+        elif time.monotonic() >= link.silent_s:
+            if not link.is_there():
+                raise OSError("{} is unplugged".format(self._name))
+            link.silent_s = time.monotonic() + SILENCE_S
+            self._reject(["no sample for {:g} s".format(SILENCE_S)])
+            samples.add_gap()
+
+
+def open_probe(address: str) -> JoulescopeProbe:
+    """The probe of `joulescope:SERIAL?scope=SCOPE`, or of `joulescope` where one is plugged in."""
+    serial, options = split_options(address, ("scope",), EXAMPLE)
+    scope = one_of(options, "scope", SCOPES, "board")
+    device = _chosen(serial)
+    link = _opened(device)
+    end_s = time.monotonic() + FIRST_SAMPLE_S
+    while not link.read():
+        if time.monotonic() > end_s:
+            link.close()
+            raise ProbeMissing("{} sends no sample".format(device), "unplug it and plug it in again")
+        time.sleep(0.01)
+    return JoulescopeProbe(address, scope, device, link)
+
+
+def _scan() -> List[Any]:
+    """The instruments that are plugged in, which are to measure in their automatic ranges."""
+    try:
+        from joulescope import scan
+    except ImportError as error:
+        raise ProbeMissing(
+            "the package joulescope cannot be loaded: {}".format(error), "pip install 'edgebench[joulescope]'"
+        ) from None
+    return list(scan(config="auto"))
+
+
+def _chosen(serial: str) -> Any:
+    devices = _scan()
+    chosen = [device for device in devices if serial in ("", str(device.serial_number))]
+    if len(chosen) == 1:
+        return chosen[0]
+    there = ", ".join("{} ({})".format(device.serial_number, device) for device in devices)
+    if not devices:
+        raise ProbeMissing(
+            "no Joulescope is plugged in, or this user may not open it",
+            "plug it in; on Linux install the udev rule of Joulescope's driver",
+        )
+    if not chosen:
+        raise ProbeMissing("there is no Joulescope {!r}".format(serial), "there are {}".format(there))
+    raise ProbeMissing(
+        "several are plugged in: {}".format(there),
+        "name one: --meter joulescope:{}".format(chosen[0].serial_number),
+    )
+
+
+def _opened(device: Any) -> Link:
+    try:
+        return Link(device)
+    except Exception as error:  # RuntimeError and others: whatever the driver says
+        raise ProbeMissing(
+            "{} cannot be opened: {}".format(device, error or type(error).__name__),
+            "end whatever else uses it, and see that this user may open it (the driver's udev rule)",
+        ) from None
