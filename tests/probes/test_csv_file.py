@@ -149,7 +149,7 @@ def test_a_clock_that_is_set(recorder, monkeypatch):
                 pass
 
 
-NOW = [f"{time.time() + second:.3f},5000" for second in (-0.2, -0.1)]
+NOW = ["(0.2 s ago),5000", "(0.1 s ago),5000"]
 
 
 @pytest.mark.parametrize(
@@ -177,6 +177,9 @@ NOW = [f"{time.time() + second:.3f},5000" for second in (-0.2, -0.1)]
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_file_is_said(written, lines, options, why, fix):
+    now_s = time.time()
+    for seconds in ("0.1", "0.2"):
+        lines = [line.replace(f"({seconds} s ago)", f"{now_s - float(seconds):.3f}") for line in lines]
     with pytest.raises(basics.ProbeMissing, match=why) as caught:
         csv_file.open_probe(written(*lines) + options)
     assert fix in caught.value.fix
