@@ -123,7 +123,7 @@ def write(folder: Path, shape: str, version: str | None = None) -> StandIn:
     library = folder / "lib"
     library.mkdir(exist_ok=True)
     name = f"libcudart.so.{release.cuda}"
-    shutil.copy(compiled(), library / name)
+    shutil.copy(compiled(release.cuda), library / name)
     for link in {"libcudart.so", f"libcudart.so.{release.cuda.partition('.')[0]}"}:
         (library / link).unlink(missing_ok=True)
         (library / link).symlink_to(name)
@@ -131,19 +131,25 @@ def write(folder: Path, shape: str, version: str | None = None) -> StandIn:
 
 
 @functools.cache
-def compiled() -> Path:
-    """The library, compiled once for each content of its source, in the user's cache folder."""
+def compiled(cuda: str = "10.2") -> Path:
+    """The library, compiled once for each content of its source, in the user's cache folder.
+
+    Args:
+        cuda: the version of the CUDA runtime, which decides what it exports.
+    """
     source = HERE / "libcudart.c"
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    # The header of CUDA 12 names the function so; the libraries before and after have no such name.
+    defined = ["-DPROPERTIES_V2"] if cuda.startswith("12.") else []
+    decides = source.read_bytes() + "".join(defined).encode()
     folder = Path(platformdirs.user_cache_dir("edgebench")) / "test-libraries"
     folder.mkdir(parents=True, exist_ok=True)
-    library = folder / f"libcudart-{digest}.so"
+    library = folder / f"libcudart-{hashlib.sha256(decides).hexdigest()[:16]}.so"
     with filelock.FileLock(folder / "lock", timeout=COMPILE_S):
         if not library.exists():
             handle, scratch = tempfile.mkstemp(dir=folder)
             os.close(handle)
-            command = ["gcc", "-std=gnu11", "-O2", "-Wall", "-Werror", "-shared", "-fPIC"]
-            command += ["-DPROPERTIES_V2", "-o", scratch, str(source), "-lpthread"]
+            command = ["gcc", "-std=gnu11", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", *defined]
+            command += ["-o", scratch, str(source), "-lpthread"]
             subprocess.run(command, check=True, timeout=COMPILE_S, capture_output=True)
             Path(scratch).replace(library)
     return library

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum {
-    SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DIRECTION = 21, NO_DEVICE = 100,
+    SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DIRECTION = 21, OLD_DRIVER = 35, NO_DEVICE = 100,
     INVALID_DEVICE = 101, INVALID_HANDLE = 400, NOT_READY = 600, ILLEGAL_ADDRESS = 700, LAUNCH_FAILURE = 719,
 };
 enum { HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, BY_ADDRESS };
@@ -29,6 +29,7 @@ static const struct { int code; const char *name, *text; } errors[] = {
     {INVALID_VALUE, "cudaErrorInvalidValue", "invalid argument"},
     {OUT_OF_MEMORY, "cudaErrorMemoryAllocation", "out of memory"},
     {INVALID_DIRECTION, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
+    {OLD_DRIVER, "cudaErrorInsufficientDriver", "CUDA driver version is insufficient for CUDA runtime version"},
     {NO_DEVICE, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {INVALID_DEVICE, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {INVALID_HANDLE, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
@@ -87,7 +88,7 @@ static const char *setting(const char *name, const char *otherwise) {
 
 static int zero_work(void) { return *setting("STANDIN_ZERO_WORK", "0") == '1'; }
 
-/* STANDIN_CUDA_FAIL=NAME:COUNT:CODE: from the COUNTth call of NAME on (once, unless CODE stays), CODE. */
+/* STANDIN_CUDA_FAIL=NAME:COUNT:CODE: the COUNTth call of NAME gives CODE, and all others then where that stays. */
 static int ordered_failure(const char *name) {
     static int seen;
     const char *order = getenv("STANDIN_CUDA_FAIL");
@@ -349,7 +350,7 @@ static int properties(char *structure, int device) {
     return SUCCESS;
 }
 int cudaGetDeviceProperties(char *structure, int device) { ENTER(); return leave(properties(structure, device)); }
-#ifdef PROPERTIES_V2 /* from CUDA 12 on the header calls it so */
+#ifdef PROPERTIES_V2 /* CUDA 12's header calls it so */
 int cudaGetDeviceProperties_v2(char *structure, int device) { ENTER(); return leave(properties(structure, device)); }
 #endif
 
