@@ -9,7 +9,7 @@ from edgebench.vocabulary.target import Body
 _SIDES = "NVIDIA's data sheet of the module gives two sides ({}) and neither height nor mass"
 _SO_DIMM = _SIDES.format("69.6 x 45 mm")
 _LARGE = _SIDES.format("100 x 87 mm")
-_PAGE = "NVIDIA's page of the developer kit, with feet, carrier board, module and heat sink; it gives no mass"
+_PAGE = "NVIDIA's page of the developer kit, as public documents repeat it; none gives a mass"
 
 # As device trees say it, of mainline Linux and of L4T; a module without its kit says what its carrier's does.
 _NANO = ("NVIDIA Jetson Nano Developer Kit",)

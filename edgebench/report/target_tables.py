@@ -99,6 +99,7 @@ def description(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("board", _known_text(known.board)),
         ("SoC", _known_text(known.soc)),
         ("processor", f"{_known_text(known.cpu)}, {words.counted(known.cores or 0, 'core')}"),
+        *([] if known.gpu is None else [("GPU", _known_text(known.gpu.name))]),
         ("memory", f"{words.size(known.memory_bytes)}, {words.size(known.memory_available_bytes)} available"),
         ("system", _joined_text(known.os, known.kernel, known.machine, known.l4t and f"L4T {known.l4t}")),
         ("Python", _joined_text(known.python, known.python_bits and f"{known.python_bits} bits")),

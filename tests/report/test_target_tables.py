@@ -30,6 +30,7 @@ NANO = {
     "power_mode": {"id": 1, "name": "5W"},
     "power_modes": {"0": "MAXN", "1": "5W"},
     "temperatures_c": {"0-CPU-therm": 41.5, "1-GPU": 39.0},
+    "gpu": {"name": "57000000.gpu", "clocks_mhz": None, "usable": True},
     "usb_accelerators": [{"id": "18d1:9302", "name": "Coral USB Accelerator", "speed_mbps": 480.0}],
 }
 
@@ -49,6 +50,7 @@ def test_a_board_in_a_dozen_lines():
     assert lines["temperature"] == "41.5 °C at 0-CPU-therm, 39 °C at 1-GPU"
     assert lines["accelerator"] == "Coral USB Accelerator, 480 Mbit/s"
     assert lines["packages"] == "numpy 1.13.3"
+    assert lines["GPU"] == "57000000.gpu"
 
 
 def test_what_a_board_does_not_say_is_not_known():
