@@ -13,7 +13,7 @@ from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.plan.bodies import assemble
 from edgebench.plan.meters_and_monitors import with_meters
-from edgebench.plan.sweeps import alternatives, combinations, swept
+from edgebench.plan.sweeps import POWER_MODE, alternatives, combinations, swept
 from edgebench.plan.targets_file import DeclaredTarget
 from edgebench.refusals import refusal
 from edgebench.suggest import choose
@@ -179,17 +179,23 @@ def _each_once(meters: Sequence[str]) -> tuple[str, ...]:
 def listed(target: DeclaredTarget) -> dict[str, Any]:
     """A declared target as plain data, with the mass and size that a run takes and where they are from.
 
-    Its launch is masked, as in every report. `device_error` says why a run would refuse its device,
-    `body_error` why it would take no mass and size by its board; each is "" where nothing is wrong.
+    Its launch is masked, as in every report. `sweeps` has the settings of several values, each combination of
+    which is a target of its own. `device_error` says why a run would refuse its device, `body_error` why it
+    would take no mass and size by its board; each is "" where nothing is wrong.
     """
     declared = target.model_dump(mode="json")
     row = {**declared, "launch": masked_launch(declared["launch"]), "body": "", "from_boards": ()}
-    row |= {"device_error": "", "body_error": ""}
+    row |= {"sweeps": {}, "device_error": "", "body_error": ""}
     try:
         backend = registry.backend(target.device)
         _refuse_address(backend, target.host, target.port, "leave its {} out")
     except EdgeBenchError as error:
         return row | {"device_error": _reason_text(error)}
+    settings = {
+        **alternatives(target.options, backend.options_model),
+        POWER_MODE: dict.fromkeys(target.power_modes),
+    }
+    row["sweeps"] = {name: list(values) for name, values in settings.items() if len(values) > 1}
     if not target.board:
         return row
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,9 +41,20 @@ def print_targets(
     for target in targets:
         if target.get("device_error"):
             line(console, f"{target.get('name')} cannot be measured: {target['device_error']}", indent=2)
+        if sweeps := target.get("sweeps"):
+            line(console, f"{target.get('name')} sweeps {_sweeps_text(sweeps)}", indent=2)
         if source := _body_source(target):
             line(console, f"{target.get('name')}: {source}", indent=2)
     line(console, f"{words.counted(len(targets), 'target')} in {file}")
+
+
+def _sweeps_text(sweeps: Mapping[str, Sequence[Any]]) -> str:
+    """The settings of several values and how many targets they make: `threads=1, 2: 2 targets`."""
+    texts = [
+        f"{words.plain(name, 40)}={', '.join(words.plain(str(value), 60) for value in values)}"
+        for name, values in sweeps.items()
+    ]
+    return f"{'; '.join(texts)}: {math.prod(map(len, sweeps.values()))} targets"
 
 
 def _body_source(target: Mapping[str, Any]) -> str:

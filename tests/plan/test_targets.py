@@ -176,3 +176,10 @@ def test_what_is_measured_is_said_by_one_source():
     both = resolve({"target": ["nano"], "device": ["toy"]}, project=project).config
     assert (both.target, both.device) == (("nano",), ("toy",))
     assert resolve({}, env={"EDGEBENCH_TARGET": "a,b"}, project=project).config.target == ("a", "b")
+
+
+def test_a_declared_target_is_listed_with_what_it_sweeps():
+    options = {"device": ["CPU", "GPU", "CPU"], "requests": [4], "threads": 2}
+    row = listed(DeclaredTarget(name="x", device="openvino", options=options, power_mode=("MAXN", "5W")))
+    assert row["sweeps"] == {"device": ["CPU", "GPU"], "power_mode": ["MAXN", "5W"]}
+    assert listed(DeclaredTarget(name="y", device="toy", power_mode="MAXN"))["sweeps"] == {}

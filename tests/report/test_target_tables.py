@@ -86,7 +86,7 @@ def test_the_listing_says_where_mass_and_size_are_from():
         {"name": "c", "mass_g": 99.0, "size_mm": [1, 2, 3]},
         {"name": "d", "body": "Stick; no mass"},
         {"name": "e", "body_error": "there is no board 'x'"},
-        {"name": "f"},
+        {"name": "f", "sweeps": {}},
         {"name": "g", "device": "zpu", "device_error": "there is no device 'zpu'"},
     ]  # fmt: skip
     text = printed(print_targets, rows, "targets.toml")
@@ -99,5 +99,13 @@ def test_the_listing_says_where_mass_and_size_are_from():
         "g cannot be measured: there is no device 'zpu'",
     ):
         assert line in text
-    assert "f:" not in text
+    assert "f:" not in text and "sweeps" not in text
     assert "46 g" in text
+
+
+def test_the_listing_says_what_a_target_sweeps():
+    rows = [{"name": "a", "sweeps": {"device": ["CPU", "GPU"], "power_mode": ["MAXN", "5W", "\x1b[31m"]}}]
+    text = " ".join(printed(print_targets, rows, "targets.toml").split())
+    assert "a sweeps device=CPU, GPU; power_mode=MAXN, 5W," in text
+    assert ": 6 targets" in text
+    assert "\x1b" not in text
