@@ -17,7 +17,7 @@ from edgebench.vocabulary.passes import Pass, Window
 from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 from edgebench.vocabulary.session_facts import ColdFigures, MemoryFigures, SessionWindows
 from tests.fakes import FakeDevice, FakeSession
-from tests.measure.test_lanes import experiment
+from tests.measure.lanes import experiment
 
 CHANNEL = Channel("power", "power", "W")
 METER = ProbeInfo("m", "", 1.0, "", "board", (CHANNEL,))

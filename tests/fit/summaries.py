@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from edgebench.fit.cautions import cautions
+from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import Accuracy, PowerFigure, TrialSummary
+from edgebench.fit.verdict import judge
 from edgebench.stats.intervals import session_interval
 from edgebench.stats.power_curve import power_curve
 from edgebench.stats.proportion import wilson
@@ -87,3 +89,13 @@ def curves(power):
 def sentences(*measured, **more):
     """The cautions of a trial (arguments as of `edgebench.fit.cautions.cautions`) as text."""
     return tuple(caution.sentence() for caution in cautions(*measured, **more))
+
+
+def profile(**requirement):
+    return Profile.from_record({"name": "mine", "requirements": [{"name": "it", **requirement}]})
+
+
+def verdict(trial, **requirement):
+    (judged,) = judge(trial, profile(**requirement))
+    assert judged.reason
+    return judged

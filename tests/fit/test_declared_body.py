@@ -5,8 +5,7 @@ import pytest
 from edgebench.fit.declared_body import board_caution, board_doubts
 from edgebench.fit.verdict import judge
 from edgebench.store.records import BoardRecord, SessionRecord, TargetRecord
-from tests.fit.summaries import summary
-from tests.fit.test_verdict import profile
+from tests.fit.summaries import profile, summary
 
 PI = TargetRecord(
     name="pi",

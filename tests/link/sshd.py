@@ -182,3 +182,16 @@ def trust(board: Board, public_key: Path) -> None:
     """Let the client know this key as the board's."""
     kind, key = public_key.read_text().split()[:2]
     (board.folder / "known_hosts").write_text(f"[127.0.0.1]:{board.port} {kind} {key}\n")
+
+
+def wait_until(settled, seconds=20.0):
+    deadline = time.monotonic() + seconds
+    while not settled():
+        assert time.monotonic() < deadline, "in vain"
+        time.sleep(0.02)
+
+
+def opened(rig, board, **more):
+    device = rig.far(board, **more)
+    device.close()
+    return device

@@ -1,7 +1,19 @@
 import pytest
 
+from tests.testing.complaints import complaint
+
 
 @pytest.fixture(scope="session")
 def edgebench_cache(session_cache):
     """What other tests have converted already is not converted again."""
     return session_cache
+
+
+@pytest.fixture
+def caught(edgebench_cache, tmp_path):
+    def check(test, backend, words, **subject):
+        text = complaint(test, backend, edgebench_cache, tmp_path, **subject)
+        assert words in text
+        assert text.count("mend: ") >= 1
+
+    return check

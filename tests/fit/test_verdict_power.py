@@ -1,0 +1,153 @@
+"""Verdicts on power and energy: what a meter's scope, rate and windows allow."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edgebench.stats.power_curve import power_curve
+from tests.fit.summaries import meter, summary, verdict
+
+# Power
+
+
+def test_without_a_meter_power_is_unknown_with_the_reason():
+    trial = summary(power_reason="no meter, because /sys/class/powercap is not there")
+    for quantity in ("power_peak_w", "power_mean_w", "energy_j"):
+        judged = verdict(trial, quantity=quantity, limit=5)
+        assert (judged.verdict, judged.reason) == (
+            "unknown",
+            "no meter, because /sys/class/powercap is not there",
+        )
+
+
+def test_a_board_meter_passes_and_fails_a_peak():
+    trial = summary(power=(meter(),))
+    assert verdict(trial, quantity="power_peak_w", limit=5).verdict == "pass"
+    failed = verdict(trial, quantity="power_peak_w", limit=3.5)
+    assert (failed.verdict, failed.margin) == ("fail", -0.5)
+    assert "ina:0 (in)" in failed.reason
+    assert verdict(trial, quantity="power_peak_w", limit=5000, unit="mW").margin == pytest.approx(1000)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"scope": "chip"}, "covers the chip only: it can fail this limit, never pass it"),
+        ({"scope": "chip", "meter": "usb:", "channel": "bus"}, "usb (bus) covers the chip only"),
+        ({"scope": "module"}, "covers the module only"),
+        ({"scope": ""}, "covers the unknown part only"),
+        ({"effective_hz": 100.0}, "at 100 Hz, as they came, the highest sample is a lower bound of the peak"),
+        ({"effective_hz": 16.0}, "at 16 Hz"),  # which states 1000
+        ({"effective_hz": None}, "at 0 Hz"),
+        ({"longest_gap_s": 0.3}, "no sample came for 0.3 s, and 0.1 s are the most"),
+        ({"samples": 298}, "298 samples cannot speak for all"),
+    ],
+)
+def test_a_narrow_or_slow_meter_fails_a_peak_and_never_passes_it(change, reason):
+    trial = summary(power=(meter(**change),))
+    judged = verdict(trial, quantity="power_peak_w", limit=5)
+    assert judged.verdict == "inconclusive"
+    assert reason in judged.reason
+    assert verdict(trial, quantity="power_peak_w", limit=3).verdict == "fail"
+
+
+def test_any_meter_that_misses_the_limit_fails_it():
+    chip = meter(meter="rapl:", channel="package", scope="chip", primary=False, peak_w=6.0)
+    judged = verdict(summary(power=(meter(), chip)), quantity="power_peak_w", limit=5)
+    assert (judged.verdict, judged.value) == ("fail", 6.0)
+    assert "rapl (package)" in judged.reason
+
+
+def test_a_meter_that_gave_nothing_leaves_it_unknown():
+    silent = meter(
+        peak_w=None,
+        mean_w=None,
+        mean_w_sessions=(),
+        energy_j_sessions=(),
+        reason="0 samples lie in the window",
+    )
+    for quantity in ("power_peak_w", "power_mean_w", "energy_j"):
+        judged = verdict(summary(power=(silent,)), quantity=quantity, limit=5)
+        assert (judged.verdict, judged.reason) == ("unknown", "ina:0 (in): 0 samples lie in the window")
+    averaged = verdict(summary(power=(silent,)), quantity="power_peak_w", limit=5, averaging_s=1)
+    assert averaged.verdict == "unknown"
+
+
+def test_an_averaging_time_lets_a_slow_meter_pass():
+    slow = summary(power=(meter(effective_hz=50.0, longest_gap_s=0.02, samples=500),))
+    assert verdict(slow, quantity="power_peak_w", limit=5).verdict == "inconclusive"
+    assert verdict(slow, quantity="power_peak_w", limit=5, averaging_s=2).verdict == "pass"
+
+
+def bursts(rate_hz, burst_w=6.0):
+    """Ten seconds at 3 W, of which the fifth is a burst."""
+    at_s = np.arange(0, 10, 1 / rate_hz)
+    watts = np.where((at_s >= 4) & (at_s < 5), burst_w, 3.0)
+    return ((power_curve(np.round(at_s * 1e9).astype(np.int64), watts),) * 3,)
+
+
+def test_an_averaged_peak_is_the_highest_rolling_mean_of_the_samples():
+    trial = summary(power=(meter(peak_w=6.0),), power_curves=bursts(1000))
+    judged = verdict(trial, quantity="power_peak_w", limit=6.5, averaging_s=1)
+    assert (judged.verdict, judged.value) == ("pass", pytest.approx(6.0, rel=1e-2))
+    assert verdict(trial, quantity="power_peak_w", limit=5.0, averaging_s=1).verdict == "fail"
+    assert verdict(trial, quantity="power_peak_w", limit=5.0, averaging_s=2).verdict == "pass"
+    assert verdict(trial, quantity="power_peak_w", limit=4.2, averaging_s=2).verdict == "fail"
+    assert verdict(trial, quantity="power_peak_w", limit=3.0, averaging_s=8).verdict == "fail"
+    none = summary(power=(meter(),), power_curves=())
+    assert "no samples over 1 s" in verdict(none, quantity="power_peak_w", limit=5, averaging_s=1).reason
+
+
+def test_readings_that_are_means_over_their_whole_period_decide_from_two_periods_on():
+    slow = meter(effective_hz=1.99, longest_gap_s=0.51, averaging_ms=500.0)
+    level = bursts(2, burst_w=3.0)
+    trial = summary(power=(slow,), power_curves=level)
+    judged = verdict(trial, quantity="power_peak_w", limit=5, averaging_s=1)
+    # A second touches three readings, of which nobody knows how the power lay within the first and the last.
+    assert (judged.verdict, judged.value, judged.high) == ("pass", pytest.approx(3.0), pytest.approx(4.5))
+    assert verdict(trial, quantity="power_peak_w", limit=4.2, averaging_s=1).verdict == "inconclusive"
+    assert verdict(trial, quantity="power_peak_w", limit=2.9, averaging_s=1).verdict == "fail"
+    for change, reason in (
+        ({"averaging_ms": None}, "1 s are 1.99 sample periods as they came, and it takes 100"),
+        ({"averaging_ms": 100.0}, "and it takes 100"),
+        ({"effective_hz": 1.5, "averaging_ms": 700.0}, "and it takes 2"),
+        ({"longest_gap_s": 1.0}, "no sample came for 1 s, and 0.754 s are the most"),
+    ):
+        other = summary(power=(replace(slow, **change),), power_curves=level)
+        judged = verdict(other, quantity="power_peak_w", limit=5, averaging_s=1)
+        assert (judged.verdict, reason in judged.reason) == ("inconclusive", True), judged.reason
+
+
+def test_an_averaging_time_does_not_widen_a_scope_or_a_window():
+    chip = summary(power=(meter(scope="chip"),))
+    assert verdict(chip, quantity="power_peak_w", limit=5, averaging_s=1).verdict == "inconclusive"
+    long = verdict(summary(power=(meter(),)), quantity="power_peak_w", limit=5, averaging_s=20)
+    assert long.verdict == "inconclusive"
+    assert "longer than the steady window of 10 s" in long.reason
+    few = verdict(summary(power=(meter(effective_hz=20.0),)), quantity="power_peak_w", limit=5, averaging_s=1)
+    assert few.verdict == "inconclusive"
+    assert "1 s are 20 sample periods as they came, and it takes 100" in few.reason
+
+
+def test_mean_power_and_energy_come_from_sessions():
+    trial = summary(power=(meter(effective_hz=50.0),))
+    assert verdict(trial, quantity="power_mean_w", limit=3.2).verdict == "pass"
+    assert verdict(trial, quantity="power_mean_w", limit=3.01).verdict == "inconclusive"
+    assert verdict(trial, quantity="power_mean_w", limit=2.5).verdict == "fail"
+    assert verdict(trial, quantity="energy_j", limit=7).verdict == "pass"
+    assert verdict(trial, quantity="energy_j", limit=5).verdict == "fail"
+    two = summary(power=(meter(mean_w_sessions=(3.0, 3.0)),))
+    assert "2 sessions" in verdict(two, quantity="power_mean_w", limit=5).reason
+
+
+def test_mean_power_over_too_short_a_window_passes_nothing():
+    trial = summary(power=(meter(effective_hz=5.0),))
+    judged = verdict(trial, quantity="power_mean_w", limit=5)
+    assert judged.verdict == "inconclusive"
+    assert "window too short: 50 sample periods" in judged.reason
+    long = verdict(summary(power=(meter(),)), quantity="power_mean_w", limit=5, averaging_s=60)
+    assert "longer than the steady window" in long.reason
+    chip = summary(power=(meter(scope="chip"),))
+    assert verdict(chip, quantity="power_mean_w", limit=5).verdict == "inconclusive"
+    assert verdict(chip, quantity="power_mean_w", limit=2).verdict == "fail"

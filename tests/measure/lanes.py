@@ -1,0 +1,95 @@
+"""Experiments of several targets and hosts on made devices."""
+
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from edgebench.cache.objects import Cache
+from edgebench.measure.lane_group import Experiment
+from edgebench.measure.progress import SilentObserver
+from edgebench.plan.targets import make_targets
+from edgebench.plan.trials import Plan, choose_variants, make_trials
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.target import Launch
+from tests.fakes import FakeBackend, made_images, made_scene
+from tests.measure.test_lane_group import MemoryStore
+
+
+def experiment(
+    store, open_device, hosts, *, sessions=2, depths=(0.25,), observer=None, retries=1, settings=()
+):
+    """One target a name in `hosts` (name -> host), each a device of its own; those of a sweep share it."""
+    backend = FakeBackend(precisions=("int8",))
+    backends = {"fake": backend}
+    targets = [
+        replace(
+            target,
+            name=target.name.replace(target.declared_name, name),
+            host=host,
+            launch=Launch(env={"BOARD": name}),
+        )
+        for name, host in hosts.items()
+        for target in make_targets(backends, settings, [])
+    ]
+    trials = make_trials(
+        targets,
+        backends,
+        {"fake": choose_variants(backend, depths, ())},
+        batches=(1,),
+        scene=made_scene(),
+        images=made_images(),
+    )
+    plan = Plan(trials, made_scene(), made_images(), sessions=sessions, passes=2, seed=1, retries=retries)
+    artifacts = backend.prepare([trial.request for trial in trials], Cache(Path("unused")), print)
+    return Experiment(
+        plan=plan,
+        artifacts={
+            trial.key: artifact
+            for trial, artifact in zip(trials, artifacts, strict=True)
+            if isinstance(artifact, Artifact)
+        },
+        open_device=open_device,
+        store=store,
+        observer=observer or SilentObserver(),
+        costs={},
+    )
+
+
+DRIVES = "this machine is measured while it drives other boards: for its best figures measure it alone"
+
+
+class StrictStore(MemoryStore):
+    """Complains where two threads are in it at once."""
+
+    def __init__(self):
+        super().__init__()
+        self._inside = threading.Lock()
+
+    def write_session(self, record, tables):
+        assert self._inside.acquire(blocking=False), "two threads write at once"
+        try:
+            time.sleep(0.002)
+            super().write_session(record, tables)
+        finally:
+            self._inside.release()
+
+
+def by_target(run, store):
+    names = {trial.key: trial.target.name for trial in run.plan.trials}
+    statuses_of: dict[str, list[str]] = {}
+    for record in store.records:
+        statuses_of.setdefault(names[record.trial], []).append(record.status)
+    return statuses_of
+
+
+class Watching(SilentObserver):
+    def __init__(self):
+        self.lines = []
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def session_starts(self, run, session):
+        self.lines.append((session.host, run.session, run.sessions))

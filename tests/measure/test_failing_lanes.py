@@ -1,0 +1,143 @@
+"""Hosts and devices that fail while others are measured."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from edgebench.errors import StoredResultError, UnavailableError
+from tests.fakes import FakeDevice, FakeSession
+from tests.measure.lanes import DRIVES, StrictStore, Watching, by_target, experiment
+from tests.measure.test_lane_group import MemoryStore
+
+
+def test_a_shared_device_that_is_lost_fails_all_that_share_it():
+    opened = []
+
+    def open_device(trial):
+        opened.append(trial.target.name)
+        if trial.target.name.startswith("b"):
+            raise UnavailableError("the agent on pi does not answer", why="no route", fix="switch it on")
+        return FakeDevice()
+
+    store = MemoryStore()
+    settings = ["threads=1", "threads=2"]
+    run = experiment(store, open_device, {"a": None, "b": "pi"}, settings=settings, sessions=1)
+    run.run()
+    assert sorted(name[0] for name in opened) == ["a", "b"]
+    lost = ["lost_connection"]
+    assert by_target(run, store) == {
+        "a[threads=1]": ["ok"], "a[threads=2]": ["ok"], "b[threads=1]": lost, "b[threads=2]": lost,
+    }  # fmt: skip
+
+
+def test_a_sweep_on_the_only_device_that_is_not_there_is_an_error():
+    def open_device(trial):
+        raise UnavailableError("the agent does not answer", why="no route", fix="switch it on")
+
+    run = experiment(MemoryStore(), open_device, {"a": None}, settings=["threads=1", "threads=2"])
+    with pytest.raises(UnavailableError, match="does not answer"):
+        run.run()
+
+
+def test_a_host_that_cannot_be_opened_fails_its_own_trials():
+    def open_device(trial):
+        if trial.target.name == "b":
+            raise UnavailableError("the agent on pi does not answer", why="no route", fix="switch it on")
+        return FakeDevice()
+
+    store = MemoryStore()
+    run = experiment(store, open_device, {"a": None, "b": "pi"}, depths=(0.25, 0.5))
+    assert not run.run().interrupted
+    assert by_target(run, store) == {"a": ["ok"] * 4, "b": ["lost_connection"] * 2}
+    failed = next(record for record in store.records if record.status != "ok")
+    assert failed.failure is not None
+    assert failed.failure.what == "the agent on (host) does not answer"
+    assert failed.failure.why == "no route; switch it on"
+
+
+def test_the_only_target_that_cannot_be_opened_is_an_error():
+    def open_device(trial):
+        raise UnavailableError("the agent on pi does not answer")
+
+    store = MemoryStore()
+    with pytest.raises(UnavailableError, match="pi"):
+        experiment(store, open_device, {"a": "pi"}).run()
+    assert not store.records
+
+
+def test_a_host_that_is_lost_on_the_way_fails_sessions_and_the_others_go_on():
+    class Leaving(FakeDevice):
+        def describe(self):
+            if len(self.opened) >= 1:
+                raise UnavailableError("the agent on pi does not answer")
+            return super().describe()
+
+    devices: dict[str, FakeDevice] = {}
+
+    def open_device(trial):
+        if trial.target.name == "a":
+            return FakeDevice()
+        if "b" in devices:
+            raise UnavailableError("the agent on pi does not answer")
+        return devices.setdefault("b", Leaving())
+
+    store = MemoryStore()
+    run = experiment(store, open_device, {"a": None, "b": "pi"}, sessions=4)
+    run.run()
+    assert by_target(run, store) == {"a": ["ok"] * 4, "b": ["ok", "lost_connection", "lost_connection"]}
+
+
+def test_a_store_that_refuses_ends_the_whole_run():
+    class Full(MemoryStore):
+        def write_session(self, record, tables):
+            raise StoredResultError("the disk is full")
+
+    with pytest.raises(StoredResultError):
+        experiment(Full(), lambda trial: FakeDevice(), {"a": None, "b": "pi"}).run()
+
+
+def test_an_error_of_another_kind_ends_one_host_alone():
+    store = StrictStore()
+    observer = Watching()
+    run = experiment(store, lambda trial: FakeDevice(), {"a": None, "b": "pi"}, observer=observer)
+
+    def note_cost(trial, cost):
+        if trial.target.name == "b":
+            raise TypeError("no such cost")
+
+    run.note_cost = note_cost
+    outcome = run.run()
+    assert by_target(run, store) == {"a": ["ok"] * 2, "b": ["ok"]}
+    assert [str(fault) for fault in outcome.faults] == ["no such cost"]
+    assert not outcome.interrupted
+    assert observer.notes == [DRIVES, "b: nothing more is measured: TypeError: no such cost"]
+
+
+def test_what_no_store_can_hold_fails_its_session_alone():
+    class Choosy(MemoryStore):
+        def write_session(self, record, tables):
+            if record.runtime.get("name") == "evil":
+                raise ValueError("not UTF-8")
+            super().write_session(record, tables)
+
+    class Evil(FakeDevice):
+        @contextmanager
+        def session(self, artifact, settings):
+            yield EvilSession(self, "ok")
+
+    class EvilSession(FakeSession):
+        def facts(self):
+            return replace(super().facts(), runtime={"name": "evil"})
+
+    store = Choosy()
+    run = experiment(
+        store, lambda trial: Evil() if trial.target.name == "b" else FakeDevice(), {"a": None, "b": None}
+    )
+    assert run.run().faults == ()
+    assert by_target(run, store) == {"a": ["ok"] * 2, "b": ["error"] * 2}
+    failed = next(record for record in store.records if record.status == "error")
+    assert failed.duration_s > 0
+    failure = failed.failure
+    assert failure is not None and failure.why == "ValueError: not UTF-8"
+    assert "Traceback" in failure.stderr_tail and "write_session" in failure.stderr_tail
