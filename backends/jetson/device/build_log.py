@@ -26,7 +26,7 @@ class BuildLog:
     """Errors and warnings, and the verbose lines that say how each layer was built. Thread-safe.
 
     Args:
-        step: called with the layer's name when the timing of a layer begins.
+        step: called with a text when the timing of a layer's implementations begins; none where nobody asks.
 
     Attributes:
         errors, warnings: the last lines of each.
@@ -34,7 +34,7 @@ class BuildLog:
         failure: what went wrong while a line was taken in.
     """
 
-    def __init__(self, step: Callable[[str], None]) -> None:
+    def __init__(self, step: Callable[[str], None] = lambda _: None) -> None:
         self.errors: Deque[str] = deque(maxlen=MOST_LINES)
         self.warnings: Deque[str] = deque(maxlen=MOST_LINES)
         self.layers: List[str] = []
@@ -55,7 +55,7 @@ class BuildLog:
     def verbose(self, text: str) -> None:
         """Take in a verbose message, of one or several lines."""
         if TIMED in text:
-            self._step(in_one_line(text.partition(TIMED)[2]))
+            self._step("timing " + in_one_line(text.partition(TIMED)[2]))
             return
         if not text.lstrip().startswith((LAYERS_FOLLOW, LAYER)):
             return

@@ -55,7 +55,8 @@ class Builder:
         self._precision = str(options["precision"])
         self._options = options
         self._steps = Steps(progress)
-        self._log = BuildLog(self._steps.step)
+        self._has_monitor = hasattr(trt, "IProgressMonitor")
+        self._log = BuildLog() if self._has_monitor else BuildLog(self._steps.step)
         self._logger = logger_of(trt, self._log)
         self._phases = Phases(self._steps)
         # TensorRT calls them without owning them.
@@ -122,7 +123,7 @@ class Builder:
         workspace_bytes = _limit_workspace(trt, config, int(self._options["workspace_mb"]))
         if hasattr(trt.ProfilingVerbosity, "DETAILED"):
             config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
-        if hasattr(trt, "IProgressMonitor"):
+        if self._has_monitor:
             self._monitor = monitor_of(trt, self._phases)
             config.progress_monitor = self._monitor
         batches = self._calibrate(source, network, config) if source.calibration else None

@@ -67,7 +67,7 @@ class Model:
         header, serialized = engine_file.read(path)
         engine_file.require_fit(header, str(trt.__version__), cuda.gpu)
         self._cuda = cuda
-        self._log = BuildLog(lambda _: None)
+        self._log = BuildLog()
         self._logger = logger_of(trt, self._log)
         self._runtime = trt.Runtime(self._logger)
         self._engine = self._runtime.deserialize_cuda_engine(serialized)

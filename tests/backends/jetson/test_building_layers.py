@@ -40,7 +40,7 @@ def inspected(*layers: Any) -> Any:
 
 
 def test_verbose_log_of_every_release() -> None:
-    log = build_log.BuildLog(lambda text: None)
+    log = build_log.BuildLog()
     log.verbose("Layer(CaskConvolution): of another engine, Tactic: 0, x[Float(1)] -> y[Float(1)]")
     log.verbose(LOGGED)
     layers = engine_layers.of_log(log.layers)
@@ -119,7 +119,7 @@ def test_log_keeps_errors_and_says_what_is_timed() -> None:
     log.verbose("--------------- Timing Runner: Conv_0 (CaskConvolution)")
     log.verbose("Tactic: 0 Time: 0.01")
     assert log.last_errors() == "error 97; error 98; error 99"
-    assert steps == ["Conv_0 (CaskConvolution)"]
+    assert steps == ["timing Conv_0 (CaskConvolution)"]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_log_keeps_errors_and_says_what_is_timed() -> None:
     ],
 )
 def test_log_that_says_that_memory_ran_out(line: str) -> None:
-    log = build_log.BuildLog(lambda text: None)
+    log = build_log.BuildLog()
     log.error("Could not find any implementation for node Conv_0.")
     assert not log.says_out_of_memory()
     log.warning(line)

@@ -29,6 +29,7 @@ class BuildingBoard:
     def __init__(self, folder: Path, cache: Cache, here: StandIn, artifact: Artifact) -> None:
         agent, _ = agent_file(cache)
         self.folder, self._here, self._artifact = folder, here, artifact
+        self.reports: list[str] = []
         files = jetson.runner_files()
         timeouts = Timeouts(build=30.0)
         self.device = AgentDevice(
@@ -39,7 +40,9 @@ class BuildingBoard:
         """A session whose worker finds these variables set."""
         launch = Launch(env={**self._here.environment, **environment})
         options = jetson.options_model().model_dump()
-        settings = SessionSettings(self._artifact.batch, options, launch, (), 0.0)
+        settings = SessionSettings(
+            self._artifact.batch, options, launch, report=lambda text, *_: self.reports.append(text)
+        )
         return self.device.session(self._artifact, settings)
 
     def require_nothing_left(self) -> None:
@@ -66,9 +69,12 @@ def test_killed_build(board: BuildingBoard, tmp_path: Path) -> None:
     assert (failure.value.status, failure.value.stage) == ("crash", BUILD)
     assert "SIGKILL" in failure.value.why
     board.require_nothing_left()
-    with board.session(**once) as session:
+    board.reports.clear()
+    with board.session(STANDIN_BUILD="slow:1") as session:
         built = session.facts().built
         assert built is not None and not built.cached
+    # How far a slow build is, for whoever waits for it, and each step has its time anew.
+    assert sum(text.startswith(f"{BUILD}: Building Engine") for text in board.reports) > 1
 
 
 @pytest.mark.parametrize(
