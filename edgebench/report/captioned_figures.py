@@ -113,6 +113,10 @@ def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
         for summary in shown[:30]
     )
     caption = "Milliseconds a patch, stage upon stage; means over the sessions of each session's median."
+    own = {stage for summary in shown for stage in summary.stages_ms} - set(figures.STACKED_STAGES)
+    if own:
+        stages = " and ".join(words.plain(stage, 40) for stage in sorted(own))
+        caption += f" The narrow bar is {stages}, the device's own time within infer."
     return _embedded_picture(figures.stages(summaries), alt, caption, _targets(summaries))
 
 

@@ -16,6 +16,9 @@ from edgebench.stats.interval import Interval
 _PANEL_TITLE = 28  # characters of a target's name in a line above its panel
 _LONGEST_TICK = 32  # characters of a model's name under its place
 _TICK_CHARACTERS = 70  # in all that stand beside each other; more are turned
+STACKED_STAGES = {"patchify": drawing.SKY, "preprocess": drawing.ORANGE, "infer": drawing.BLUE}
+"""Those that follow each other in time, in their order, with their colours."""
+
 _NEAR = 3.0  # a limit further than this factor from every figure would flatten them: the caption has it
 _LABEL_OFFSETS = (
     (-5, 5),
@@ -177,31 +180,35 @@ def accuracy_against_latency(summaries: Sequence[TrialSummary]) -> Figure:
 def stages(summaries: Sequence[TrialSummary]) -> Figure:
     """Where the time of a patch goes: one stacked bar a trial, in milliseconds.
 
+    A device's own stage lies within inference: it is a narrow bar upon it, which ends where inference ends.
+
     Args:
         summaries: trials; those without stages are left out.
     """
     shown = [summary for summary in summaries if summary.stages_ms]
     panels = panels_of(shown)
     names = list(dict.fromkeys(stage for summary in shown for stage in summary.stages_ms))
-    known = {"patchify": drawing.SKY, "preprocess": drawing.ORANGE, "infer": drawing.BLUE}
-    others = [colour for colour in drawing.PALETTE if colour not in known.values()]
-    free = [name for name in names if name not in known]
-    colours = known | {name: others[number % len(others)] for number, name in enumerate(free)}
+    others = [colour for colour in drawing.PALETTE if colour not in STACKED_STAGES.values()]
+    within_infer = [name for name in names if name not in STACKED_STAGES]
     labels = words.labels(shown)
     longest = max((len(group) for group in panels.values()), default=1)
-    totals = [sum(summary.stages_ms.values()) for group in panels.values() for summary in group[:60]]
+    totals = [_patch_ms(summary) for group in panels.values() for summary in group[:60]]
     with drawing.style():
         figure, all_axes = drawing.grid(max(1, len(panels)), height=1.2 + 0.27 * min(longest, 60))
         for axes, (target, group) in zip(all_axes, panels.items(), strict=False):
             group = group[:60]
+            rows, ends = range(len(group)), [_patch_ms(summary) for summary in group]
             left = [0.0] * len(group)
-            for name in names:
+            for name in (name for name in STACKED_STAGES if name in names):
                 widths = [summary.stages_ms.get(name, 0.0) for summary in group]
-                axes.barh(
-                    range(len(group)), widths, left=left, color=colours[name], label=drawing.label(name)
-                )
+                axes.barh(rows, widths, left=left, color=STACKED_STAGES[name], label=drawing.label(name))
                 left = [start + width for start, width in zip(left, widths, strict=True)]
-            for row, total in enumerate(left):
+            for number, name in enumerate(within_infer):
+                widths = [summary.stages_ms.get(name, 0.0) for summary in group]
+                starts = [max(0.0, end - width) for end, width in zip(ends, widths, strict=True)]
+                colour = others[number % len(others)]
+                axes.barh(rows, widths, height=0.3, left=starts, color=colour, label=drawing.label(name))
+            for row, total in enumerate(ends):
                 axes.annotate(
                     words.number(total), (total, row), xytext=(4, -3), textcoords="offset points", fontsize=8
                 )
@@ -213,6 +220,11 @@ def stages(summaries: Sequence[TrialSummary]) -> Figure:
             title_panel(axes, target, panels)
         shared_legend(figure, all_axes, "stage")
     return figure
+
+
+def _patch_ms(summary: TrialSummary) -> float:
+    """Milliseconds of a patch in the stages that follow each other."""
+    return sum(summary.stages_ms.get(name, 0.0) for name in STACKED_STAGES)
 
 
 def _point_label(summary: TrialSummary) -> str:

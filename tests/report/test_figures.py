@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, figures
-from edgebench.report.captioned_figures import depth_picture
+from edgebench.report.captioned_figures import depth_picture, stages_picture
 from tests.report import samples
 
 HOSTILE = "$\\frac{1}$ <b>&_x 漢字"
@@ -112,6 +112,21 @@ def test_stages_add_up_to_the_patch() -> None:
         last = bars[-1].patches[row]
         assert last.get_x() + last.get_width() == pytest.approx(sum(summary.stages_ms.values()))
     assert "milliseconds" in axes.get_xlabel()
+
+
+def test_a_devices_own_stage_lies_within_inference() -> None:
+    stages_ms = {"patchify": 0.5, "preprocess": 1.5, "gpu": 3.0, "infer": 4.0}
+    figure = figures.stages([samples.summary(stages_ms=stages_ms)])
+    [axes] = figure.axes
+    bars = {bar.get_label(): bar.patches[0] for bar in axes.containers if isinstance(bar, BarContainer)}
+    assert bars["infer"].get_x() == pytest.approx(2.0)
+    assert bars["infer"].get_x() + bars["infer"].get_width() == pytest.approx(6.0)
+    assert bars["gpu"].get_x() == pytest.approx(3.0)
+    assert bars["gpu"].get_height() < bars["infer"].get_height()
+    assert "6.00" in texts(figure)
+    caption = stages_picture([samples.summary(stages_ms=stages_ms)]).caption
+    assert "gpu, the device's own time within infer" in caption
+    assert "within infer" not in stages_picture([samples.summary()]).caption
 
 
 def test_a_panel_a_target_and_one_legend() -> None:
