@@ -27,8 +27,8 @@ _DEFINITIONS: tuple[tuple[str, str], ...] = (
         "median",
         "the mean over the sessions of each session's median over its steady passes: of image_s, of infer_s, "
         "of request_ms and of every stage. What is taken once a session (loading, memory) is the mean over "
-        "the sessions. The stages sum to nearly image_s where they do not overlap; medians do not add up "
-        "exactly.",
+        "the sessions. patchify, preprocess and infer sum to nearly image_s where they do not overlap; "
+        "medians do not add up exactly. A device's own stage lies within infer.",
     ),
     (
         "interval",
