@@ -31,6 +31,73 @@ def public(owner):
     return sorted(name for name in set(dir(owner)) - everywhere if not name.startswith("_"))
 
 
+def values():
+    """The members of its enumerations, as numbers."""
+    told = {}
+    for name in public(trt):
+        members = getattr(getattr(trt, name), "__members__", None)
+        if members is not None:
+            told[name] = {member: int(value) for member, value in members.items()}
+    return told
+
+
+def behaviour():
+    """What the package's own types do, each as text, or the error that it is."""
+    flag, dims = trt.BuilderFlag.TF32, trt.Dims((1, 2, 3))
+
+    class Uninitialised(trt.ILogger):  # type: ignore[misc]
+        def __init__(self):
+            pass
+
+    asked = {
+        "text of a member": lambda: (str(flag), repr(flag), flag.name, flag.value, int(flag)),
+        "member by number": lambda: trt.BuilderFlag(int(flag)) == flag,
+        "a text for a member": lambda: trt.DataType("FLOAT"),
+        "shift by a member": lambda: 1 << flag,
+        "shift by its number": lambda: 1 << int(flag) > 0,
+        "member and number": lambda: (trt.DataType.FLOAT == 0, trt.DataType(0) == trt.DataType.FLOAT),
+        "members hash": lambda: {flag: 1}[trt.BuilderFlag.TF32],
+        "order of severities": lambda: trt.Logger.ERROR < trt.Logger.VERBOSE,
+        "type of a severity": lambda: type(trt.Logger.ERROR).__name__,
+        "dimensions": lambda: (tuple(dims), len(dims), dims[0], dims == (1, 2, 3), isinstance(dims, tuple)),
+        "text of dimensions": lambda: str(dims),
+        "sizes": lambda: [dtype.itemsize for dtype in (trt.float32, trt.float16, trt.int8)],
+        "numpy's types": lambda: [
+            trt.nptype(dtype).__name__ for dtype in (trt.float32, trt.float16, trt.int8)
+        ],
+        "volume": lambda: trt.volume((2, 3)),
+        "a logger": lambda: (trt.Logger().min_severity.name, trt.Logger(trt.Logger.INFO).min_severity.name),
+        "an attribute that there is not": lambda: setattr(trt.Logger(), "level", 1),
+        "a logger that was not initialised": Uninitialised,
+        "a derived logger": lambda: Messages().kept,
+        "a derived logger's own attribute": lambda: setattr(Messages(), "level", 1),
+        "a builder without a device": lambda: trt.Builder(Messages()),
+        "a runtime without a device": lambda: trt.Runtime(Messages()),
+        "a builder without a logger": lambda: trt.Builder(print),
+    }
+    if hasattr(trt, "IProgressMonitor"):
+        asked["a monitor"] = lambda: derived(trt.IProgressMonitor).__name__
+    if hasattr(trt, "IInt8EntropyCalibrator2"):
+        asked["a calibrator"] = lambda: derived(trt.IInt8EntropyCalibrator2).__name__
+    told = {}
+    for name, ask in asked.items():
+        try:
+            told[name] = repr(ask())
+        except Exception as error:
+            told[name] = type(error).__name__
+    return told
+
+
+def derived(base):
+    """A class derived from one of the package's, of which there can be an object."""
+
+    class Derived(base):  # type: ignore[misc,valid-type]
+        def __init__(self):
+            base.__init__(self)
+
+    return type(Derived())
+
+
 class Messages(trt.ILogger):  # type: ignore[misc]
     """Keeps what it is told."""
 
@@ -212,5 +279,7 @@ def run_at(engine, address):
 
 
 if __name__ == "__main__":
-    actions: Dict[str, Any] = {"names": names, "run": run, "save": save, "load": load, "misuse": misuse}
+    actions: Dict[str, Any] = {
+        each.__name__: each for each in (names, values, behaviour, run, save, load, misuse)
+    }
     print(json.dumps([actions[name](*arguments) for name, *arguments in json.loads(sys.argv[1])]))

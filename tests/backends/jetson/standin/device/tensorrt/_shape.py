@@ -50,10 +50,11 @@ class Enumeration:
     value = 0
 
     def __init__(self, value):
-        found = [each for each in self.__members__.values() if int(each) == int(value)]
-        if not found:
+        number = integer("__init__", value)
+        members = [each for each in self.__members__.values() if each.value == number]
+        if not members:
             raise ValueError("{} is no {}".format(value, type(self).__name__))
-        self.__dict__.update(found[0].__dict__)
+        self.__dict__.update(members[0].__dict__)
 
     def __int__(self):
         return self.value
