@@ -109,8 +109,10 @@ class Integral:
 def highest_mean_w(curve: PowerCurve, averaging_s: float) -> tuple[float, int]:
     """The highest mean over any stretch of `averaging_s` of a curve: in W, and where it begins, in ns.
 
-    Exact of the curve. The mean of a stretch is greatest where it begins or ends at a sample, or where the
-    power at its end, having been above that at its beginning, falls below it.
+    Exact of the curve. Stretches that begin at a sample are tried first. A later beginning gains no more than
+    the range of power times the time until the next sample, so that few times between samples are left: there
+    the mean is greatest where the stretch ends at a sample, or where the power at its end, having been above
+    that at its beginning, falls below it.
 
     ValueError where the stretch is longer than the time from the first sample to the last.
     """
@@ -119,15 +121,36 @@ def highest_mean_w(curve: PowerCurve, averaging_s: float) -> tuple[float, int]:
     if last_s < 0:
         raise ValueError("the averaging time is longer than the samples last")
     integral = Integral(curve)
-    begins_s = np.unique(np.clip(np.concatenate((at_s, at_s - averaging_s)), 0.0, last_s))
-    excess_w = integral.watts(begins_s + averaging_s) - integral.watts(begins_s)
+
+    def energies_j(begins_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        return integral.until(begins_s + averaging_s) - integral.until(begins_s)
+
+    begins_s = np.append(at_s[: at_s.searchsorted(last_s)], last_s)
+    joules = energies_j(begins_s)
+    gains_j = np.diff(begins_s) * float(curve.watts.max() - curve.watts.min())
+    promising = np.flatnonzero(joules[:-1] + gains_j > joules.max())
+    turns_s = _turns_s(integral, at_s, begins_s, promising, averaging_s)
+    begins_s, joules = np.append(begins_s, turns_s), np.append(joules, energies_j(turns_s))
+    best = int(joules.argmax())
+    return float(joules[best]) / averaging_s, int(curve.t_ns[0]) + round(float(begins_s[best]) * 1e9)
+
+
+def _turns_s(
+    integral: Integral,
+    at_s: NDArray[np.float64],
+    begins_s: NDArray[np.float64],
+    promising: NDArray[np.int64],
+    averaging_s: float,
+) -> NDArray[np.float64]:
+    """Where else the energy of a stretch may be greatest, after each of the promising beginnings."""
+    firsts = at_s.searchsorted(begins_s[promising] + averaging_s)
+    lasts = at_s.searchsorted(begins_s[promising + 1] + averaging_s)
+    ending = [at_s[first:last] - averaging_s for first, last in zip(firsts, lasts, strict=True)]
+    edges_s = np.unique(np.concatenate((begins_s[promising], begins_s[promising + 1], *ending)))
+    excess_w = integral.watts(edges_s + averaging_s) - integral.watts(edges_s)
     turns = np.flatnonzero((excess_w[:-1] > 0) & (excess_w[1:] < 0))
     share = excess_w[turns] / (excess_w[turns] - excess_w[turns + 1])
-    turns_s = begins_s[turns] + share * (begins_s[turns + 1] - begins_s[turns])
-    begins_s = np.concatenate((begins_s, turns_s))
-    means_w = (integral.until(begins_s + averaging_s) - integral.until(begins_s)) / averaging_s
-    best = int(means_w.argmax())
-    return float(means_w[best]), int(curve.t_ns[0]) + round(float(begins_s[best]) * 1e9)
+    return np.append(edges_s, edges_s[turns] + share * (edges_s[turns + 1] - edges_s[turns]))
 
 
 def highest_touched_mean_w(curve: PowerCurve, averaging_s: float) -> float:
