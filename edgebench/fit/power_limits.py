@@ -119,7 +119,7 @@ def _averaged(
     covering = _covers_its_period(power)
     bounds = [_averaged_bounds(curve, averaging_s, covering, certainty) for curve in seen]
     value, low, high = (max(bound[side] for bound in bounds) for side in range(3))
-    figure = Figure(value, low, high, what="the averaged power", lasting=True)
+    figure = Figure(value, low, high, what=f"the highest mean over {averaging_s:g} s", lasting=True)
     return _bounded(power, figure, _averaging_objection(power, averaging_s, covering))
 
 
