@@ -215,8 +215,8 @@ def test_another_precision_than_the_one_that_was_asked_for_is_a_warning(
     ("streams", "threads", "words"),
     [
         (2, None, []),
-        (1, 4, ["2 streams were asked for, and the compiled model has 1"]),
-        (2, 2, ["4 threads"]),
+        (1, 4, ["streams=2 was asked for, and the compiled model has 1"]),
+        (2, 2, ["threads=4"]),
     ],
 )
 def test_other_streams_or_threads_than_were_asked_for_are_a_warning(streams, threads, words):

@@ -19,7 +19,7 @@ SWITCHES = "OV_"  # of the environment: the library's, for its debugging
 MAX_NAME, MAX_NAMES = 60, 5
 SWITCHED = "the environment sets {}: OpenVINO may compute otherwise than without"
 FROM_CACHE = "the model had been compiled by an earlier session (--set cache): there is no cold load_s"
-ANOTHER_SETTING = "{} {} were asked for, and the compiled model has {}"
+ANOTHER_SETTING = "{}={} was asked for, and the compiled model has {}"
 NOT_CACHED = "{} keeps no compiled models: the cache folder was not used"
 
 
@@ -82,7 +82,7 @@ def setting_warnings(settings: Settings, streams: Optional[int], threads: Option
     """Where a device has other streams or threads than were named; None: it does not tell."""
     pairs = (("streams", settings.streams, streams), ("threads", settings.threads, threads))
     return [
-        ANOTHER_SETTING.format(wanted, name, actual)
+        ANOTHER_SETTING.format(name, wanted, actual)
         for name, wanted, actual in pairs
         if wanted and actual not in (None, wanted)
     ]
