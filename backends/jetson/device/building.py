@@ -11,6 +11,7 @@ from .build_progress import Phases, Steps, monitor_of
 from .build_source import BuildRefused, Source, source_of
 from .calibration import Batches, calibrator_of
 from .cudart import Cuda
+from .library import register_plugins
 from .network import WeightLayers, empty_network, parse, weight_layers
 from .read_back import read_layers, verified
 
@@ -58,6 +59,7 @@ class Builder:
         self._has_monitor = hasattr(trt, "IProgressMonitor")
         self._log = BuildLog() if self._has_monitor else BuildLog(self._steps.step)
         self._logger = logger_of(trt, self._log)
+        register_plugins(trt, self._logger)
         self._phases = Phases(self._steps)
         # TensorRT calls them without owning them.
         self._monitor: Any = None

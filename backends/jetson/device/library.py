@@ -2,7 +2,7 @@
 
 import json
 import sys
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 MAX_TEXT = 400
 
@@ -31,6 +31,20 @@ def require(library: Optional[Library], why_none: str) -> Library:
         python = "{}.{}".format(*sys.version_info[:2])
         raise ImportError(NONE_HERE.format(why_none, sys.executable, python))
     return library
+
+
+def register_plugins(library: Any, logger: Any) -> None:
+    """Have what TensorRT brings as plugins: some of ONNX's operations are.
+
+    Args:
+        library: the package.
+        logger: kept for the rest of the process, because TensorRT's registry keeps a bare pointer to it.
+    """
+    _LOGGERS.append(logger)
+    library.init_libnvinfer_plugins(logger, "")
+
+
+_LOGGERS: List[Any] = []
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from .bindings import api_of, tensors_of
 from .build_log import BuildLog, logger_of
 from .building import Builder
 from .cudart import Cuda, CudaError
-from .library import find, require
+from .library import find, register_plugins, require
 from .request import Request
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Model:
         self._cuda = cuda
         self._log = BuildLog()
         self._logger = logger_of(trt, self._log)
+        register_plugins(trt, self._logger)
         self._runtime = trt.Runtime(self._logger)
         self._engine = self._runtime.deserialize_cuda_engine(serialized)
         if self._engine is None:

@@ -238,12 +238,15 @@ def test_a_model_of_several_tensors_gives_all_its_outputs_one_at_a_time(bench: B
         "batch": 1,
         "classes": 7,
     }
-    outcome = bench.carry_out("8.2", task, {})
+    log = tmp_path / "log"
+    outcome = bench.carry_out("8.2", task, {"STANDIN_LOG": str(log)})
     [run] = outcome.results["runs"]
     tokens, extra = samples
     expected_outputs = tokens.reshape(3, 6) @ by_tokens, extra.reshape(3, 8) @ by_extra
     np.testing.assert_allclose(run["scores"], np.concatenate(expected_outputs, axis=1), atol=1e-4)
     assert "--set double-buffer=false" in outcome.error["what"]
+    events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
+    assert events.count("plugins") == 3  # for the build and for both loads
 
 
 def test_without_a_device_the_words_are_cudas(bench: Bench):

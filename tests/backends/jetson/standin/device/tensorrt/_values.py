@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._shape import ENUMERATIONS, MAJOR, SHAPE, VERSION, Bound, attribute, severity
+from ._shape import ENUMERATIONS, MAJOR, SHAPE, VERSION, Bound, attribute, incompatible, severity
 
 _LETTERS = {"INTERNAL_ERROR": "F", "ERROR": "E", "WARNING": "W", "INFO": "I", "VERBOSE": "V"}
 
@@ -151,3 +151,13 @@ def get_nv_onnx_parser_version():
     """As one number."""
     parts = [int(part) for part in VERSION.split(".")]
     return parts[0] * 10000 + parts[1] * 100 + parts[2]
+
+
+def init_libnvinfer_plugins(logger, namespace):
+    """That they are there is in STANDIN_LOG alone: nothing that is parsed here is one."""
+    from ._building import note
+
+    if not isinstance(logger, ILogger):
+        raise incompatible("init_libnvinfer_plugins", logger)
+    note("plugins", namespace=namespace)
+    return True
