@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from edgebench.agent.facts import board_facts
 from edgebench.agent.packages import UNTOLD
-from edgebench.errors import EdgeBenchError, UnavailableError
+from edgebench.errors import UnavailableError
 from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_failures import NO_ROOM_FOR_FILES
 from edgebench.link.board_findings import board_findings
+from edgebench.link.library_program import ask_library
 from edgebench.models.prepare.onnx_packages import packages_finding
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Target
@@ -24,7 +23,6 @@ from edgebench.vocabulary.values import Json
 from .explain import DRIVER_GROUP, HOW_TO_INSTALL, NAME_THE_BOARD
 from .jetpack import RELEASES, release_of
 
-ASK_S = 120.0
 LIBRARY = Path(__file__).parent / "device" / "library.py"
 DISCRETE = "tensorrt"  # the device that is no Jetson
 ENGINES_BYTES = 400 << 20  # nine variants of MobileNet, and the one that is being written
@@ -46,8 +44,8 @@ def findings(target: Target) -> list[Finding]:
     python = target.launch.python or sys.executable
     packages = {name: version for name, version in facts["packages"].items() if name != "tensorrt"}
     try:
-        library = _library(python, target.launch.env)
-    except EdgeBenchError as error:
+        library = ask_library("TensorRT", LIBRARY, Library, python, target.launch.env)
+    except UnavailableError as error:
         here = [Finding("error", "tensorrt", f"{error.what}: {error.why}", error.fix)]
     else:
         if library.version is not None:
@@ -64,29 +62,6 @@ def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
         checked += [_jetpack(known), *_power_mode(known, target)]
         checked += [] if target.set_power_mode else _clocks(known)
     return [*checked, *_room(known)]
-
-
-def _library(python: str, env: Mapping[str, str]) -> Library:
-    """Asked in a process of its own: it never lives in the harness's."""
-    try:
-        asked = subprocess.run(
-            [python, str(LIBRARY)],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=ASK_S,
-            check=False,
-            env={**os.environ, **env},
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise UnavailableError(f"{python} cannot be run", why=str(error), fix="name another Python") from None
-    try:
-        return Library.model_validate_json(asked.stdout.strip().splitlines()[-1])
-    except (IndexError, ValidationError):
-        last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise UnavailableError(
-            f"TensorRT cannot be asked by {python}", why=last, fix=f"try `{python} {LIBRARY}`"
-        ) from None
 
 
 def _tensorrt(known: BoardFacts, target: Target) -> Finding:

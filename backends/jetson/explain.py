@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import NamedTuple
 
 from edgebench.errors import SessionError
+from edgebench.link.known_causes import Cause, Explained, explain_by_causes
 
 NAME_THE_BOARD = "name the board where TensorRT is, by --host USER@BOARD or a target"
 HOW_TO_INSTALL = (
@@ -18,16 +17,8 @@ HOW_TO_INSTALL = (
 DRIVER_GROUP = "sudo usermod -aG video $USER on the board, and log in again"
 """What lets a user open a Jetson's GPU."""
 
-_LOGS = 4000  # characters of a worker's last words
-_SAID = 300  # of one error that is repeated
-
-
-class Explained(NamedTuple):
-    """What went wrong, why, and what to do."""
-
-    what: str
-    why: str
-    fix: str
+_MOST_STDERR = 4000  # characters of a worker's stderr that are searched, from its end
+_MOST_LINE = 300  # characters of a line that is repeated
 
 
 def explain(error: SessionError, device: str) -> SessionError | None:
@@ -37,26 +28,7 @@ def explain(error: SessionError, device: str) -> SessionError | None:
         error: of a session, or of a build.
         device: a name of `edgebench devices`: `jetson`, or `tensorrt` for a discrete GPU.
     """
-    words = _in_words((error.why, error.stderr_tail[-_LOGS:]), device)
-    if words is None:
-        return None
-    return SessionError(
-        words.what,
-        status=error.status,
-        stage=error.stage,
-        signal=error.signal,
-        stderr_tail=error.stderr_tail,
-        why=words.why,
-        fix=words.fix,
-    )
-
-
-def _in_words(texts: tuple[str, ...], device: str) -> Explained | None:
-    for pattern, in_words in _CAUSES:
-        for text in texts:
-            if match := re.search(pattern, text):
-                return in_words(match, device)
-    return None
+    return explain_by_causes(error, _CAUSES, (error.why, error.stderr_tail[-_MOST_STDERR:]), device)
 
 
 def how_to_install(device: str) -> str:
@@ -67,7 +39,7 @@ def how_to_install(device: str) -> str:
 def _line(match: re.Match[str]) -> str:
     """The line that the words stand in."""
     start = match.string.rfind("\n", 0, match.start()) + 1
-    return match.string[start:].partition("\n")[0].strip()[:_SAID]
+    return match.string[start:].partition("\n")[0].strip()[:_MOST_LINE]
 
 
 def _no_tensorrt(match: re.Match[str], device: str) -> Explained:
@@ -134,7 +106,7 @@ def _no_cudart(match: re.Match[str], device: str) -> Explained:
 
 # The words of the runner, of CUDA (cudaGetErrorString) and of TensorRT; the first that fits counts. The
 # driver's own words are printed beside another error, and say more than that does.
-_CAUSES: tuple[tuple[str, Callable[[re.Match[str], str], Explained]], ...] = (
+_CAUSES: tuple[Cause, ...] = (
     (r"NvRmMemInitNvmap failed with Permission denied", _no_permission),
     (r"/dev/nv\w+[^\n]{0,40}Permission denied", _no_permission),
     (r"no TensorRT here \((?P<reason>[^\n)]{1,400})\)", _no_tensorrt),

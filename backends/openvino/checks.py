@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from edgebench.agent.facts import board_facts
 from edgebench.agent.openvino_files import openvino_files
 from edgebench.agent.packages import UNTOLD
-from edgebench.errors import EdgeBenchError, UnavailableError
+from edgebench.errors import UnavailableError
 from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.board_findings import accelerator_finding, board_findings
 from edgebench.link.board_packages import package_finding
+from edgebench.link.library_program import ask_library
 from edgebench.models.prepare.onnx_packages import packages_finding
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Target
@@ -25,7 +24,6 @@ from edgebench.vocabulary.values import Json
 from .device.stick import BOOT_ID, PLUGIN, READY_ID
 from .explain import LIBRARIES, UDEV, WAYS
 
-ASK_S = 120.0
 LIBRARY = Path(__file__).parent / "device" / "library.py"
 LIBUSB = "libusb-1.0.so.0"
 FIRST_RUNTIME, FIRST_CORE = 2022, 2023  # years of releases: openvino.runtime, and openvino.Core
@@ -48,8 +46,8 @@ def findings(target: Target) -> list[Finding]:
     python = target.launch.python or sys.executable
     facts: dict[str, Json] = board_facts()
     try:
-        library = _library(python, target.launch.env)
-    except EdgeBenchError as error:
+        library = ask_library("OpenVINO", LIBRARY, Library, python, target.launch.env)
+    except UnavailableError as error:
         here = [Finding("error", "openvino", f"{error.what}: {error.why}", error.fix)]
     else:
         facts["openvino"] = dict(openvino_files([library.folder] if library.folder else []))
@@ -68,29 +66,6 @@ def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
 
 def _device(target: Target) -> str:
     return str(target.options.get("device") or (PLUGIN if target.device == "ncs2" else "CPU"))
-
-
-def _library(python: str, env: Mapping[str, str]) -> Library:
-    """Asked in a process of its own: it never lives in the harness's."""
-    try:
-        asked = subprocess.run(
-            [python, str(LIBRARY)],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=ASK_S,
-            check=False,
-            env={**os.environ, **env},
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise UnavailableError(f"{python} cannot be run", why=str(error), fix="name another Python") from None
-    try:
-        return Library.model_validate_json(asked.stdout.strip().splitlines()[-1])
-    except (IndexError, ValidationError):
-        last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise UnavailableError(
-            f"OpenVINO cannot be asked by {python}", why=last, fix=f"try `{python} {LIBRARY}`"
-        ) from None
 
 
 def _of_library(library: Library, python: str, device: str) -> list[Finding]:

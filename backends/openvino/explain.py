@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import NamedTuple
 
 from edgebench.errors import SessionError
+from edgebench.link.known_causes import Cause, Explained, explain_by_causes
 
 from .device.stick import BOOT_ID, READY_ID, USB_STATE
 
@@ -40,14 +39,6 @@ _LISTED = re.compile(r"devices found: [^)\n]{1,200}")
 _USB = re.compile(rf"{USB_STATE} (?P<state>[^\n]{{1,300}})")
 
 
-class Explained(NamedTuple):
-    """What went wrong, why, and what to do."""
-
-    what: str
-    why: str
-    fix: str
-
-
 def explain(error: SessionError, device: str) -> SessionError | None:
     """A device or a library that is missing; None for any other failure.
 
@@ -57,19 +48,7 @@ def explain(error: SessionError, device: str) -> SessionError | None:
     """
     if error.stage not in STAGES:
         return None
-    for pattern, in_words in _CAUSES:
-        if match := pattern.search(error.why):
-            words = in_words(match, device)
-            return SessionError(
-                words.what,
-                status=error.status,
-                stage=error.stage,
-                signal=error.signal,
-                stderr_tail=error.stderr_tail,
-                why=words.why,
-                fix=words.fix,
-            )
-    return None
+    return explain_by_causes(error, _CAUSES, (error.why,), device)
 
 
 def how_to_install(device: str) -> str:
@@ -142,7 +121,7 @@ def _no_openvino(match: re.Match[str], device: str) -> Explained:
 
 
 # The words of the runner and of the library; the first that fits counts.
-_CAUSES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Explained]], ...] = (
+_CAUSES: tuple[Cause, ...] = (
     (
         re.compile(
             r"OpenVINO (?P<release>[0-9.]{1,20})[^\s;]{0,100} has no plugin for (?P<device>[^\s;]{1,60}); "
