@@ -36,52 +36,56 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
     [artifact] = backend.prepare([PrepareRequest(Variant(0.25, "fp32"), BATCH, {})], cache, print)
     assert isinstance(artifact, Artifact), artifact
     with tempfile.TemporaryDirectory() as folder:
-        return [
-            _row(cache, artifact, shape, double_buffer, Path(folder))
-            for shape in SHAPES
-            for double_buffer in (False, True)
-        ]
+        return [row for shape in SHAPES for row in _rows_of(cache, artifact, shape, Path(folder) / shape)]
 
 
-def _row(cache: Cache, artifact: Artifact, shape: str, double_buffer: bool, folder: Path) -> Row:
-    stand_in = standin.write(folder / shape, shape)
-    python = stand_in_python.write(folder / shape, stand_in, STANDIN_ZERO_WORK="1")
+def _rows_of(cache: Cache, artifact: Artifact, shape: str, folder: Path) -> list[Row]:
+    stand_in = standin.write(folder, shape)
+    python = stand_in_python.write(folder, stand_in, STANDIN_ZERO_WORK="1")
+    alone, doubled = (_passes(cache, artifact, str(python), value) for value in (False, True))
+    infer_us, between_us = _infer_us(alone), _between_fills_us(alone)
+    # Where the inference goes on beside, its duration is no cost: what lies between two fills is, less the
+    # worker's own share of that.
+    worker_us = float(np.median(between_us)) - float(np.median(infer_us))
+    name = f"own cost a batch of {BATCH}, TensorRT {stand_in.release.version}"
+    return [
+        _row(f"{name}, one after the other, no work", infer_us, worker_us),
+        _row(f"{name}, double buffered, no work", _between_fills_us(doubled) - worker_us, worker_us),
+    ]
+
+
+def _row(name: str, own_us: NDArray[np.float64], worker_us: float) -> Row:
+    quartiles = [float(value) for value in np.percentile(own_us, (25, 75))]
+    details = {"batches": len(own_us), "quartiles": quartiles, "worker_us": worker_us}
+    return Row(name, float(np.median(own_us)), "us", BAR_US, None, details)
+
+
+def _passes(cache: Cache, artifact: Artifact, python: str, double_buffer: bool) -> list[Pass]:
+    """The steady passes of a session."""
     backend = registry.backend("tensorrt")
     options = backend.options_model.model_validate({"double_buffer": double_buffer}).model_dump(mode="json")
-    launch = Launch(python=str(python))
+    launch = Launch(python=python)
     device = backend.open(Target(name="tensorrt", device="tensorrt", options=options, launch=launch))
     try:
         with device.session(artifact, SessionSettings(BATCH, options, launch)) as session:
-            passes = [
+            return [
                 scene_pass
                 for scene_pass in session.measure(MeasurePlan(shipped_scene(cache), PASSES))
                 if isinstance(scene_pass, Pass) and scene_pass.phase == "steady"
             ]
     finally:
         device.close()
-    take = _between_fills_ns if double_buffer else _infer_ns
-    own_us = np.concatenate([take(scene_pass) for scene_pass in passes]) / 1e3
-    way = "double buffered" if double_buffer else "one after the other"
-    name = f"own cost a batch of {BATCH}, TensorRT {stand_in.release.version}, {way}, no work"
-    quartiles = [float(value) for value in np.percentile(own_us, (25, 75))]
-    details = {"batches": len(own_us), "quartiles": quartiles}
-    return Row(name, float(np.median(own_us)), "us", BAR_US, None, details)
 
 
-def _infer_ns(scene_pass: Pass) -> NDArray[np.int64]:
+def _infer_us(passes: list[Pass]) -> NDArray[np.float64]:
     """Batch by batch, from the runner's beginning to its end."""
-    infer = scene_pass.stages.index("infer")
-    durations: NDArray[np.int64] = scene_pass.stamps_ns[:, infer, 1] - scene_pass.stamps_ns[:, infer, 0]
-    return durations
+    infer = passes[0].stages.index("infer")
+    stamps = [scene_pass.stamps_ns for scene_pass in passes]
+    return np.concatenate([each[:, infer, 1] - each[:, infer, 0] for each in stamps]) / 1e3
 
 
-def _between_fills_ns(scene_pass: Pass) -> NDArray[np.int64]:
-    """From the end of a batch's preprocessing to the beginning of the next one's patchify.
-
-    That is what a batch costs where its inference goes on beside: to start it, to take notice of the one
-    before, and the worker's own loop.
-    """
-    patchify, preprocess = (scene_pass.stages.index(name) for name in ("patchify", "preprocess"))
-    stamps = scene_pass.stamps_ns
-    gaps: NDArray[np.int64] = stamps[1:, patchify, 0] - stamps[:-1, preprocess, 1]
-    return gaps
+def _between_fills_us(passes: list[Pass]) -> NDArray[np.float64]:
+    """From the end of a batch's preprocessing to the beginning of the next one's patchify."""
+    patchify, preprocess = (passes[0].stages.index(name) for name in ("patchify", "preprocess"))
+    stamps = [scene_pass.stamps_ns for scene_pass in passes]
+    return np.concatenate([each[1:, patchify, 0] - each[:-1, preprocess, 1] for each in stamps]) / 1e3
