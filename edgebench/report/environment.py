@@ -63,10 +63,10 @@ def environment(results: Results) -> list[Facts]:
     groups.append(Facts("Compiled models", tuple(_compiled(record))[:_MAX_ROWS]))
     checks = tuple(
         (
-            words.plain(f"{finding.get('level', '')}: {finding.get('subject', '')}", 120),
+            words.plain(f"{finding.get('level', '')}: {subject}", 120),
             words.plain(words.advice(finding)),
         )
-        for finding in record.preflight
+        for subject, finding in zip(words.subjects(record.preflight), record.preflight, strict=True)
     )
     if checks:
         groups.append(Facts("Checks before the start", checks))

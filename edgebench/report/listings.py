@@ -80,12 +80,9 @@ def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, a
     if as_json:
         write_json(console, {"findings": [dict(finding) for finding in findings]})
         return
-    several = len({finding.get("target") for finding in findings}) > 1
-    for finding in findings:
+    for subject, finding in zip(words.subjects(findings), findings, strict=True):
         level = str(finding.get("level", ""))
-        where = f"{finding['target']}: " if several and finding.get("target") else ""
-        text = f"{level:<8} {where}{finding.get('subject', '')}: {finding.get('message', '')}"
-        line(console, text, _LEVELS.get(level, ""), indent=2)
+        line(console, f"{level:<8} {subject}: {finding.get('message', '')}", _LEVELS.get(level, ""), indent=2)
         if finding.get("fix"):
             line(console, f"fix: {finding['fix']}", indent=11)
     if not findings:

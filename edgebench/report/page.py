@@ -200,8 +200,8 @@ def _warnings(results: Results, summaries: Sequence[TrialSummary], trials: Trial
     record = exported(results.experiment)
     general = [words.plain(warning) for warning in (*record.warnings, *results.warnings)]
     general += [
-        words.plain(words.finding(finding))
-        for finding in record.preflight
+        words.plain(f"{subject}: {words.advice(finding)}")
+        for subject, finding in zip(words.subjects(record.preflight), record.preflight, strict=True)
         if finding.get("level") not in ("ok", None)
     ]
     return [*map(Note, dict.fromkeys(general)), *notes.cautions(summaries, trials)]

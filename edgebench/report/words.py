@@ -72,8 +72,8 @@ def plain(text: object, limit: int = 400) -> str:
 
 
 def _decimals(value: float, digits: int = 3) -> int:
-    """Decimal places that show at least `digits` significant digits of a value."""
-    if value == 0 or not math.isfinite(value):
+    """Decimal places that show at least `digits` digits of a value; none below what nine places can show."""
+    if abs(value) < 0.5e-9 or not math.isfinite(value):
         return 0
     return min(9, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
 
@@ -356,9 +356,15 @@ def advice(finding: Mapping[str, object]) -> str:
     return "; ".join(str(finding[name]) for name in ("message", "fix") if finding.get(name))
 
 
-def finding(record: Mapping[str, object]) -> str:
-    """The same with its subject in front."""
-    return f"{record.get('subject')}: {advice(record)}"
+def subjects(findings: Sequence[Mapping[str, object]]) -> list[str]:
+    """What each of doctor's findings is about; behind whose it is, where not all are of the same targets."""
+    several = len({finding.get("target") for finding in findings}) > 1
+    return [
+        f"{finding['target']}: {finding.get('subject', '')}"
+        if several and finding.get("target")
+        else str(finding.get("subject", ""))
+        for finding in findings
+    ]
 
 
 FORMS: Mapping[Form, Callable[[Any], str]] = {

@@ -76,6 +76,19 @@ def test_a_margin_has_a_sign(value: float, text: str) -> None:
     assert words.signed(value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "0"), (1e-12, "0"), (6e-10, "0.000000001"), (0.0123, "0.0123")]
+)
+def test_what_rounds_to_nothing_is_one_digit(value: float, text: str) -> None:
+    assert words.number(value) == text
+
+
+def test_findings_of_several_targets_name_theirs() -> None:
+    findings = [{"target": "nano", "subject": "clocks"}, {"target": "nano, orin", "subject": "load"}]
+    assert words.subjects(findings) == ["nano: clocks", "nano, orin: load"]
+    assert words.subjects(findings[:1]) == ["clocks"]
+
+
 def test_what_is_not_a_number_is_not_shown_as_one() -> None:
     assert words.number(math.nan) == words.MISSING
     assert words.signed(math.inf) == words.MISSING
