@@ -170,10 +170,23 @@ for _owner, _members in NAMES.items():
 
 def expose(namespace):
     """Fill the package's namespace with the names of this release."""
-    from . import _building, _running, _values
+    from . import (
+        _builder,
+        _calibrators,
+        _config,
+        _context,
+        _engine,
+        _inspector,
+        _network,
+        _parser,
+        _runtime,
+        _values,
+    )
 
     written = {}
-    for module in (_values, _building, _running):
+    building = (_network, _parser, _calibrators, _config, _builder)
+    running = (_runtime, _engine, _inspector, _context)
+    for module in (_values, *building, *running):
         for name, each in vars(module).items():
             if isinstance(each, type) and each.__module__ == module.__name__ and name[0].isupper():
                 written[name] = each

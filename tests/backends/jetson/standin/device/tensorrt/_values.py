@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ._events import note
 from ._shape import ENUMERATIONS, MAJOR, SHAPE, VERSION, Bound, attribute, incompatible, severity
 
 _LETTERS = {"INTERNAL_ERROR": "F", "ERROR": "E", "WARNING": "W", "INFO": "I", "VERBOSE": "V"}
@@ -155,8 +156,6 @@ def get_nv_onnx_parser_version():
 
 def init_libnvinfer_plugins(logger, namespace):
     """That they are there is in STANDIN_LOG alone: nothing that is parsed here is one."""
-    from ._building import note
-
     if not isinstance(logger, ILogger):
         raise incompatible("init_libnvinfer_plugins", logger)
     note("plugins", namespace=namespace)
