@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +15,8 @@ from edgebench.link.session_faults import SessionFaults
 from edgebench.link.timeouts import Timeouts
 from edgebench.link.worker_calls import AGENT_GRACE_S, WorkerCalls, follow
 from edgebench.vocabulary.values import Json
+
+_log = logging.getLogger(__name__)
 
 STAGE = "measure"
 
@@ -144,6 +147,8 @@ class PassRequests:
         """
         replies.end = interrupt
         self._faults.stopping = True
+        text = "interrupted: the pass in hand is waited for, %.0f s at most; a second time ends that too"
+        _log.warning(text, self._timeouts.interrupt)
         try:
             self._faults.require_answer()
             while requests:

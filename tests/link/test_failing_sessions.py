@@ -196,7 +196,7 @@ def interrupting(monkeypatch, session, times):
     monkeypatch.setattr(connection, "send", sending)
 
 
-def test_ctrl_c_lets_the_pass_in_hand_end_and_keeps_it(rig, device, monkeypatch):
+def test_ctrl_c_lets_the_pass_in_hand_end_and_keeps_it(rig, device, monkeypatch, caplog):
     passes = []
     with (
         monkeypatch.context() as patch,
@@ -210,6 +210,7 @@ def test_ctrl_c_lets_the_pass_in_hand_end_and_keeps_it(rig, device, monkeypatch)
     assert passes == ["first", "warmup", "steady", "steady"]
     assert session.facts().windows_ns.steady
     assert session.facts().stderr_tail
+    assert "the pass in hand is waited for, 30 s at most" in caplog.text
 
 
 @pytest.mark.attack("Ctrl-C is pressed twice: the session ends at once, what was measured is kept")
