@@ -15,6 +15,7 @@ from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_failures import NO_ROOM_FOR_FILES
 from edgebench.link.board_findings import board_findings
 from edgebench.link.library_program import ask_library
+from edgebench.link.power_mode import mode_in_force, modes_text
 from edgebench.models.prepare.onnx_packages import packages_finding
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Target
@@ -59,7 +60,7 @@ def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
     known = BoardFacts.of(facts)
     checked = [_tensorrt(known, target), _cudart(known, target), _gpu(known)]
     if target.device != DISCRETE:
-        checked += [_jetpack(known), *_power_mode(known, target)]
+        checked += [_jetpack(known), *_power_mode(facts, target)]
         checked += [] if target.set_power_mode else _clocks(known)
     return [*checked, *_room(known)]
 
@@ -137,16 +138,16 @@ def _jetpack(known: BoardFacts) -> Finding:
     return Finding("ok", "jetpack", f"{release.name} (L4T {known.l4t}), which brings {brings}")
 
 
-def _power_mode(known: BoardFacts, target: Target) -> list[Finding]:
+def _power_mode(facts: Mapping[str, Json], target: Target) -> list[Finding]:
     """The mode, where none is asked for; one that is asked for is looked at with the board itself."""
+    known = BoardFacts.of(facts)
     if target.power_mode is not None or known.l4t is None:
         return []
-    modes = ", ".join(f"{number} ({name})" for number, name in (known.power_modes or {}).items())
     if known.power_mode is None:
         message = "not known: /var/lib/nvpmodel/status cannot be read"
         return [Finding("warning", "power mode", message, "see `sudo nvpmodel -q` on the board")]
-    now = f"{known.power_mode.id} ({known.power_mode.name or 'name unknown'})"
-    return [Finding("ok", "power mode", f"{now}, of {modes}" if modes else now)]
+    message, modes = mode_in_force(facts), modes_text(facts)
+    return [Finding("ok", "power mode", f"{message}, of {modes}" if modes else message)]
 
 
 def _clocks(known: BoardFacts) -> list[Finding]:

@@ -93,6 +93,12 @@ def mode_text(facts: Mapping[str, Json], number: str, name: str | None = None) -
     return f"{number} ({name or 'name unknown'})"
 
 
+def modes_text(facts: Mapping[str, Json]) -> str:
+    """All modes of the board in words; empty where it does not list them."""
+    modes = BoardFacts.of(facts).power_modes or {}
+    return ", ".join(mode_text(facts, number, name) for number, name in modes.items())
+
+
 def wanted_mode(facts: Mapping[str, Json], target: Target) -> str:
     """The number of the mode that the target asks for, as nvpmodel takes it; UsageError for none."""
     asked = target.power_mode or ""
@@ -106,7 +112,7 @@ def wanted_mode(facts: Mapping[str, Json], target: Target) -> str:
         )
     wanted = _number_of(asked, modes)
     if wanted is None:
-        listed = ", ".join(f"{key} ({mode})" for key, mode in modes.items()) or "unknown"
+        listed = modes_text(facts) or "unknown"
         raise UsageError(f"{target.name} has no power mode {asked!r}", fix=f"its modes: {listed}")
     return wanted
 

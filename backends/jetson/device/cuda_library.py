@@ -13,7 +13,7 @@ NAME = "libcudart.so"
 FOLDERS = ("/usr/local/cuda/lib64", "/usr/local/cuda/targets/aarch64-linux/lib", "/usr/local/cuda-*/lib64")
 
 NONE_HERE = (
-    "no CUDA runtime here ({}): on a Jetson it comes with JetPack (sudo apt-get install 'cuda-cudart-*'), "
+    "no CUDA runtime here ({}): on a Jetson it comes with JetPack (sudo apt install nvidia-jetpack), "
     "elsewhere with the CUDA toolkit; one that lies where the loader does not look is named with "
     "--set cudart=PATH"
 )
@@ -43,9 +43,9 @@ def _candidates() -> Iterator[str]:
     for path in _loaded():
         yield path
     yield NAME
-    found = ctypes.util.find_library("cudart")
-    if found:
-        yield found
+    linked = ctypes.util.find_library("cudart")
+    if linked:
+        yield linked
     for folder in FOLDERS + tuple(_package_folders()):
         for path in sorted(glob.glob(os.path.join(folder, NAME + "*")), reverse=True):
             yield path
