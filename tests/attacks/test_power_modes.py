@@ -203,7 +203,7 @@ def test_a_mode_that_another_has_changed_is_set_again(board, rig):
         ("", "15W", "nvpmodel asks for a reboot"),
     ],
 )
-def test_what_cannot_be_set_is_todays_error_with_todays_command(board, how, mode, reason):
+def test_a_mode_that_cannot_be_set_is_an_error_with_the_command_that_sets_it(board, how, mode, reason):
     if how:
         board.behave(how)
     with pytest.raises(UnavailableError) as caught:

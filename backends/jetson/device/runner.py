@@ -98,7 +98,7 @@ class Model:
         self._flight: Optional[Flight] = None
         self.infer_many: Callable[..., None] = self._in_turn
         if double_buffer:
-            self._flight = Flight(self._requests, self._results, "double-buffer=false")
+            self._flight = Flight(self._requests, self._results, "double_buffer=false")
             self.infer_many = self._flight.fly
         self._description = record.described(
             str(trt.__version__), api_of(self._engine), cuda, header, double_buffer

@@ -29,14 +29,14 @@ def library_of(cuda: str) -> tuple[Path | None, str]:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(f"{folder}.lock", timeout=INSTALL_S):
-            if not _found(folder):
+            if not _libraries_in(folder):
                 shutil.rmtree(folder, ignore_errors=True)
                 works([*install, PACKAGES[cuda]], INSTALL_S)
-            found = _found(folder)
+            libraries = _libraries_in(folder)
     except (OSError, filelock.Timeout) as error:
         return None, f"no place for {PACKAGES[cuda]}: {error}"
-    return (found[0], "") if found else (None, f"{PACKAGES[cuda]} cannot be installed")
+    return (libraries[0], "") if libraries else (None, f"{PACKAGES[cuda]} cannot be installed")
 
 
-def _found(folder: Path) -> list[Path]:
+def _libraries_in(folder: Path) -> list[Path]:
     return sorted(folder.rglob("libcudart.so.*"))

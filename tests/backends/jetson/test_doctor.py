@@ -43,18 +43,18 @@ def nano(tmp_path, monkeypatch, stand_in: Callable[[str], StandIn]) -> Target:
 
 def test_all_of_a_nano(nano):
     findings = {finding.subject: finding for finding in inspect_target(nano, BACKEND).findings}
-    said = {subject: (finding.level, finding.message) for subject, finding in findings.items()}
-    assert said["tensorrt"][0] == "ok"
-    assert said["jetpack"] == (
+    levels_and_messages = {subject: (finding.level, finding.message) for subject, finding in findings.items()}
+    assert levels_and_messages["tensorrt"][0] == "ok"
+    assert levels_and_messages["jetpack"] == (
         "ok",
         "4.6.1 to 4.6.6 (L4T R32.7.1), which brings TensorRT 8.2.1 for Python 3.6",
     )
-    assert said["gpu"] == ("ok", "57000000.gpu of the NVIDIA Jetson Nano Developer Kit")
-    assert said["power mode"] == ("ok", "1 (5W), of 0 (MAXN), 1 (5W), 2 (15W)")
-    level, message = said["clocks"]
+    assert levels_and_messages["gpu"] == ("ok", "57000000.gpu of the NVIDIA Jetson Nano Developer Kit")
+    assert levels_and_messages["power mode"] == ("ok", "1 (5W), of 0 (MAXN), 1 (5W), 2 (15W)")
+    level, message = levels_and_messages["clocks"]
     assert level == "warning" and "the GPU's (between 77 and 640 MHz) and the processor's" in message
     assert "sudo jetson_clocks" in findings["clocks"].fix
-    level, message = said["meter"]
+    level, message = levels_and_messages["meter"]
     assert level == "ok" and message.startswith("tegrastats:") and "no INA3221 with a rail" in message
-    assert said["board"] == ("ok", "NVIDIA Jetson Nano Developer Kit, as declared")
-    assert {subject for subject, (level, _) in said.items() if level == "error"} == set()
+    assert levels_and_messages["board"] == ("ok", "NVIDIA Jetson Nano Developer Kit, as declared")
+    assert {subject for subject, (level, _) in levels_and_messages.items() if level == "error"} == set()

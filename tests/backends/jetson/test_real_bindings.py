@@ -18,15 +18,15 @@ pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).parent / "device" / "board_program.py"
 
 
-def told(shape: str, environment: dict[str, str]) -> tuple[Any, Any, Any]:
+def answers_of(shape: str, environment: dict[str, str]) -> tuple[Any, Any, Any]:
     """The names of package and classes, the members of enumerations, and what types do."""
     python, _ = python_of(PACKAGES[shape].board)
     assert python
     command = [python, "-W", "ignore", str(PROGRAM), json.dumps([["names"], ["values"], ["behaviour"]])]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=True
     )
-    names, values, behaviour = json.loads(done.stdout.splitlines()[-1])
+    names, values, behaviour = json.loads(completed.stdout.splitlines()[-1])
     return names, values, behaviour
 
 
@@ -40,7 +40,7 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     pretended = standin.write(tmp_path_factory.mktemp("standin"), request.param)
     # The libraries behind the real one find no device either.
     without = {**pretended.environment, "STANDIN_NO_DEVICE": "1"}
-    return told(request.param, real), told(request.param, without)
+    return answers_of(request.param, real), answers_of(request.param, without)
 
 
 def test_every_class_has_the_same_members(both):

@@ -244,7 +244,7 @@ def test_a_model_of_several_tensors_gives_all_its_outputs_one_at_a_time(bench: B
     tokens, extra = samples
     expected_outputs = tokens.reshape(3, 6) @ by_tokens, extra.reshape(3, 8) @ by_extra
     np.testing.assert_allclose(run["scores"], np.concatenate(expected_outputs, axis=1), atol=1e-4)
-    assert "--set double-buffer=false" in outcome.error["what"]
+    assert "--set double_buffer=false" in outcome.error["what"]
     events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
     assert events.count("plugins") == 3  # for the build and for both loads
 

@@ -92,11 +92,11 @@ def on_board(board: standin.StandIn, *actions: list[str], python: str = sys.exec
     """What comes of each action, in one process."""
     environment = {**os.environ, **board.environment, **more}
     command = [python, str(PROGRAM), json.dumps(actions)]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=RUN_S, check=False
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    assert completed.returncode == 0, completed.stderr[-2000:]
+    return json.loads(completed.stdout.splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
@@ -166,9 +166,9 @@ def test_an_engine_computes_what_the_file_says_at_the_precision_asked_for(
     if precision == "int8" and shape == "11":
         pytest.skip("there is no calibrator any more")
     result = everything(shape)[precision]
-    apart = np.abs(np.asarray(result["scores"]) - expected(files["float"], result["image"])).max()
+    difference = np.abs(np.asarray(result["scores"]) - expected(files["float"], result["image"])).max()
     least, most = {"fp32": (0, 1e-6), "fp16": (1e-7, 1e-3)}.get(precision, (1e-5, 2e-2))
-    assert least <= apart <= most, "it is computed at another precision"
+    assert least <= difference <= most, "it is computed at another precision"
     word = {"fp32": "Float", "fp16": "Half"}.get(precision, "Int8")
     [logged] = result["log"]
     fused = "Layer(CaskConvolution): conv + relu6"

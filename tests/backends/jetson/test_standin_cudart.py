@@ -160,9 +160,9 @@ def test_what_a_process_may_not_do_or_leaves_behind(tmp_path):
     report = tmp_path / "report"
     environment = {"STANDIN_REPORT": str(report), "STANDIN_CUDA_FAIL": f"cudaStreamSynchronize:2:{ILLEGAL}"}
     calls = start + "print(status, *[library.cudaStreamSynchronize(None) for _ in range(3)])"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", calls, library], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["0", "0", str(ILLEGAL), str(ILLEGAL)]
+    assert completed.stdout.split() == ["0", "0", str(ILLEGAL), str(ILLEGAL)]
     [left] = [json.loads(line) for line in Path(report).read_text().splitlines()]
     assert (left["device_blocks"], left["host_blocks"], left["calls"]) == (1, 0, 4)

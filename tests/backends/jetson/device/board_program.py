@@ -15,14 +15,14 @@ import tensorrt as trt
 
 def names():
     """The public names of the package and of its classes."""
-    told = {"": public(trt)}
-    for name in told[""]:
+    results = {"": public(trt)}
+    for name in results[""]:
         if isinstance(getattr(trt, name), type):
-            told[name] = public(getattr(trt, name))
+            results[name] = public(getattr(trt, name))
             severity = getattr(getattr(trt, name), "Severity", None)
             if severity is not None:
-                told[name + ".Severity"] = public(severity)
-    return told
+                results[name + ".Severity"] = public(severity)
+    return results
 
 
 def public(owner):
@@ -33,12 +33,12 @@ def public(owner):
 
 def values():
     """The members of its enumerations, as numbers."""
-    told = {}
+    results = {}
     for name in public(trt):
         members = getattr(getattr(trt, name), "__members__", None)
         if members is not None:
-            told[name] = {member: int(value) for member, value in members.items()}
-    return told
+            results[name] = {member: int(value) for member, value in members.items()}
+    return results
 
 
 def behaviour():
@@ -79,13 +79,13 @@ def behaviour():
         asked["a monitor"] = lambda: derived(trt.IProgressMonitor).__name__
     if hasattr(trt, "IInt8EntropyCalibrator2"):
         asked["a calibrator"] = lambda: derived(trt.IInt8EntropyCalibrator2).__name__
-    told = {}
+    results = {}
     for name, ask in asked.items():
         try:
-            told[name] = repr(ask())
+            results[name] = repr(ask())
         except Exception as error:
-            told[name] = type(error).__name__
-    return told
+            results[name] = type(error).__name__
+    return results
 
 
 def derived(base):
@@ -99,7 +99,7 @@ def derived(base):
 
 
 class Messages(trt.ILogger):  # type: ignore[misc]
-    """Keeps what it is told."""
+    """Keeps all messages."""
 
     def __init__(self):
         trt.ILogger.__init__(self)
@@ -205,13 +205,13 @@ def run(path, precision):
         assert context.execute_async_v2(addresses, stream.value)
     assert library.cudaStreamSynchronize(stream) == 0
     assert library.cudaMemcpy(scores.ctypes.data, addresses[1], scores.nbytes, 2) == 0
-    told = {"scores": scores.tolist(), "image": image.tolist(), "size": len(data)}
-    told["log"] = [text for kind, text in logger.kept if text.startswith("Engine Layer Information")]
+    results = {"scores": scores.tolist(), "image": image.tolist(), "size": len(data)}
+    results["log"] = [text for kind, text in logger.kept if text.startswith("Engine Layer Information")]
     if hasattr(engine, "create_engine_inspector"):
-        told["layers"] = json.loads(
+        results["layers"] = json.loads(
             engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON)
         )
-    return told
+    return results
 
 
 def save(path, target):

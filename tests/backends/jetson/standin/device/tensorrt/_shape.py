@@ -91,24 +91,24 @@ class Enumeration:
 
 def enumeration(name, members):
     """A class with these members, {name: value}."""
-    made: Any = type(name, (Enumeration,), {"__module__": "tensorrt", "__members__": {}})
+    kind: Any = type(name, (Enumeration,), {"__module__": "tensorrt", "__members__": {}})
     for member, value in members.items():
-        each = made.__new__(made)
+        each = kind.__new__(kind)
         each.__dict__.update({"name": member, "value": value})
-        made.__members__[member] = each
-        setattr(made, member, each)
-    return made
+        kind.__members__[member] = each
+        setattr(kind, member, each)
+    return kind
 
 
 class BoundType(type):
     """The type of the bound classes: what is derived from one has to call its initialiser."""
 
     def __call__(cls, *arguments, **named):
-        made = super().__call__(*arguments, **named)
-        if not made.__dict__.get("_initialised"):
+        bound = super().__call__(*arguments, **named)
+        if not bound.__dict__.get("_initialised"):
             base = cls.__bases__[0].__name__
             raise TypeError("{}.__init__() must be called when overriding __init__".format(base))
-        return made
+        return bound
 
 
 class Bound(metaclass=BoundType):
@@ -211,18 +211,18 @@ def expose(namespace):
     namespace["__version__"] = VERSION
 
 
-def _fit(made, owner, members):
+def _fit(kind, owner, members):
     """A class with the members that the release has, and no other."""
-    made.__module__ = "tensorrt"
-    made.__name__ = made.__qualname__ = owner
-    for name in [name for name in vars(made) if not name.startswith("_") and name not in members]:
-        delattr(made, name)
+    kind.__module__ = "tensorrt"
+    kind.__name__ = kind.__qualname__ = owner
+    for name in [name for name in vars(kind) if not name.startswith("_") and name not in members]:
+        delattr(kind, name)
     for name in members:
-        if not hasattr(made, name):
-            setattr(made, name, _nothing(owner, name))
-    if issubclass(made, Bound):
-        made._is_bound = True
-    return made
+        if not hasattr(kind, name):
+            setattr(kind, name, _nothing(owner, name))
+    if issubclass(kind, Bound):
+        kind._is_bound = True
+    return kind
 
 
 def severity():

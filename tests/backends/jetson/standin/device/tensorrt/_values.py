@@ -90,8 +90,8 @@ class IHostMemory(ctypes.Structure):
 def host_memory(data):
     """An IHostMemory with a copy of these bytes."""
     fields = {"_fields_": [("_held", ctypes.c_char * len(data))]}
-    made: Any = type("IHostMemory", (IHostMemory,), fields)
-    return made.from_buffer_copy(data)
+    kind: Any = type("IHostMemory", (IHostMemory,), fields)
+    return kind.from_buffer_copy(data)
 
 
 _SIZES = {
@@ -150,8 +150,8 @@ def volume(iterable):
 
 def get_nv_onnx_parser_version():
     """As one number."""
-    parts = [int(part) for part in VERSION.split(".")]
-    return parts[0] * 10000 + parts[1] * 100 + parts[2]
+    numbers = [int(number) for number in VERSION.split(".")]
+    return numbers[0] * 10000 + numbers[1] * 100 + numbers[2]
 
 
 def init_libnvinfer_plugins(logger, namespace):
