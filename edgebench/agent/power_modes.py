@@ -155,6 +155,8 @@ class PowerModes:
             pass
         _run("jetson_clocks", "--store", self._clocks)
         try:
+            if not os.path.getsize(self._clocks):
+                raise Obstacle("jetson_clocks --store wrote an empty {}".format(self._clocks))
             _flush(self._clocks)
         except OSError as error:
             text = "jetson_clocks --store wrote no {}: {}".format(self._clocks, error.strerror)
@@ -170,8 +172,9 @@ class PowerModes:
 
     def _noted(self) -> Optional[Note]:
         try:
-            with open(self._note, "rb") as file:
-                note = json.loads(file.read(MAX_NOTE).decode("utf-8", "replace"))
+            descriptor = os.open(self._note, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is not waited for
+            with os.fdopen(descriptor, "rb") as file:
+                note = json.loads((file.read(MAX_NOTE) or b"").decode("utf-8", "replace"))
         except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(note, dict):
@@ -188,7 +191,7 @@ def _mode_in_force() -> Mode:
     match = re.search(r"NV Power Mode:[ \t]*(\S*)\s+(\d{1,4})\b", output)
     if match is None:
         raise Obstacle("nvpmodel -q names no power mode: {}".format(last_words(output) or "it says nothing"))
-    return Mode(int(match.group(2)), match.group(1))
+    return Mode(int(match.group(2)), _text(match.group(1)))
 
 
 def _change_mode(number: int) -> None:

@@ -166,6 +166,8 @@ def record(
     _require_meter(meter)
     if output is not None:
         require_folder(output.parent, "-o")
+        if output.exists() and not output.is_file():
+            raise UsageError(f"-o {output} is no plain file", fix="name a file, such as power.parquet")
     try:
         duration_s = None if duration is None else max_time_s(duration)
     except ValueError as error:
@@ -179,10 +181,10 @@ def record(
     if info is None:
         raise recording.state.as_error()
     with held_interrupt():
-        if output is not None:
-            write_recording(recording, output)
         document = of_recorded(meter, info, recording.duration_s, recording.rails())
         print_recording(stdout(), document, as_json=json_)
+        if output is not None:  # behind the figures, which a full disk is not to take too
+            write_recording(recording, output)
     if recording.ended:
         say(f"{meter} ended: {recording.ended}")
         raise typer.Exit(EXIT_ERROR)

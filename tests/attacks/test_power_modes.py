@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from edgebench import registry
+from edgebench.agent import power_modes
 from edgebench.errors import SessionError, UnavailableError, UsageError
 from edgebench.link import inspection
 from edgebench.link.agent_device import AgentDevice
@@ -214,6 +215,33 @@ def test_a_mode_that_cannot_be_set_is_an_error_with_the_command_that_sets_it(boa
     assert command == f"on the board: sudo nvpmodel -m {'2' if mode == '15W' else '1'}"
     assert ("visudo" in sudoers) == (how == "password")
     assert (board.mode, board.pinned, board.rebooted) == (0, False, False)
+
+
+@pytest.mark.attack("nvpmodel gives its mode a name of kilobytes: the note stays readable, it is put back")
+def test_a_mode_with_a_long_name_is_put_back(board):
+    program = board.folder / "bin" / "nvpmodel"
+    program.write_text(program.read_text().replace("name=MAXN", "name=" + "M" * 8000))
+    device = opened("5W")
+    device.close()
+    assert (board.mode, board.pinned) == (0, False)
+
+
+@pytest.mark.attack("jetson_clocks stores nothing, as on a full disk, and ends well: no power mode is set")
+def test_clocks_that_are_not_stored_are_not_changed(board):
+    program = board.folder / "bin" / "jetson_clocks"
+    program.write_text(program.read_text().replace('>> "$2"; done', '> /dev/null; done; : > "$2"'))
+    with pytest.raises(UnavailableError) as caught:
+        opened("5W")
+    assert "wrote an empty" in caught.value.why
+    assert (board.mode, board.pinned) == (0, False)
+
+
+@pytest.mark.attack("the note of a power mode is a pipe: nobody waits for it, and nothing is put back")
+def test_a_note_that_is_a_pipe_is_not_waited_for(board):
+    board.notes.mkdir(mode=0o700)
+    os.mkfifo(board.notes / power_modes.NOTE)
+    opened("MAXN", sets=False).close()
+    assert board.asked == []
 
 
 @pytest.mark.attack("two harnesses on one board: the one without its lock sets no power mode")

@@ -6,7 +6,8 @@ import jsonschema
 import pandas as pd
 import pytest
 
-from edgebench.errors import UnavailableError, UsageError
+from edgebench.errors import StoredResultError, UnavailableError, UsageError
+from edgebench.measure import meter_recording
 from edgebench.measure.meter_recording import MeterBench, write_recording
 from edgebench.store.records import PROBE_COLUMNS
 from edgebench.store.schemas import schema
@@ -101,6 +102,18 @@ def test_one_that_dies_is_written_and_told(field, tmp_path):
     assert (field.folder / "died.parquet").is_file()
 
 
+@pytest.mark.attack("the disk is full when a recording is written: its figures are printed all the same")
+def test_figures_outlive_a_full_disk(field, jetson, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(meter_recording, "write_table", full)
+    done = field.call("meters", "record", jetson[0], "--duration", "1s", "-o", "full.parquet", "--json")
+    assert isinstance(done.exception, StoredResultError)
+    assert document(done.stdout, "recording")["rails"][0]["samples"]
+    assert not (field.folder / "full.parquet").exists()
+
+
 def test_where_nothing_can_be_read_the_reason_and_the_fix_are_said(field):
     listed = field.call("meters", "list", "--json")
     meters = {meter["meter"]: meter for meter in document(listed.stdout, "meters")["meters"]}
@@ -123,6 +136,12 @@ def test_where_nothing_can_be_read_the_reason_and_the_fix_are_said(field):
         (("record", "rapl", "--duration", "soon"), "--duration"),
         (("record", "rapl", "--duration", "0"), "--duration"),
         (("record", "rapl", "-o", "no/such/folder/power.parquet"), "no folder"),
+        pytest.param(
+            ("record", "rapl", "-o", "/dev/null"),
+            "no plain file",
+            marks=pytest.mark.attack("root names /dev/null for a recording: it is not replaced by a file"),
+        ),
+        (("record", "rapl", "-o", "."), "no plain file"),
         (("check", "rapl", "--target", "far", "--host", "board"), "--target"),
         (("check", "rapl", "--target", "nowhere"), "no target"),
     ],

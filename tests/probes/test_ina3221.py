@@ -170,6 +170,30 @@ def test_text_in_a_rails_file_is_rejected(tmp_path):
     assert not math.isnan(watts(probe)["VDD_SOC"])
 
 
+@pytest.mark.attack(
+    "pipes lie where a meter's tree has files: nobody waits for them, the other rails are read"
+)
+def test_pipes_are_not_waited_for(tmp_path):
+    tree = write(tmp_path, orin_nano())
+    for name in ("in1_label", "in2_input", "update_interval"):
+        [*existing] = tree.glob(f"bus/i2c/drivers/ina3221/*/hwmon/*/{name}")
+        for file in existing:
+            file.unlink()
+        os.mkfifo(next(tree.glob("bus/i2c/drivers/ina3221/*/hwmon/*")) / name)
+    probe = ina3221.open_probe(str(tree))
+    assert set(watts(probe)) == {"VDD_SOC"}
+    assert "cannot be read" in probe.info["absent"]["VDD_CPU_GPU_CV"]
+
+
+def test_a_third_rail_of_one_name_on_one_chip_is_absent(tmp_path):
+    tree = write(tmp_path, hwmon("1-0040", {"A": (1, 1), "B": (1, 1), "C": (1, 1)}))
+    for label in tree.glob("bus/i2c/drivers/ina3221/*/hwmon/*/in[123]_label"):
+        label.write_text("A")
+    probe = ina3221.open_probe(str(tree))
+    assert set(watts(probe)) == {"A", "A@1-0040"}
+    assert probe.info["absent"]["A@1-0040"] == "1-0040 has several rails of that name"
+
+
 @pytest.mark.attack("the chip of all rails is gone amid a session: the probe ends with the kernel's words")
 def test_rails_that_are_all_gone_end_the_probe(tmp_path, monkeypatch):
     probe = opened(tmp_path, orin_nano())

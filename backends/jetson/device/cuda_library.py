@@ -32,10 +32,17 @@ def find(named: str) -> Cuda:
     reasons: List[str] = []
     for path in [named] if named else _candidates():
         try:
+            _require_no_pipe(path)
             return Cuda(path)
-        except (OSError, AttributeError) as error:  # not there, or without a function that is needed
+        except (OSError, AttributeError, ValueError) as error:  # not there, no name, or lacks a function
             reasons.append(" ".join(str(error).split()))
     raise ImportError(NONE_HERE.format("; ".join(reasons)[:MAX_TEXT]))
+
+
+def _require_no_pipe(path: str) -> None:
+    """OSError for what the loader would wait for without end."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError("{} is no file".format(path))
 
 
 def _candidates() -> Iterator[str]:

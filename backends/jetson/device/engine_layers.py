@@ -7,7 +7,7 @@ was asked for is no source: it may build another precision all the same.
 import json
 import re
 from collections import Counter
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Set
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
 
 UNKNOWN = "unknown"
 
@@ -28,9 +28,10 @@ COPIES = re.compile(r"reformat|noop|constant|shuffle|copy", re.IGNORECASE)
 # A region that a compiler of its own fuses, or foreign code: what goes in and out says nothing of its inside.
 OPAQUE = re.compile(r"myelin|foreignnode|plugin", re.IGNORECASE)
 
-_LOGGED = re.compile(r"^Layer\(([^)]*)\): (.*), Tactic: [^,]*, ?(.*?) ?-> (.*)$")
+_LOGGED = re.compile(r"Layer\(([^)]*)\): ")
+_TACTIC = ", Tactic: "
 _LOGGED_TYPE = re.compile(r"[\[(]([A-Za-z0-9]+)[(\[]")  # [Float(1,3)], of later releases (Float[1,3])
-_ONNX_LAYER = re.compile(r"\[ONNX Layer: ([^\]]*)\]")
+_ONNX_LAYER = "[ONNX Layer: "
 _FUSED = re.compile(r" \+ | \|\| ")
 
 Layer = NamedTuple(
@@ -58,8 +59,8 @@ def of_inspector(text: str) -> List[Layer]:
 
 def of_log(lines: Iterable[str]) -> List[Layer]:
     """The layers in a verbose log's lines below `Engine Layer Information:`."""
-    matches = (_LOGGED.match(line) for line in lines)
-    return [_logged(*match.groups()) for match in matches if match]
+    logged = map(_logged, lines)
+    return [layer for layer in logged if layer is not None]
 
 
 def precision_of(text: str) -> str:
@@ -104,7 +105,7 @@ def unseen(layers: Sequence[Layer], names: Sequence[str]) -> List[str]:
 def _inspected(layer: Dict[str, Any]) -> Layer:
     kinds = [str(layer.get(key, "")) for key in ("LayerType", "ParameterType")]
     name = str(layer.get("Name", ""))
-    origins = set(_FUSED.split(name)) | set(_ONNX_LAYER.findall(str(layer.get("Metadata", ""))))
+    origins = set(_FUSED.split(name)) | set(_onnx_layers(str(layer.get("Metadata", ""))))
     weights = layer.get("Weights")
     types = [_tensor_type(tensor) for tensor in layer.get("Inputs") or []][:1]
     types += [str(weights["Type"])] if isinstance(weights, dict) and "Type" in weights else []
@@ -119,7 +120,22 @@ def _tensor_type(tensor: Any) -> str:
     return str(tensor.get("Format/Datatype") or tensor.get("Datatype") or "")
 
 
-def _logged(kind: str, name: str, inputs: str, outputs: str) -> Layer:
+def _onnx_layers(metadata: str) -> List[str]:
+    """The names in `[ONNX Layer: NAME]`, of which there may be several."""
+    return [part.partition("]")[0] for part in metadata.split(_ONNX_LAYER)[1:] if "]" in part]
+
+
+def _logged(line: str) -> Optional[Layer]:
+    """`Layer(KIND): NAME, Tactic: 0x0, INPUTS -> OUTPUTS`; None for another line.
+
+    Not by one pattern: a name of some kilobytes, which the model decides, would take it minutes.
+    """
+    head = _LOGGED.match(line)
+    name, tactic, tensors = line[head.end() if head else 0 :].rpartition(_TACTIC)
+    inputs, arrow, outputs = tensors.partition(",")[2].partition("-> ")
+    if head is None or not tactic or not arrow:
+        return None
+    kind = head.group(1)
     types = _LOGGED_TYPE.findall(inputs)[:1] + _LOGGED_TYPE.findall(outputs)
     return Layer(name, kind, _precision(kind, types), set(_FUSED.split(name)))
 

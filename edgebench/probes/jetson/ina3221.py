@@ -52,7 +52,8 @@ class NumberFile:
     """A small file that is opened once and read again and again."""
 
     def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY)
+        # A pipe, in another tree than /sys, is not waited for.
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         self.number()
 
     def number(self) -> float:
@@ -183,7 +184,11 @@ def open_probe(address: str) -> Ina3221Probe:
     for name, chip, paths, scale in _hwmon_rails(tree) + _iio_rails(tree) + _thor_input(tree):
         if name == NOT_CONNECTED or len(rails) >= MOST_RAILS:
             continue
-        name = name if name not in rails else "{}@{}".format(name, chip)
+        if name in rails:
+            name = "{}@{}".format(name, chip)
+        if name in rails:
+            absent[name] = "{} has several rails of that name".format(chip)
+            continue
         try:
             rails[name] = Quantity(name, tuple(NumberFile(path) for path in paths), scale)
         except PermissionError as error:
@@ -283,6 +288,8 @@ def _gpu_temperature(tree: str) -> Quantity:
 
 def _label(path: str) -> str:
     """The name in a small file; empty where there is none."""
+    if not os.path.isfile(path):
+        return ""
     try:
         with open(path, "rb") as file:
             text = file.read(256).decode("ascii", "replace").strip()

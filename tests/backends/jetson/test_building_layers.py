@@ -137,3 +137,17 @@ def test_log_that_says_that_memory_ran_out(line: str) -> None:
     assert not log.says_out_of_memory()
     log.warning(line)
     assert log.says_out_of_memory()
+
+
+@pytest.mark.attack("a layer's name is made to slow down whoever searches it: it is read in linear time")
+@pytest.mark.parametrize(
+    "name",
+    ["a, Tactic: 0x0," * 20000, "[ONNX Layer: " * 20000, " + " * 20000, "(" * 300000],
+    ids=["tactics", "layers", "fused", "brackets"],
+)
+def test_names_of_any_length_are_read_at_once(name: str) -> None:
+    [logged] = engine_layers.of_log([f"Layer(Conv): {name}, Tactic: 0, x[Half(1)] -> y[Half(1)]"])
+    assert (logged.name, logged.precision) == (name, "fp16")
+    assert engine_layers.of_log([f"Layer(Conv): {name}", f"Layer(Conv: {name}"]) == []
+    [layer_] = inspected(layer(name, Inputs=tensors("Half"), Metadata=f"{name}[ONNX Layer: conv]{name}"))
+    assert layer_.precision == "fp16" and "conv" in layer_.origins
