@@ -33,14 +33,19 @@ def write(path: str, header: Header, engine: Any) -> None:
 
     Args:
         path: of the file, which is overwritten.
-        header: plain JSON data; `format` and `engine_bytes` are added.
+        header: plain JSON data; `format` and `engine_bytes` are added, long names of layers are cut.
         engine: the serialized engine: bytes, or TensorRT's own memory with the buffer protocol.
 
     Raises:
         OSError: the disk takes no more, or the file cannot be written.
     """
     size = memoryview(engine).nbytes
-    line = json.dumps(dict(header, format=FORMAT, engine_bytes=size), sort_keys=True)
+    header = dict(header, format=FORMAT, engine_bytes=size)
+    if header.get("layers"):  # a header that is too long could be written and never be read
+        header["layers"] = [
+            {key: str(text)[:MOST_NAME] for key, text in layer.items()} for layer in header["layers"]
+        ]
+    line = json.dumps(header, sort_keys=True)
     with open(path, "wb") as file:
         file.write(MAGIC + line.encode("utf-8") + b"\n")
         file.write(engine)

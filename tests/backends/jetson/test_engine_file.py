@@ -112,3 +112,13 @@ def test_full_disk_is_told(tmp_path: Path) -> None:
     with pytest.raises(OSError) as failure:
         engine_file.write(str(path), HEADER, ENGINE)
     assert failure.value.errno == errno.ENOSPC
+
+
+@pytest.mark.attack("a model's layer has a name of megabytes: its engine is written with less, and loads")
+def test_a_header_that_was_written_can_be_read(tmp_path) -> None:
+    path = str(tmp_path / "model.engine")
+    layer = {"name": "x" * (engine_file.MAX_HEADER_BYTES + 1), "type": "Conv", "precision": "fp16"}
+    engine_file.write(path, {"layers": [layer]}, b"engine")
+    header, engine = engine_file.read(path)
+    assert header["layers"] == [{**layer, "name": "x" * engine_file.MOST_NAME}]
+    assert engine == b"engine"
