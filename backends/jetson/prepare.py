@@ -50,7 +50,12 @@ def prepare_inputs(request: PrepareRequest) -> dict[str, Json]:
 
 
 def missing(request: PrepareRequest) -> UnavailableError | None:
-    """TensorFlow, for all but .onnx files, and what works on ONNX; nothing for what is refused anyway."""
+    """TensorFlow, for all but .onnx files, and what works on ONNX; nothing for what is refused anyway.
+
+    It is asked before a user's file has been read through, when only its kind is known.
+    """
+    if request.source.path is not None and request.source.golden is None:
+        return _ONNX.missing(request)
     if _refusal(request) is not None:
         return None
     return next((lack for part in _parts(request).values() if (lack := _ONNX.missing(part))), None)

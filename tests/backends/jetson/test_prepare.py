@@ -111,3 +111,8 @@ def test_a_graphics_card_has_no_sensors_of_a_jetson():
     assert tensorrt.prepare_inputs(PrepareRequest(Variant(0.25, "int8"), 16, {})) == jetson.prepare_inputs(
         PrepareRequest(Variant(0.25, "int8"), 16, {})
     )
+
+
+def test_what_is_missing_is_asked_before_a_file_is_read(source: ModelSource) -> None:
+    unread = replace(source, golden=None)
+    assert agent_backend("jetson").missing(request_for(unread, "fp16")) is None
