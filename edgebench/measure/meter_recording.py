@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgebench import registry
 from edgebench.errors import EdgeBenchError, StoredResultError, UnavailableError
@@ -162,34 +163,44 @@ def _listen(
             return
         listen(left_s)
         fresh = list(probes.drain())
+        infos = probes.facts()[0]
+        newest = newest_power(infos[0], chunks[-1:], fresh) if infos and fresh else None
         chunks += fresh
-        _show_newest(probes, fresh, show)
+        if newest is not None:
+            show(*newest)
 
 
-def _show_newest(
-    probes: SessionProbes, fresh: Sequence[ProbeChunk], show: Callable[[str, float], None]
-) -> None:
-    infos = probes.facts()[0]
-    channels = _power_channels(infos[0]) if infos else []
+def newest_power(
+    info: ProbeInfo, earlier: Sequence[ProbeChunk], fresh: Sequence[ProbeChunk]
+) -> tuple[str, float] | None:
+    """The channel of a meter's headline and its mean power in W over the fresh chunks.
+
+    None where they say nothing of it. A counter of energy is read from the earlier chunks on.
+    """
+    channels = _power_channels(info)
     headline = next((channel for channel in channels if channel.total), channels[0] if channels else None)
-    if headline is None or headline.quantity != "power":
-        return
-    values = [chunk.values[headline.name] for chunk in fresh if headline.name in chunk.values]
-    finite = [value for part in values for value in part[np.isfinite(part)]]
-    if finite:
-        show(headline.name, float(np.mean(finite)) * UNITS["power"].get(headline.unit, float("nan")))
+    if headline is None:
+        return None
+    t_ns, watts = _watts(headline, [*earlier, *fresh])
+    newest = watts[(t_ns >= fresh[0].stamps_ns[0]) & np.isfinite(watts)]
+    return (headline.name, float(newest.mean())) if len(newest) else None
 
 
 def _power_channels(info: ProbeInfo) -> list[Channel]:
     return [channel for channel in info.channels if channel.quantity in UNITS]
 
 
-def _rail(info: ProbeInfo, channel: Channel, chunks: Sequence[ProbeChunk]) -> dict[str, Any]:
+def _watts(channel: Channel, chunks: Sequence[ProbeChunk]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Stamps int64 [n] and power float64 [n] in W of a channel of power or energy; NaN for unknown units."""
     own = [chunk for chunk in chunks if channel.name in chunk.values]
     t_ns = np.concatenate([chunk.stamps_ns for chunk in own] or [np.zeros(0, np.int64)])
     values = np.concatenate([chunk.values[channel.name] for chunk in own] or [np.zeros(0)])
     scale = UNITS[channel.quantity].get(channel.unit, float("nan"))
-    t_ns, watts = as_watts(channel.quantity, t_ns, values * scale)
+    return as_watts(channel.quantity, t_ns, values * scale)
+
+
+def _rail(info: ProbeInfo, channel: Channel, chunks: Sequence[ProbeChunk]) -> dict[str, Any]:
+    t_ns, watts = _watts(channel, chunks)
     stamps = np.unique(t_ns[np.isfinite(watts)])
     names = ("mean_w", "peak_w", "energy_j", "effective_hz", "longest_gap_s")
     figures: Mapping[str, Any] = dict.fromkeys(names)

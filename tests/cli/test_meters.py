@@ -38,9 +38,9 @@ def jetson(tmp_path_factory):
 
 @pytest.fixture
 def bench():
-    made = MeterBench(Target(name="", device=""))
-    yield made
-    made.close()
+    opened = MeterBench(Target(name="", device=""))
+    yield opened
+    opened.close()
 
 
 def test_a_recording_has_its_figures_and_its_samples(field, jetson):
