@@ -1,6 +1,7 @@
 """An engine's inputs and outputs, and how it is run: by bindings or by tensors' names (Python 3.6 syntax).
 
-TensorRT numbers an engine's inputs and outputs until 8.6 and names them since 8.5.
+TensorRT numbers an engine's inputs and outputs until 8.6 and names them since 8.5: ICudaEngine and
+IExecutionContext of each release, docs.nvidia.com/deeplearning/tensorrt/archives.
 """
 
 import functools

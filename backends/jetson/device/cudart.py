@@ -1,6 +1,7 @@
 """The CUDA runtime by ctypes: memory, a stream, events (device side, Python 3.6 syntax).
 
-Only functions whose signatures are the same from CUDA 10.2 (JetPack 4.6) to 13 (JetPack 7).
+Only functions whose signatures are the same from CUDA 10.2 (JetPack 4.6) to 13 (JetPack 7): NVIDIA's
+cuda_runtime_api.h and driver_types.h, docs.nvidia.com/cuda/cuda-runtime-api.
 """
 
 import ctypes
