@@ -9,6 +9,7 @@ import pytest
 
 from edgebench.probes import basics
 from edgebench.probes.jetson import tegrastats, tegrastats_process
+from edgebench.probes.jetson.tegrastats_lines import UnknownForm, parse
 from tests.probes import jetson_board as board
 
 
@@ -98,6 +99,13 @@ def test_garbage_is_rejected(tmp_path):
         assert set(values["VDD_IN"]) <= {6.626}
     assert probe.rejected
     assert all("\\x80" in line for line in probe.rejected)
+
+
+@pytest.mark.attack("tegrastats names a rail as another channel: its lines are rejected, there is no meter")
+@pytest.mark.parametrize("rail", ["gpu_clock", "gpu_load", "total"])
+def test_a_rail_with_the_name_of_another_channel_is_no_rail(rail):
+    with pytest.raises(UnknownForm, match=f"named {rail}"):
+        parse(f"{board.AGX_ORIN} {rail} 5mW/5mW")
 
 
 @pytest.mark.attack("tegrastats prints a burst of lines at once: each is a sample, and their stamps rise")

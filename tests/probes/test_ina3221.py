@@ -185,13 +185,25 @@ def test_pipes_are_not_waited_for(tmp_path):
     assert "cannot be read" in probe.info["absent"]["VDD_CPU_GPU_CV"]
 
 
+@pytest.mark.attack("a rail is labelled as another channel, such as gpu_clock: it is absent, with the reason")
+@pytest.mark.parametrize("name", ["gpu_clock", "total", "temperature.gpu-thermal"])
+def test_a_rail_with_the_name_of_another_channel_is_absent(tmp_path, name):
+    probe = opened(
+        tmp_path, hwmon("1-0040", {**AGX_ORIN_1}) | hwmon("1-0041", {name: (1, 1)}, 4) | gpu("x.gpu")
+    )
+    names = [channel["name"] for channel in probe.info["channels"]]
+    assert len(set(names)) == len(names)
+    assert "which is another one's" in probe.info["absent"][name]
+    assert watts(probe)["total"] > 1
+
+
 def test_a_third_rail_of_one_name_on_one_chip_is_absent(tmp_path):
     tree = write(tmp_path, hwmon("1-0040", {"A": (1, 1), "B": (1, 1), "C": (1, 1)}))
     for label in tree.glob("bus/i2c/drivers/ina3221/*/hwmon/*/in[123]_label"):
         label.write_text("A")
     probe = ina3221.open_probe(str(tree))
     assert set(watts(probe)) == {"A", "A@1-0040"}
-    assert probe.info["absent"]["A@1-0040"] == "1-0040 has several rails of that name"
+    assert probe.info["absent"]["A@1-0040"].startswith("1-0040 has a rail of that name")
 
 
 @pytest.mark.attack("the chip of all rails is gone amid a session: the probe ends with the kernel's words")

@@ -23,6 +23,7 @@ from .rails import (
     SCOPE,
     TEMPERATURE,
     gpu_clock_channel,
+    is_taken,
     power_channels,
     temperature_channel,
     with_total,
@@ -186,8 +187,8 @@ def open_probe(address: str) -> Ina3221Probe:
             continue
         if name in rails:
             name = "{}@{}".format(name, chip)
-        if name in rails:
-            absent[name] = "{} has several rails of that name".format(chip)
+        if name in rails or is_taken(name):
+            absent[name] = "{} has a rail of that name, which is another one's".format(chip)
             continue
         try:
             rails[name] = Quantity(name, tuple(NumberFile(path) for path in paths), scale)

@@ -11,6 +11,7 @@ SCOPE = "module"
 NOT_CONNECTED = "NC"
 SUM_NAME = "total"
 GPU_CLOCK = "gpu_clock"
+GPU_LOAD = "gpu_load"
 TEMPERATURE = "temperature."
 INPUTS = ("POM_5V_IN", "VDD_IN", "VIN")
 SUMMED = (
@@ -29,6 +30,11 @@ class Total(NamedTuple):
 
     channel: str
     rails: Tuple[str, ...]
+
+
+def is_taken(rail: str) -> bool:
+    """Whether a rail has the name of another channel, which no board's has."""
+    return rail in (SUM_NAME, GPU_CLOCK, GPU_LOAD) or rail.startswith(TEMPERATURE)
 
 
 def total_of(rails: Iterable[str]) -> Optional[Total]:

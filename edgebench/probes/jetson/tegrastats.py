@@ -13,6 +13,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 from ..basics import Chunk, ProbeDenied, ProbeMissing
 from .rails import (
     GPU_CLOCK,
+    GPU_LOAD,
     NAN,
     SCOPE,
     TEMPERATURE,
@@ -57,7 +58,7 @@ class TegrastatsProbe:
         if first.gpu_mhz is not None:
             channels.append(gpu_clock_channel())
         if first.gpu_percent is not None:
-            load = {"name": "gpu_load", "quantity": "utilisation", "unit": "%", "range": [0.0, 100.0]}
+            load = {"name": GPU_LOAD, "quantity": "utilisation", "unit": "%", "range": [0.0, 100.0]}
             channels.append(load)
         channels += [temperature_channel(TEMPERATURE + sensor) for sensor in first.celsius]
         self._names = [str(channel["name"]) for channel in channels]
@@ -185,5 +186,5 @@ def _sample(reading: Reading) -> Dict[str, float]:
     if reading.gpu_mhz is not None:
         sample[GPU_CLOCK] = reading.gpu_mhz
     if reading.gpu_percent is not None:
-        sample["gpu_load"] = reading.gpu_percent
+        sample[GPU_LOAD] = reading.gpu_percent
     return sample

@@ -13,7 +13,7 @@ A line is a row of fields, each a name and a value of one of the forms below, as
 import re
 from typing import Dict, Match, NamedTuple, Optional, Tuple
 
-from .rails import NAN, NOT_CONNECTED
+from .rails import NAN, NOT_CONNECTED, is_taken
 
 GPU = "GR3D_FREQ"
 MEMORIES = ("RAM", "SWAP", "IRAM")
@@ -87,6 +87,8 @@ def parse(line: str) -> Reading:
         if (name in MEMORIES) != (field.group("memory") is not None):
             raise UnknownForm("{} with a value of another kind".format(name))
         seen_memory = seen_memory or name == "RAM"
+        if milliwatts is not None and is_taken(name):
+            raise UnknownForm("no rail of a board is named {}".format(name))
         if milliwatts is not None and name != NOT_CONNECTED:
             _add(rails_w, name, float(milliwatts) / 1000)
         elif field.group("celsius") is not None:
