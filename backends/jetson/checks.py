@@ -21,10 +21,11 @@ from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json
 
-from .explain import DRIVER_GROUP, HOW_TO_INSTALL, NAME_THE_BOARD
+from .explain import DRIVER_GROUP, HOW_TO_INSTALL, NAME_THE_BOARD, how_to_install
 from .jetpack import RELEASES, release_of
 
 LIBRARY = Path(__file__).parent / "device" / "library.py"
+NOT_INSTALLED = "No module named 'tensorrt'"  # any other reason is of an installation that is broken
 DISCRETE = "tensorrt"  # the device that is no Jetson
 ENGINES_BYTES = 400 << 20  # nine variants of MobileNet, and the one that is being written
 CLOCKS = (
@@ -37,6 +38,7 @@ class Library(BaseModel):
 
     version: str | None
     why_none: str = ""
+    python: str | None = None
 
 
 def findings(target: Target) -> list[Finding]:
@@ -51,7 +53,11 @@ def findings(target: Target) -> list[Finding]:
     else:
         if library.version is not None:
             packages["tensorrt"] = library.version
-        here = board_check({**facts, "packages": packages, "python_executable": python}, target)
+        of_python: dict[str, Json] = {"python": library.python, "python_executable": python}
+        here = board_check({**facts, "packages": packages, **of_python}, target)
+        if library.why_none and NOT_INSTALLED not in library.why_none:
+            fix = f"install it anew: {how_to_install(target.device)}"
+            here[0] = Finding("error", "tensorrt", f"{python} cannot import it: {library.why_none}", fix)
     return [*here, packages_finding(), *board_findings(facts)]
 
 

@@ -1,6 +1,7 @@
 """TensorRT as this Python has it (device side, Python 3.6 syntax); as a program it prints its version."""
 
 import json
+import platform
 import sys
 from typing import Any, List, NamedTuple, Optional, Tuple
 
@@ -49,4 +50,5 @@ _LOGGERS: List[Any] = []
 
 if __name__ == "__main__":
     _library, _why_none = find()
-    print(json.dumps({"version": _library.version if _library else None, "why_none": _why_none}))
+    _version = _library.version if _library else None
+    print(json.dumps({"version": _version, "why_none": _why_none, "python": platform.python_version()}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shlex
 from typing import Any
 
 import pytest
@@ -159,9 +160,9 @@ def test_facts_that_are_nonsense_count_as_not_known(nonsense):
 
 
 def stand_in(folder, printed):
-    """A Python that prints this whatever it is asked."""
+    """A Python that prints this as JSON whatever it is asked."""
     python = folder / "python"
-    python.write_text(f"#!/bin/sh\nprintf '%s\\n' {printed}\n")
+    python.write_text(f"#!/bin/sh\nprintf '%s\\n' {shlex.quote(json.dumps(printed))}\n")
     python.chmod(0o755)
     return Launch(python=str(python))
 
@@ -169,9 +170,14 @@ def stand_in(folder, printed):
 @pytest.mark.parametrize(
     ("printed", "level", "message"),
     [
-        (f"'{json.dumps({'version': '10.3.0', 'why_none': ''})}'", "ok", "10.3.0"),
-        (f"'{json.dumps({'version': None, 'why_none': 'x'})}'", "error", "not found by"),
-        ("nothing", "error", "cannot be asked"),
+        ({"version": "10.3.0", "python": "3.10.12"}, "ok", "10.3.0, for Python 3.10.12"),
+        ({"version": None, "why_none": "No module named 'tensorrt'"}, "error", "not found by"),
+        (
+            {"version": None, "why_none": "libnvinfer.so.8: no such file"},
+            "error",
+            "import it: libnvinfer.so.8",
+        ),
+        (None, "error", "cannot be asked"),
     ],
 )
 def test_this_machines_tensorrt_is_that_of_the_targets_python(tmp_path, printed, level, message):
