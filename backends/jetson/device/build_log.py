@@ -13,7 +13,7 @@ OUT_OF_MEMORY = (
     "outofmemory",
     "out of memory",
     "insufficient memory",
-    "insuficient memory",
+    "insuficient memory",  # as TensorRT 8 spells it where it skips a tactic
     "memory is insufficient",
     "could not be allocated",
     "cudaerrormemoryallocation",
