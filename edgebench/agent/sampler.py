@@ -13,6 +13,7 @@ from .sent_modules import import_sent
 
 PROBE = "edgebench_probe"
 MAX_VERBATIM, MAX_READING = 5, 200  # rejected readings that are told, and characters of each
+MOST_CHANNELS = 256  # that the host takes
 NAN = float("nan")
 
 
@@ -23,6 +24,7 @@ def main(arguments: List[str]) -> int:
     try:
         module: Any = import_sent(PROBE, json.loads(code))
         probe = module.open_probe(address)
+        _require_channels(probe.info)
     except Exception as error:
         stream.write(_missing(error))
         return 0
@@ -90,6 +92,16 @@ class Rejections:
         self._count += 1
         if len(self._first) < MAX_VERBATIM:
             self._first.append(reading[:MAX_READING])
+
+
+def _require_channels(info: Dict[str, Any]) -> None:
+    """ValueError for channels that a chunk cannot have: the probe alone is refused, and not the agent."""
+    names = [channel["name"] for channel in info["channels"]]
+    twice = sorted({repr(name) for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError("the probe has several channels named {}".format(", ".join(twice[:5])))
+    if len(names) > MOST_CHANNELS:
+        raise ValueError("the probe has {} channels, {} are taken".format(len(names), MOST_CHANNELS))
 
 
 def _missing(error: Exception) -> Dict[str, Any]:

@@ -4,6 +4,9 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from edgebench.agent import sampler
 from edgebench.agent.sampler import MAX_READING, MAX_VERBATIM, Rejections
 
 INFO = {"channels": [{"name": "in", "range": [0.0, 60.0]}, {"name": "temperature"}]}
@@ -32,3 +35,14 @@ def test_what_could_not_be_parsed_is_taken_from_the_probe_and_counted():
     probe.rejected += [f"reading {n}" for n in range(100)]
     [second] = told(rejections, probe)
     assert (second["count"], len(second["first"])) == (100, MAX_VERBATIM)
+
+
+@pytest.mark.attack(
+    "a probe names two channels alike, or thousands: it is refused with the reason, by itself"
+)
+@pytest.mark.parametrize(
+    ("names", "why"), [(["a", "b", "a"], "several channels named 'a'"), (map(str, range(300)), "has 300")]
+)
+def test_channels_that_a_chunk_cannot_have_are_refused(names, why):
+    with pytest.raises(ValueError, match=why):
+        sampler._require_channels({"channels": [{"name": name} for name in names]})
