@@ -1,8 +1,10 @@
 """The stand-in's own libcudart, which lies beside the package: the program under test has the same one."""
 
+import atexit
 import ctypes
 import glob
 import os
+import time
 from typing import Any, Dict
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib")
@@ -18,7 +20,9 @@ _library.cudaLaunchHostFunc.argtypes = [ctypes.c_void_p, _CALLBACK, ctypes.c_voi
 
 LAUNCH_FAILURE = 719
 ILLEGAL_ADDRESS = 700
+END_S = 5.0
 _running: Dict[int, Any] = {}
+_computing: Dict[int, Any] = {}
 
 
 def device_error():
@@ -49,12 +53,14 @@ def launch(stream, work):
     """Have a stream do `work()` when its turn comes; its error code."""
 
     def run(_):
+        _computing[key] = work
         try:
             work()
         except Exception:
             _library.standin_break(LAUNCH_FAILURE)
         finally:
             _running.pop(key, None)
+            _computing.pop(key, None)
 
     callback = _CALLBACK(run)
     key = id(callback)
@@ -70,3 +76,13 @@ def launch_nothing(stream):
 def break_device():
     """As after a kernel that read where nothing is."""
     _library.standin_break(ILLEGAL_ADDRESS)
+
+
+def _await_computing():
+    """A Python that ends takes its threads with it: one within C++ would end the process by SIGABRT."""
+    deadline = time.monotonic() + END_S
+    while _computing and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+atexit.register(_await_computing)
