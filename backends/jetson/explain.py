@@ -101,7 +101,7 @@ def _no_cudart(match: re.Match[str], device: str) -> Explained:
     fix = "install the CUDA toolkit, or name the runtime: --set cudart=PATH"
     if device == "jetson":
         fix = "sudo apt install nvidia-jetpack, or name the runtime: --set cudart=PATH"
-    return Explained("the CUDA runtime cannot be loaded", _line(match), fix)
+    return Explained("the CUDA runtime cannot be loaded", match["reason"], fix)
 
 
 # The words of the runner, of CUDA (cudaGetErrorString) and of TensorRT; the first that fits counts. The
@@ -110,7 +110,7 @@ _CAUSES: tuple[Cause, ...] = (
     (r"NvRmMemInitNvmap failed with Permission denied", _no_permission),
     (r"/dev/nv\w+[^\n]{0,40}Permission denied", _no_permission),
     (r"no TensorRT here \((?P<reason>[^\n)]{1,400})\)", _no_tensorrt),
-    (r"no CUDA runtime here \([^\n]{1,700}", _no_cudart),
+    (r"no CUDA runtime here \((?P<reason>[^\n]{1,700}?)\): on a Jetson ", _no_cudart),
     (
         r"(?P<precision>fp16|fp32|int8) was asked for, and TensorRT (?P<release>\S{1,40}) built "
         r"(?P<layers>[^;\n]{1,2000}); (?P<fix>[^;\n]{1,300})",

@@ -14,6 +14,7 @@ NOTHING_READ = "this TensorRT has no engine inspector, and the log of the build 
 NO_DETAILS = "neither the engine inspector nor the log of the build lists the layers' precisions"
 UNVERIFIED = "{}: that TensorRT computes in {} is not verified"
 FUSED = "of {} of {} layers with weights, TensorRT does not say the precision: {}"
+NO_NAME = "(a layer without a name)"
 LEFT_FLOAT = "the model leaves {} of {} layers with weights float, without Q/DQ nodes: {}"
 
 ReadBack = NamedTuple(
@@ -80,7 +81,7 @@ def verified(
     warnings = []
     for text, names in ((FUSED, hidden), (LEFT_FLOAT, [layer.name for layer in left_float])):
         if names:
-            short = [name[:MOST_NAME] for name in names]
+            short = [name[:MOST_NAME] or NO_NAME for name in names]
             warnings.append(text.format(len(names), len(weights.names), listed(short)))
     return {
         "layers": [

@@ -49,7 +49,7 @@ def error(why: str = "", tail: str = "", stage: str = "load") -> SessionError:
             "no implementation in int8", "int8=qdq",
         ),
         (
-            "ImportError: no CUDA runtime here (libcudart.so: cannot open shared object file): on a Jetson",
+            "ImportError: no CUDA runtime here (libcudart.so: no such shared object): on a Jetson it",
             "CUDA runtime", "--set cudart=PATH",
         ),
         (
