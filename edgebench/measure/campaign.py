@@ -74,10 +74,12 @@ class Campaign:
         """
         plan = self.built.plan
         folder = self._unfinished() if self.resume else None
-        if folder is not None and is_finished(folder, read_experiment(folder)):
+        if folder is not None and is_finished(folder, record := read_experiment(folder)):
+            begun_with = _as_begun(plan, record)
+            counts = "" if begun_with == plan else f" with what it was begun with ({_numbers(begun_with)})"
             self.observer.note(
-                f"{folder} is finished: nothing is left to measure; to measure anew, run without --resume"
-                + ("" if self.resolved.config.name is None else ", with another --name")
+                f"{folder} is finished{counts}: nothing is left to measure; to measure anew, run without "
+                "--resume" + ("" if self.resolved.config.name is None else ", with another --name")
             )
             return folder, Outcome(interrupted=False, sessions=0)
         prepared = prepare_trials(self.built, self.cache, self.observer.note)

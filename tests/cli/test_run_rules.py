@@ -91,8 +91,9 @@ def test_time_that_is_over_is_no_failure_and_no_interrupt(here):
     assert "1 session of 2 passes" in flat(resumed.stderr)
     shown = json.loads((here.folder / "results" / "short" / "run.json").read_text())
     assert (shown["ended"], shown["sessions"], shown["max_time_s"]) == ("complete", 1, None)
-    again = here.call("--name", "short", "--resume")
+    again = here.call("--name", "short", "--resume", "--sessions", "5")
     assert again.exit_code == 0
     assert "short is finished" in flat(again.stderr)
+    assert "1 session of 2 passes" in flat(again.stderr)
     assert "with another --name" in flat(again.stderr)
     assert json.loads((here.folder / "results" / "short" / "run.json").read_text()) == shown
