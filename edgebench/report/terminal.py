@@ -68,9 +68,30 @@ def _figures(console: Console, target: str, group: Sequence[TrialSummary], names
             for summary in measured
         ]
         _print_figures(console, headings, rows)
+    _power(console, group, names)
     for note in _notes(group, names):
         line(console, note, indent=2)
     console.print()
+
+
+def _power(console: Console, group: Sequence[TrialSummary], names: dict[str, str]) -> None:
+    """Power and energy as the primary meter and rail of each trial see them; nothing without a meter."""
+    rails = [(summary, summary.primary_rail) for summary in group if summary.primary_rail is not None]
+    if not rails:
+        return
+    columns = shown_in("power")
+    headings = ("variant", *(shown.heading for _, shown in columns), "meter, rail, scope")
+    rows = [
+        (
+            names[summary.key],
+            *(_text(summary, metric, shown) for metric, shown in columns),
+            words.plain(f"{rail.meter.removesuffix(':')} {rail.channel}", 40)
+            + f", {words.plain(rail.scope or 'scope unknown', 20)}",
+        )
+        for summary, rail in rails
+    ]
+    console.print()
+    _print_figures(console, headings, rows)
 
 
 def _print_figures(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -137,6 +158,8 @@ def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
             statements.append((key, f"no accuracy: {summary.accuracy_reason}"))
         if untimed := summary.untimed_reason:
             statements.append((key, f"no image_s: {untimed}"))
+        if (rail := summary.primary_rail) is not None and rail.reason:
+            statements.append((key, f"power: {rail.reason}"))
         latency = summary.latency
         if latency is not None and latency.low is None and not summary.cautions:
             statements.append((key, f"no interval from {words.counted(latency.sessions, 'session')}"))

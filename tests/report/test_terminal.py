@@ -100,6 +100,16 @@ def test_missing_figures_and_their_reasons() -> None:
     assert "verdicts" not in text
 
 
+def test_power_is_that_of_the_primary_rail_with_what_it_covers() -> None:
+    rail = replace(samples.power(), mean_w=4.25, energy_j=None, reason="the window is too short")
+    other = replace(rail, primary=False, channel="dram", mean_w=7.75)
+    text = printed([samples.summary(power=(other, rail))], [])
+    assert "4.25" in text and "rapl package-0, chip" in text
+    assert "7.75" not in text
+    assert "power: the window is too short" in text
+    assert "rapl" not in printed([samples.summary()], [])
+
+
 def test_a_session_that_failed_and_was_repeated_is_told() -> None:
     failed = "session 001: crash in measure: the worker ended (SIGSEGV)"
     text = " ".join(printed([samples.summary(failures=(failed,))], []).split())
