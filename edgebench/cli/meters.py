@@ -110,14 +110,14 @@ def with_board(command: Callable[..., None]) -> Callable[..., None]:
 @app.command("list")
 @with_board
 def list_(bench: MeterBench, json_: JsonOption = False) -> None:
-    """List the kinds of meters, and which of them can be read here or on a board.
+    """List the kinds of meters, and which of them can be read here or on a board: those first.
 
     Exits with 1 where none can.
     """
     from edgebench.measure.meter_recording import board_meters
     from edgebench.report.meter_tables import print_meters
 
-    states = bench.states(board_meters())
+    states = sorted(bench.states(board_meters()), key=lambda state: state.info is None)
     print_meters(stdout(), [_unchecked(state) for state in states], as_json=json_)
     _exit_where_none_is_readable(states)
 

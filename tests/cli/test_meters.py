@@ -128,6 +128,12 @@ def test_where_nothing_can_be_read_the_reason_and_the_fix_are_said(field):
     assert not (field.folder / "none.parquet").exists()
 
 
+def test_meters_that_can_be_read_are_listed_first(field, jetson, monkeypatch):
+    monkeypatch.setattr(meter_recording, "board_meters", lambda: ["tegrastats:/nothing", jetson[0]])
+    listed = document(field.call("meters", "list", "--json").stdout, "meters")["meters"]
+    assert [meter["meter"] for meter in listed] == [jetson[0], "tegrastats:/nothing"]
+
+
 @pytest.mark.parametrize(
     ("words", "what"),
     [
