@@ -37,6 +37,9 @@ MOST_HZ = 1e9
 MOST = 1e15
 """In W or J: a sample beyond it measured nothing, and sums of such samples have no value."""
 
+LIVE_SAMPLES = "live samples"
+"""What a meter that plays a recording names among what it lacks."""
+
 SCOPES = (*WIDE_SCOPES, "module", "chip")
 
 
@@ -66,7 +69,7 @@ class _OneSession:
     energy: ImageEnergy
     averaging_ms: float | None = None
     rejected: int = 0
-    unread: str = ""  # which readings of the steady window are no value, so that nobody knows what was drawn
+    unread: str = ""  # why its readings leave open what was drawn in the steady window
 
 
 def power_figures(
@@ -143,7 +146,7 @@ def _session(
     averaging_ms = _number(info.get("averaging_ms")) or None
     t_ns, watts = _watts(rail, rows, scale)
     time = time.seen_until(_reach_ns(t_ns[np.isfinite(watts)]))
-    unread = _unread(t_ns, watts, int(time.spans_ns[0, 0]), int(time.spans_ns[-1, 1]))
+    unread = _unread(t_ns, watts, int(time.spans_ns[0, 0]), int(time.spans_ns[-1, 1])) or _played(info)
     averaging_s = averaging_ms / 1e3 if averaging_ms and rail.quantity == "power" else None
     window = passes_power(t_ns, watts, time.spans_ns, averaging_s)
     if window.reason and (why := reasons_by_probe(record).get(rail.meter)):
@@ -183,6 +186,13 @@ def _unread(t_ns: NDArray[np.int64], watts: NDArray[np.float64], start_ns: int, 
     within = (t_ns >= start_ns) & (t_ns <= end_ns)
     lost = int((~np.isfinite(watts[within])).sum())
     return f"{lost} of {int(within.sum())} readings there are no number or out of range" if lost else ""
+
+
+def _played(info: Mapping[str, Any]) -> str:
+    """That a meter played what was recorded at another time: it says nothing about what ran beside it."""
+    absent = info.get("absent")
+    is_played = isinstance(absent, Mapping) and LIVE_SAMPLES in absent
+    return "the samples were played from a recording, not taken then" if is_played else ""
 
 
 def _watts(

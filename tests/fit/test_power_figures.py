@@ -4,6 +4,7 @@ import pytest
 
 from edgebench.fit.power_summary import power_figures, power_reason
 from edgebench.fit.steady_time import steady_times
+from edgebench.probes.host.playback import NOT_LIVE
 from edgebench.store.records import SessionRecord
 
 S = 1_000_000_000
@@ -222,3 +223,14 @@ def test_a_counter_is_the_mean_between_its_readings_and_a_session_that_does_not_
     few = _samples(_steps, rate_hz=5.0)
     [figure] = _figures([_record(0, [_probe()])], few, {0: 5.0})
     assert (figure.p99_w, figure.samples) == (None, 51)
+
+
+def test_what_was_played_from_a_recording_leaves_open_what_was_drawn():
+    live = _probe()
+    played = live | {"absent": dict(NOT_LIVE)}
+    frame = _samples(lambda at_s: np.full_like(at_s, 2.0))
+    for probe, is_open in ((live, False), (played, True)):
+        (figure,) = _figures([_record(probes=[probe])], frame, {0: 10})
+        assert figure.mean_w == pytest.approx(2.0)
+        assert bool(figure.uncovered) == is_open
+    assert "played from a recording" in figure.uncovered
