@@ -52,8 +52,9 @@ ALSO = {"multimodal": Flag.SKEWED}  # the smaller group is a tail as well
 
 
 def says(flag: Flag, sentence: str) -> bool:
-    """Whether a sentence is that flag's, whatever its numbers are."""
-    return re.fullmatch(re.sub(r"\\\{.*?\\\}", ".+", re.escape(flag.value)), sentence) is not None
+    """Whether a sentence is that flag's, whatever its numbers are; warmth is empty without a sensor."""
+    pattern = re.escape(flag.value).replace(re.escape("{warmth}"), ".*")
+    return re.fullmatch(re.sub(r"\\\{.*?\\\}", ".+", pattern), sentence) is not None
 
 
 def raised(cache, folder, source, **flags):
