@@ -542,13 +542,6 @@ char *standin_bytes(const void *address, size_t size) {
     pthread_mutex_unlock(&lock);
     return bytes;
 }
-/* An engine's work that takes no time. */
-int standin_nothing(Stream *stream) {
-    pthread_mutex_lock(&lock);
-    int code = is_stream(stream) ? submit(stream, (Job){.kind = CALL}) : INVALID_HANDLE;
-    pthread_mutex_unlock(&lock);
-    return code;
-}
 /* An engine's work that went wrong: as after a kernel that read where nothing is. */
 void standin_break(int code) {
     pthread_mutex_lock(&lock);

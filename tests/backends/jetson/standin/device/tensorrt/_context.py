@@ -28,6 +28,9 @@ class IExecutionContext(Bound):
         self._debug_sync, self._name, self._persistent_cache_limit = False, "", 0
         self._enqueue_emits_profile = True
         self._nvtx_verbosity = getattr(ENUMERATIONS["ProfilingVerbosity"], engine._header["verbosity"])
+        if engine._executor is None:  # no work: what a run takes is to be the caller's own time alone
+            for name in {"set_tensor_address", "execute_async_v2", "execute_async_v3"} & set(dir(self)):
+                object.__setattr__(self, name, _at_once)
 
     def __del__(self):
         work = getattr(self, "_work", None)
@@ -106,7 +109,7 @@ class IExecutionContext(Bound):
 
     def _enqueue(self, addresses, stream):
         if self._engine._executor is None:
-            return _cuda.launch_nothing(stream) == 0
+            return True
         windows = []
         for address, (_, dtype, shape, _) in zip(addresses, self._engine._tensors):
             memory = _cuda.window(address, int(np.prod(shape)) * dtype.itemsize)
@@ -124,3 +127,7 @@ class IExecutionContext(Bound):
                 window[...] = result
 
         return _cuda.launch(stream, work) == 0
+
+
+def _at_once(*arguments):
+    return True

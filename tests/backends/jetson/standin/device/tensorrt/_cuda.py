@@ -11,7 +11,6 @@ _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 _library = ctypes.CDLL(sorted(glob.glob(os.path.join(_FOLDER, "libcudart.so*")))[0])
 _library.standin_bytes.restype = ctypes.c_void_p
 _library.standin_bytes.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-_library.standin_nothing.argtypes = [ctypes.c_void_p]
 _library.cudaMalloc.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t]
 _library.cudaFree.argtypes = [ctypes.c_void_p]
 _library.cudaGetErrorString.restype = ctypes.c_char_p
@@ -66,11 +65,6 @@ def launch(stream, work):
     key = id(callback)
     _running[key] = callback
     return _library.cudaLaunchHostFunc(stream, callback, None)
-
-
-def launch_nothing(stream):
-    """As `launch`, of work that takes no time."""
-    return _library.standin_nothing(stream)
 
 
 def break_device():
