@@ -27,6 +27,8 @@ from edgebench.plan.estimate import Span
 from edgebench.report import words
 from tests.walk.conftest import COMMAND, Place, make_place
 
+pytestmark = pytest.mark.slow
+
 STEERING = "a\x1b]0;owned\x07b\x9b31m\u202ec\u2028d\x7f"
 ROOT = Path(__file__).parents[2]
 

@@ -13,6 +13,8 @@ from edgebench.fit.summarise import summarise
 from tests.backends.replaying import figures, replay, run, scenario
 from tests.link.old_python import python36
 
+pytestmark = pytest.mark.slow
+
 PROBED = """
 power = { idle_w = 2, active_w = 4, noise_w = 0.1 }
 telemetry = { rate_hz = 20, cpu_clock_mhz = 1500 }

@@ -17,6 +17,8 @@ from edgebench.vocabulary.target import Launch
 from tests.link import sshd
 from tests.link.test_failing_sessions import go
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["local", "ssh"])
 def board(request):

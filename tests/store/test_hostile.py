@@ -17,6 +17,8 @@ from edgebench.store import frames, record_reading
 from edgebench.store.experiment import ExperimentStore
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
+pytestmark = pytest.mark.slow
+
 KEY = key_of(QUARTER[0])
 FRAMES = ("trials", "sessions", "passes", "batches", "probes", "predictions")
 

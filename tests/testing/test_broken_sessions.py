@@ -15,6 +15,8 @@ from edgebench.testing.subject import BackendSubject
 from tests.testing import template
 from tests.testing.complaints import complaint
 
+pytestmark = pytest.mark.slow
+
 # --- sessions ---
 
 

@@ -19,6 +19,8 @@ from edgebench.stats.spending import SPENDING_NAME
 from edgebench.store.schemas import schema
 from tests.backends.replaying import figures, run, scenario
 
+pytestmark = pytest.mark.slow
+
 TARGET = "2.5%"
 
 

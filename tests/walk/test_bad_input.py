@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROFILE = (
     'schema_version = 1\nname = "p"\ntitle = "t"\n[[requirements]]\nname = "latency"\n'
     'quantity = "image_s"\nstatistic = "median"\nunit = "s"\n'
