@@ -1,14 +1,14 @@
-# The three commands of this project; `make help` lists them.
+# The commands of this project; `make help` lists them.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # What runs on the boards' own Pythons, beside the agent and the probes.
-DEVICE_FOLDERS := $(shell find backends examples -type d -name device)
+DEVICE_FOLDERS := $(shell find backends examples benchmarks -type d -name device)
 # A file at a time on every core: what a file's tests share is made once.
 PYTEST := $(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile
 
-.PHONY: help run test test-all lint types bench proof clean
+.PHONY: help run test test-all lint types bench proof firmware clean
 
 help:
 	@echo "make run       install, then measure nine variants on this machine and judge them"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-all  the same, the slow tests and an emulated ARM board (as root; packages: see .ci/run)"
 	@echo "make bench     EdgeBench's own cost, side by side with plain scripts"
 	@echo "make proof     what the statistics claim, held against simulated truth"
+	@echo "make firmware  an emulated Cortex-M7's firmware with the trained int8 0.25; prints its .elf (edgebench cortexm)"
 	@echo "make clean     remove the environment and the caches of the tools"
 
 $(STAMP): pyproject.toml constraints.txt
@@ -50,6 +51,9 @@ bench: $(STAMP)
 
 proof: $(STAMP)
 	$(BIN)/python -m proofs --output docs/statistics.md
+
+firmware: $(STAMP)
+	@$(BIN)/edgebench cortexm build
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""Energy of many windows over a long recording, against one trapezoid rule over all of it."""
+"""Energy of many windows over a long recording, against one trapezoid rule over all of it; a fast meter."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from benchmarks import fast_sampling
 from benchmarks.row import Row
 from edgebench.cache.objects import Cache
 from edgebench.stats.power_curve import Integral, power_curve
@@ -18,7 +19,12 @@ REPEATS = 5
 
 
 def rows(cache: Cache, pairs: int) -> list[Row]:
-    """One row: the least of a few repeats each, both in turn, because what else runs only adds."""
+    """Energy of windows, and a meter of 100 kHz into a session's file."""
+    return [_windows_row(), *fast_sampling.rows()]
+
+
+def _windows_row() -> Row:
+    """The least of a few repeats each, both in turn, because what else runs only adds."""
     drawn = np.random.default_rng(1)
     t_ns = 3_456_789_012_345_678 + np.arange(SAMPLES, dtype=np.int64) * (10**9 // RATE_HZ)
     watts = drawn.uniform(1.0, 5.0, SAMPLES)
@@ -44,4 +50,4 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
     assert np.isclose(energies_j[0], np.trapezoid(curve, grid_s / 1e9))
     name = f"energy of {WINDOWS:,} windows over {SAMPLES:,} samples / one numpy.trapezoid over them"
     details = {"energies_s": energies_s, "trapezoid_s": trapezoid_s}
-    return [Row(name, min(energies_s) / min(trapezoid_s), "times", BAR, None, details)]
+    return Row(name, min(energies_s) / min(trapezoid_s), "times", BAR, None, details)

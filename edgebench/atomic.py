@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from pathlib import Path
@@ -20,11 +21,21 @@ def require_folder(folder: Path, option: str) -> None:
         raise UsageError(f"there is no folder {folder}", fix=f"make it first (mkdir -p), or mend {option}")
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Put `data` at `path`, replacing what is there; a killed writer leaves the old file.
+def require_file_name(path: Path, option: str) -> None:
+    """UsageError where no file can lie: its folder is missing, or something else than a file has the name."""
+    require_folder(path.parent, option)
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{option} {path} is no plain file", fix="name a file in a folder of yours")
 
-    The parent folders are made. Raises OSError as the file system does.
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Put `data` at `path`, replacing the file that is there; a killed writer leaves the old file.
+
+    The parent folders are made. Raises OSError as the file system does, and for a device or a pipe, in whose
+    place root would otherwise leave a file.
     """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "what is there is no plain file", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.parent / f".writing-{secrets.token_hex(8)}"
     try:

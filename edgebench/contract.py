@@ -35,10 +35,13 @@ class BackendOptions(BaseModel):
     Attributes:
         added_later: options that came when results were stored already: a trial's key leaves such a one out
             at its default, so that the key stays what it was.
+        not_in_key: options that decide no result, such as whether the board is flashed before: a trial's key
+            leaves them out, and they have one value a run.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     added_later: ClassVar[frozenset[str]] = frozenset()
+    not_in_key: ClassVar[frozenset[str]] = frozenset()
 
     @model_validator(mode="before")
     @classmethod
@@ -59,6 +62,10 @@ class Backend(ABC):
     default_precisions: ClassVar[tuple[str, ...]] = ()  # of a run that names none; empty: all that it takes
     default_batch: ClassVar[int] = 1  # of a run that names none
     most_batch: ClassVar[int] = 1024  # patches in one inference; a larger batch is a usage error
+    gives_windows: ClassVar[bool] = False  # whether its sessions give windows of a patch each, and no passes
+    default_passes: ClassVar[int] = 10  # steady passes, or windows, of a session where the run names none
+    default_patches: ClassVar[int | None] = None  # of the scene; None: its passes go through all of them
+    default_accuracy_images: ClassVar[int | None] = None  # where the run names no number; None: all
     options_model: ClassVar[type[BackendOptions]]
     for_tests: ClassVar[bool] = False  # usable by name, not listed by `edgebench devices`
     takes_host: ClassVar[bool] = False  # whether its device can be reached by SSH
@@ -153,7 +160,9 @@ class Session(Protocol):
         """The first pass, the warm-up's batches as one Pass, then the steady passes; or windows alike.
 
         A session gives passes or windows, not both. Windows are counted as passes are: the first one, those
-        of the warm-up if there is any, then `plan.passes` steady ones.
+        of the warm-up if there is any, then `plan.passes` steady ones, or with a meter more of them, until
+        they have lasted `plan.least_s`. Where the backend has `default_patches`, `plan.patches` says how many
+        patches of the scene are measured.
 
         Several workers run their passes at the same time; each pass says whose it is.
 
@@ -168,7 +177,10 @@ class Session(Protocol):
         """
 
     def probe_chunks(self) -> Iterator[ProbeChunk]:
-        """What the probes have sampled so far and not yet given; never blocks."""
+        """What the probes have sampled so far and not yet given; never blocks.
+
+        A session may give it to `SessionSettings.take_samples` instead, as it comes.
+        """
 
     def facts(self) -> SessionFacts:
         """What the session knows of itself by now; works at any time, also after its end."""

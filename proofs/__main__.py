@@ -11,8 +11,21 @@ from pathlib import Path
 from rich.console import Console
 
 from edgebench.errors import UsageError
-from proofs import best, coverage, differences, forecasts, scatter, shapes, stopping, tails
-from proofs.show import markdown, put, table
+from proofs import (
+    best,
+    coverage,
+    differences,
+    forecasts,
+    power_bursts,
+    power_energy,
+    power_peaks,
+    scatter,
+    shapes,
+    stopping,
+    tails,
+)
+from proofs.power_bursts import cases_of
+from proofs.show import markdown, put, renewed, table
 from proofs.topic import FULL, SMALL, Proof, Size, Topic
 
 PROOFS: Mapping[str, Proof] = {
@@ -26,6 +39,11 @@ PROOFS: Mapping[str, Proof] = {
     "decide": stopping.decide,
     "ended": stopping.ended,
     "forecast": forecasts.proof,
+    "energy": power_energy.slow,
+    "passes": power_energy.pauses,
+    "bursts": power_bursts.bursts,
+    "trials": power_bursts.trials,
+    "peaks": power_peaks.peaks,
 }
 SIZES: Mapping[str, Size] = {"small": SMALL, "full": FULL}
 
@@ -35,7 +53,11 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m proofs", description=__doc__)
     parser.add_argument("--size", choices=sorted(SIZES), default="full", help="how much (default: full)")
     parser.add_argument("--only", choices=list(PROOFS), action="append", help="one topic, repeatable")
-    parser.add_argument("--output", type=Path, help="write the tables as Markdown, between a file's markers")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        help="write the tables as Markdown, between a file's markers; with --only its other tables stay",
+    )
     arguments = parser.parse_args(words)
     size = SIZES[arguments.size]
     console = Console()
@@ -50,7 +72,11 @@ def main(words: list[str] | None = None) -> int:
     console.print(f"not kept: {', '.join(missed)}" if missed else "every claim is kept")
     if arguments.output is not None:
         try:
-            put(arguments.output, markdown(topics, experiments(size)))
+            of_size = experiments(size)
+            tables = (
+                renewed(arguments.output, topics, of_size) if arguments.only else markdown(topics, of_size)
+            )
+            put(arguments.output, tables)
         except UsageError as error:
             print(error, file=sys.stderr)
             return 2
@@ -60,8 +86,8 @@ def main(words: list[str] | None = None) -> int:
 def experiments(size: Size) -> str:
     """How much was simulated, as a sentence."""
     return (
-        f"{size.experiments:,} experiments a case ({size.single:,} for percentiles, maxima and forecasts); "
-        "two standard errors of the simulation are allowed."
+        f"{size.experiments:,} experiments a case ({size.single:,} for percentiles, maxima and forecasts, "
+        f"{cases_of(size)} for power); two standard errors of the simulation are allowed."
     )
 
 

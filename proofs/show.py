@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,14 +28,38 @@ def table(topic: Topic) -> Table:
 
 def markdown(topics: Sequence[Topic], experiments: str) -> str:
     """All topics, a table each."""
-    parts = [experiments]
+    return "\n\n".join([experiments, *map(_section, topics)]) + "\n"
+
+
+def _section(topic: Topic) -> str:
+    lines = [f"### {topic.title}", "", topic.claim, ""]
+    lines.append("| " + " | ".join((*topic.columns, "")) + " |")
+    lines.append("| --- |" + " ---: |" * (len(topic.columns) - 1) + " --- |")
+    lines += ["| " + " | ".join((*row.cells, row.word)) + " |" for row in topic.rows]
+    return "\n".join(lines)
+
+
+def renewed(path: Path, topics: Sequence[Topic], experiments: str) -> str:
+    """These topics' tables among those that a file has of others.
+
+    UsageError where these are of another number of experiments: one sentence says it of all.
+    """
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    tables = text.partition(BEGIN)[2].partition(END)[0].strip()
+    if not tables:
+        return markdown(topics, experiments)
+    size, *sections = re.split(r"\n\n(?=### )", tables)
+    if size != experiments:
+        raise UsageError(
+            f"the tables of {path} are of another size",
+            why=f"they say: {size}",
+            fix="renew all of them, without --only, or give the same --size",
+        )
     for topic in topics:
-        lines = [f"### {topic.title}", "", topic.claim, ""]
-        lines.append("| " + " | ".join((*topic.columns, "")) + " |")
-        lines.append("| --- |" + " ---: |" * (len(topic.columns) - 1) + " --- |")
-        lines += ["| " + " | ".join((*row.cells, row.word)) + " |" for row in topic.rows]
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
+        heading = f"### {topic.title}\n"
+        at = next((n for n, section in enumerate(sections) if section.startswith(heading)), len(sections))
+        sections[at : at + 1] = [_section(topic)]
+    return "\n\n".join([size, *sections]) + "\n"
 
 
 def put(path: Path, markdown_tables: str) -> None:

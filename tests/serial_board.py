@@ -43,17 +43,23 @@ CLASSES = ("dark", "bright")
 PATCH_NS = 20_000_000
 """How long the board infers a patch."""
 WINDOW_INFERENCES = 50
+PATCH_INSTRUCTIONS = 341_066_722
+UNCOUNTED = "nobody told the board how long an instruction takes"
 FLASH_S, SEND_S = 12.0, 0.5
 """How long it takes to flash the board, and to send it a patch: what estimates are told."""
 VARIANT = Variant(0.25, "fp32")
 
 
 class SerialOptions(BackendOptions):
-    """`gives` is how it is timed, `patches` over how many of the scene a pass goes; 0 for all."""
+    """`gives` is how it is timed, `patches` over how many of the scene a pass goes; 0 for all.
+
+    `counts` is whether its emulator counts instructions.
+    """
 
     gives: Literal["windows", "passes"] = "windows"
     patches: int = 0
     emulated: bool = False
+    counts: bool = False
     dies: bool = False
 
 
@@ -236,7 +242,7 @@ class SerialSession:
                 raise SessionError("no answer within 10 s", status="timeout", stage="measure")
             start_ns = self._board.clock_ns
             if self._options["gives"] == "windows":
-                number = index % len(patches)
+                number = index % (plan.patches or len(patches))
                 yield self._window(index, phase, number, patches[number])
             else:
                 yield self._pass(index, phase, patches[: self._options["patches"] or len(patches)])
@@ -245,7 +251,9 @@ class SerialSession:
 
     def _window(self, index: int, phase: Phase, number: int, patch: NDArray[np.uint8]) -> Window:
         start_ns, end_ns, scores = self._infer(patch, WINDOW_INFERENCES)
-        return Window(index, phase, number, WINDOW_INFERENCES, start_ns, end_ns, scores)
+        # One more in a window of each session: as an emulator's interrupts may fall.
+        counted = WINDOW_INFERENCES * PATCH_INSTRUCTIONS + index if self._options["counts"] else None
+        return Window(index, phase, number, WINDOW_INFERENCES, start_ns, end_ns, scores, counted)
 
     def _pass(self, index: int, phase: Phase, patches: NDArray[np.uint8]) -> Pass:
         inferred = [self._infer(patch, 1) for patch in patches]
@@ -287,6 +295,7 @@ class SerialSession:
             probe_reasons={"": "the line has no meter"},
             measured_patches=self._options["patches"] or None,
             emulated=self._options["emulated"],
+            instructions_reason=UNCOUNTED if self._options["emulated"] else "",
         )
 
 

@@ -31,6 +31,7 @@ from edgebench.store.records import (
 from edgebench.vocabulary.passes import Pass
 from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 from edgebench.vocabulary.variant import Variant
+from tests.sample_tables import write_samples
 
 CLASSES = ("water", "ice", "vegetation", "bare", "cloud")
 QUARTER = ("mobilenet_v1-0.25-fp32", "mobilenet_v1-0.25-fp16", "mobilenet_v1-0.25-int8")
@@ -202,12 +203,14 @@ def made_experiment(
                 frames.predictions = tables.concat(parts)
                 idle = (measured[0].start_ns - 3_000_000_000, measured[0].start_ns) if power else None
                 meter = ProbeInfo("rapl", "package", rate_hz, "1 uJ", "chip", (PACKAGE,)) if power else None
-                if idle is not None and meter is not None:
-                    frames.probes = tables.probe_rows([_power(idle, steady, rate_hz, made)], [meter])
                 session = _measured(
                     trial, n, level_s, text, {"idle": idle, "steady": steady}, meter, predicted
                 )
-                store.write_session(session, frames)
+                with store.scratch() as folder:
+                    if idle is not None and meter is not None:
+                        chunk = _power(idle, steady, rate_hz, made)
+                        frames.probes = write_samples(folder / "probes.parquet", [chunk], [meter])
+                    store.write_session(session, frames)
     return store.path
 
 

@@ -14,8 +14,9 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = {"edgebench": ROOT / "edgebench", "edgebench.backends": ROOT / "backends"}
 
 # From the ground up. Each top-level module and package of edgebench has its place, and a module belongs to
-# the room with the longest name that fits it; a `*` makes each folder a room. A room takes in what lies on
-# lower floors, and nothing of its own floor, unless SAME_FLOOR has the pair.
+# the room with the longest name that fits it; a `*` makes each folder a room, and `*.commands` what is called
+# so in any folder. A room takes in what lies on lower floors, and nothing of its own floor, unless SAME_FLOOR
+# has the pair.
 FLOORS: tuple[tuple[str, ...], ...] = (
     # What runs on boards: Python 3.6, and nothing of the rest.
     ("agent",),
@@ -42,7 +43,9 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("testing",),
     ("selftest",),
     # What a user starts.
-    ("backends.coral.selftest", "backends.jetson.selftest", "backends.openvino.selftest", "cli"),
+    ("backends.*.selftest", "cli"),
+    # What packages hang into the command line.
+    ("backends.*.commands",),
 )
 SAME_FLOOR: frozenset[tuple[str, str]] = frozenset()
 
@@ -104,6 +107,8 @@ def room_of(module: str, floors: Mapping[str, int]) -> tuple[str, int]:
     parts = module.split(".")[1:]
     for length in range(len(parts), 0, -1):
         room = ".".join(parts[:length])
+        if (in_any_folder := ".".join([*parts[:1], "*", *parts[2:length]])) in floors and length > 2:
+            return room, floors[in_any_folder]
         if room in floors:
             # A folder of `backends` is a room of its own; `backends` itself holds what is in no folder.
             inner = ".".join(parts[: length + 1])
@@ -150,7 +155,7 @@ def test_each_module_has_its_place_and_each_place_a_module() -> None:
     where = places()
     assert len(where) == sum(len(rooms) for rooms in FLOORS), "a room stands on two floors"
     rooms = {room_of(module, where)[0] for module in modules_in(PACKAGES)}
-    assert not {room for room in where if not room.endswith("*")} - rooms, "a place without a module"
+    assert not {room for room in where if "*" not in room} - rooms, "a place without a module"
 
 
 def test_imports_go_down_only(imports: list[Import]) -> None:
@@ -190,10 +195,13 @@ def made_up(folder: Path, **sources: str) -> list[Import]:
         ("store__t", "from edgebench.plan.trials import Plan"),  # of one floor
         ("backends__mine__backend", "from ..other import backend"),  # one device family of another
         ("backends__mine__backend", "from edgebench.backends.other.backend import x"),
+        ("backends__mine__backend", "from .commands import x"),  # a folder's commands are above all
+        ("backends__mine__selftest", "from ..other.selftest import x"),
     ],
 )
 def test_an_import_upwards_or_across_is_found(tmp_path: Path, importer: str, source: str) -> None:
     others = {"fit__summary": "", "plan__trials": "", "backends__other__backend": ""}
+    others |= {"backends__mine__commands": "", "backends__other__selftest": ""}
     sources = {**others, importer: source}
     [wrong] = against_the_order(made_up(tmp_path, **sources))
     assert wrong.startswith(f"edgebench.{importer.replace('__', '.')}:")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from pydantic import Field
 
@@ -94,8 +93,3 @@ class CoralBackend(AgentBackend):
     def bodies(self) -> Mapping[str, Body]:
         """The sticks, cards and boards with an Edge TPU."""
         return BODIES
-
-    def runner_files(self) -> tuple[Path, ...]:
-        """The runner, what it shares with others that take .tflite files, and what it asks the board."""
-        device, shared = Path(__file__).parent / "device", Path(__file__).parents[1] / "device"
-        return device / "runner.py", device / "edgetpu.py", shared / "litert.py", shared / "usb_sticks.py"

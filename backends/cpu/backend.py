@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -60,8 +59,3 @@ class CpuBackend(AgentBackend):
     def check(self, target: Target) -> list[Finding]:
         """Packages, and the state of the machine."""
         return runtime_findings(target) + board_findings(board_facts())
-
-    def runner_files(self) -> tuple[Path, ...]:
-        """The runner, and what it shares with others that take .tflite files."""
-        folder = Path(__file__).parent
-        return folder / "device" / "runner.py", folder.parent / "device" / "litert.py"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -92,13 +91,6 @@ class JetsonBackend(AgentBackend):
     def bodies(self) -> Mapping[str, Body]:
         """Developer kits and modules."""
         return BODIES
-
-    def runner_files(self) -> tuple[Path, ...]:
-        """The runner, and whatever lies beside it."""
-        device, shared = Path(__file__).parent / "device", Path(__file__).parents[1] / "device"
-        runner = device / "runner.py"
-        own = sorted({*device.glob("*.py")} - {runner, device / "__init__.py"})
-        return (runner, *own, shared / "flight.py", shared / "score_rows.py")
 
 
 class TensorRtBackend(JetsonBackend):

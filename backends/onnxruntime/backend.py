@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, field_validator
@@ -84,10 +83,6 @@ class OnnxRuntimeBackend(AgentBackend):
     def check(self, target: Target) -> list[Finding]:
         """Packages and the provider, and the state of the machine."""
         return runtime_findings(target) + board_findings(board_facts())
-
-    def runner_files(self) -> tuple[Path, ...]:
-        """The runner alone."""
-        return (Path(__file__).parent / "device" / "runner.py",)
 
 
 def _form(request: PrepareRequest) -> OnnxForm:

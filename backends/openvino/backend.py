@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -118,17 +117,6 @@ class LibraryBackend(AgentBackend):
     def bodies(self) -> Mapping[str, Body]:
         """The stick."""
         return BODIES
-
-    def runner_files(self) -> tuple[Path, ...]:
-        """The runner, and whatever lies beside it."""
-        device, shared = Path(__file__).parent / "device", Path(__file__).parents[1] / "device"
-        runner = device / "runner.py"
-        taken_in = sorted({*device.glob("*.py")} - {runner, device / "__init__.py"})
-        return (
-            runner,
-            *taken_in,
-            *(shared / name for name in ("flight.py", "score_rows.py", "usb_sticks.py")),
-        )
 
 
 class OpenVinoBackend(LibraryBackend):

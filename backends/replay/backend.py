@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from pydantic import Field
 
@@ -119,8 +118,3 @@ class ReplayBackend(AgentBackend):
                 "measure with another --device",
             )
         ]
-
-    def runner_files(self) -> tuple[Path, ...]:
-        """The runner, and what it takes in."""
-        device = Path(__file__).parent / "device"
-        return device / "runner.py", *sorted(device.glob("play_*.py"))

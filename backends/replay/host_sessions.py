@@ -65,6 +65,7 @@ def host_session(
         "windows_ns": record.windows_ns,
         "measured_patches": record.measured_patches,
         "emulated": record.emulated,
+        "instructions_reason": record.instructions_reason,
     }
 
 
@@ -100,6 +101,11 @@ def _windows(windows: pd.DataFrame | None) -> list[dict[str, Any]]:
         return []
     names = ("patch", "inferences", "start_ns", "end_ns")
     return [
-        {"index": int(row["window"]), "phase": str(row["phase"]), **{name: int(row[name]) for name in names}}
+        {
+            "index": int(row["window"]),
+            "phase": str(row["phase"]),
+            **{name: int(row[name]) for name in names},
+            "instructions": None if pd.isna(row["instructions"]) else int(row["instructions"]),
+        }
         for row in windows.sort_values("window").to_dict("records")
     ]

@@ -121,11 +121,12 @@ def _session(
     if (scene := _scores(_of(rows.predictions, record.n), "scene")) is not None:
         arrays[f"{at}.scene"] = scene
     infos, samples = _samples(at, record, _of(rows.probes, record.n), arrays)
-    idle = record.windows_ns.get("idle")
+    idle, idle_after = record.windows_ns.get("idle"), record.windows_ns.get("idle_after")
     return {
         "passes": passes,
         "slots": _most_at_once(passes, stamps),
         "idle_ns": list(idle) if idle else None,
+        "idle_after_ns": list(idle_after) if idle_after else None,
         "load_ns": _ns(record.cold.get("load_s")),
         "first_inference_ns": _ns(record.cold.get("first_inference_s")),
         "memory": {name: _bytes(record.memory.get(name)) for name in ("after_load_bytes", "peak_bytes")},

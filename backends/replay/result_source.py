@@ -259,9 +259,10 @@ class RecordedSource:
                     f"{self.name} was measured with {'no' if there is None else 'another'} {setting}",
                     fix=f"leave {flag} out" if value is None else f"add {flag} {value:g}",
                 )
+        most_passes = max((trial.passes or record.passes for trial in self._trials), default=record.passes)
         for setting, asked_n, there_n in (
             ("sessions", sessions, record.sessions),
-            ("passes", plan.passes, record.passes),
+            ("passes", plan.passes, most_passes),
         ):
             if asked_n > there_n and not (setting == "passes" and record.sustained_s):
                 raise UsageError(
@@ -278,5 +279,5 @@ class RecordedSource:
         if images is not None and images.n != n:
             raise UsageError(
                 f"{self.name} was measured on {'no' if n is None else n} images, and not on {images.n}",
-                fix="leave --images out: stand-ins take their place",
+                fix="leave --images and --accuracy-images out: stand-ins take their place",
             )

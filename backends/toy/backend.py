@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -51,7 +50,7 @@ class ToyOptions(BackendOptions):
     fault: Literal[
         "", "abort", "segfault", "exit", "hang", "garbage", "stderr_flood", "raise", "out_of_memory"
     ] = ""
-    fault_stage: Literal["build", "load", "golden", "measure", "predict"] = "measure"
+    fault_stage: Literal["build", "load", "golden", "measure", "burst", "predict"] = "measure"
 
 
 class ToyBackend(AgentBackend):
@@ -147,10 +146,6 @@ class ToyBackend(AgentBackend):
     def check(self, target: Target) -> list[Finding]:
         """There is nothing that the toy could lack."""
         return [Finding("ok", "toy", "needs numpy only")]
-
-    def runner_files(self) -> tuple[Path, ...]:
-        """The runner alone."""
-        return (Path(__file__).parent / "device" / "runner.py",)
 
 
 def _input_spec(precision: str) -> InputSpec:

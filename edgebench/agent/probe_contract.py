@@ -28,8 +28,12 @@ class DeviceProbe(Protocol):
             readings are of a moment. A channel may have `total`, True for the rail that all others are part
             of, or of several clocks the one that counts, and `range`, [lowest, highest]: a value outside is
             rejected, which is no number from then on, and counted.
+        port: may be left out; what it is read from: a node, a file, a program or a library. Who may open it,
+            and which other processes have it open, is told by whoever examines a meter.
         rejected: may be left out; a list of the readings that could not be parsed, verbatim, to which the
             probe appends and from which the sampler takes.
+        outages: may be left out; a list to which a probe that loses its device and looks for it appends why,
+            and an empty text once it is back. The sampler takes from it.
     """
 
     info: Dict[str, Any]
@@ -58,9 +62,11 @@ class ProbeModule(Protocol):
             brought to the device's clock. It imports what is not in the standard library inside
             `open_probe`, so that it can be listed where that is not installed.
         RATE_HZ: how many samples a second a meter means to take, the `rate_hz` of its info, known before it
-            is opened; None where the address decides. It plans with that; what a meter truly delivered
-            decides what its samples are good for. A monitor may leave it out.
-        MONITOR: True for one that never has a power channel: it decides no key and gets no idle window.
+            is opened; None where the address decides. The plan goes by it: idle windows of 100 periods
+            of the slowest meter (2 s to 60 s; 2 s for None), and steady parts of 110 (none is lengthened for
+            None). What a meter truly delivered decides what its samples are good for. A monitor may leave
+            it out.
+        MONITOR: True for one that never has a power channel: it decides no key and gets no idle windows.
             May be left out.
     """
 
@@ -71,5 +77,8 @@ class ProbeModule(Protocol):
         """The probe at that address.
 
         Any exception means that there is none. One with the attributes `reason`, `fix` and `denied` (it is
-        there and may not be read) says so in words, and those words reach the record.
+        there and may not be read) says so in words, and those words reach the record. It may have `port`
+        as well, and `step`, how far the probe came: `address` is not understood, a `package` is missing, the
+        `device` is not there, it lacks the `permission`, the device is `in use`, its `answer` is not such a
+        meter's.
         """

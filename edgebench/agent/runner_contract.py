@@ -2,12 +2,12 @@
 
 A runner is a file of Python 3.6 syntax in a folder `device`, with a function `load(path, options) -> Model`.
 It may use the standard library, numpy and its vendor's runtime, which it imports at its top, so that the
-import is timed apart from the load. Other files that `runner_files` names behind the runner travel with it,
-such as what several runners share: relative imports work between them on the board as they do on the host.
+import is timed apart from the load. Other files that it takes in by relative imports travel with it, such as
+what several runners share: those imports work on the board as they do on the host.
 
 A runner that plays what was measured elsewhere brings its own time, as four functions of its module:
 `clock()` in nanoseconds, never falling; `sleep(seconds)`; `current_bytes()` and `peak_bytes()`, None where
-nothing is known. Every stamp, the pace and the idle window are then taken from them and nothing from the
+nothing is known. Every stamp, the pace and the idle windows are then taken from them and nothing from the
 machine: there is no import time, a duration of 0 is one that is not known, and clocks are not matched. Its
 backend says so (`own_clock`), or its sessions fail: nothing of this machine can vouch for such stamps.
 
@@ -97,8 +97,9 @@ class Model(Protocol):
             most 40 letters, digits and underscores; not start, end, image, due, lateness or another stage's.
         is_cold: False where most of the load was done before and kept, such as a model that was compiled by
             an earlier session: this one then has no `load_s`.
-        begin(stage): told that golden, measure or predict begins; never inside a timed region. Measure
-            begins with the first pass, again with the warm-up, and again with each steady pass.
+        begin(stage): told that golden, measure, burst or predict begins; never inside a timed region.
+            Measure begins with the first pass, again with the warm-up, and again with each steady pass;
+            burst are the golden patches over and over, where a meter on the host is matched by them.
         scene(patches): told that the scene is there, and how many patches a pass has.
         close(): let go of the device.
     """

@@ -9,11 +9,13 @@ from typing import Any, Dict, List, Sequence, Tuple
 from .clock import injected
 from .descriptors import take_over_descriptors
 from .frames import FrameStream
+from .port_access import access_of
 from .sent_modules import import_sent
 
 PROBE = "edgebench_probe"
 MAX_VERBATIM, MAX_READING = 5, 200  # rejected readings that are told, and characters of each
 MOST_CHANNELS = 256  # that the host takes
+DEVICE, PERMISSION = "device", "permission"  # steps at which a probe without a word of it was refused
 NAN = float("nan")
 
 
@@ -31,13 +33,18 @@ def main(arguments: List[str]) -> int:
     # A stop is a signal, because the probe sleeps between samples; it takes one last sample and ends.
     signal.signal(signal.SIGTERM, lambda number, frame: probe.stop())
     probe.start()
-    stream.write({"kind": "info", "info": probe.info})
+    access = access_of(str(getattr(probe, "port", "")))
+    stream.write({"kind": "info", "info": probe.info, "access": access})
     on_clock = injected()
     rejections = Rejections(probe.info)
     try:
         for stamps, values in probe:
             if on_clock is not None:
                 stamps = [on_clock(stamp) for stamp in stamps]
+            outages = getattr(probe, "outages", None)
+            while outages:  # before the samples of that time, which a session's end waits for
+                why = str(outages.pop(0))
+                stream.write({"kind": "lost" if why else "back", "reason": why[:2000]})
             stream.write(*_chunk(stamps, rejections.within_range(values)))
             rejections.tell(probe, stream)
         rejections.tell(probe, stream)
@@ -105,12 +112,20 @@ def _require_channels(info: Dict[str, Any]) -> None:
 
 
 def _missing(error: Exception) -> Dict[str, Any]:
-    reason = getattr(error, "reason", None) or "{}: {}".format(type(error).__name__, error)
+    reason = str(getattr(error, "reason", None) or "{}: {}".format(type(error).__name__, error))
+    denied = bool(getattr(error, "denied", False))
+    access = access_of(str(getattr(error, "port", "")))
+    if denied and access["permission"]:
+        reason += " ({})".format(access["permission"])
+    if access["held_by"]:
+        reason += "; it is open in {}".format(", ".join(access["held_by"]))
     return {
         "kind": "missing",
-        "reason": str(reason)[:2000],
+        "reason": reason[:2000],
         "fix": str(getattr(error, "fix", ""))[:2000],
-        "denied": bool(getattr(error, "denied", False)),
+        "denied": denied,
+        "step": str(getattr(error, "step", ""))[:40] or (PERMISSION if denied else DEVICE),
+        "access": access,
     }
 
 

@@ -15,14 +15,13 @@ from .clock import asked_for, monotonic_clock
 from .content import require_content
 from .descriptors import take_over_descriptors
 from .frames import FrameStream, Message
+from .load_burst import in_turn, load_burst
 from .pace import Pace
+from .patch_files import patches, samples
 from .sent_modules import import_sent
 from .steady import steady_after
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from .runner_contract import Model
     from .timed import Timed, TimedLoop
 
@@ -142,12 +141,7 @@ class Worker:
     def golden(self, request: Message) -> Reply:
         """Scores of the golden patches; the first of them is the session's first inference."""
         loop = self._begin("golden")
-        _require_asked(request)
-        if self._tensors:
-            patches: List[Any] = _samples(request["path"], self._tensors)
-        else:
-            patches = list(_patches(request["path"], self._sides, in_memory=True))
-        timed = loop.run(patches)
+        timed = loop.run(self._golden(request))
         return {
             "first_inference_ns": loop.first_inference_ns or None,
             "batch_ns": _later_batch_ns(timed, loop),
@@ -162,7 +156,7 @@ class Worker:
 
         _require_asked(request)
         if self._tensors:
-            self._windows = _samples(request["path"], self._tensors)
+            self._windows = samples(request["path"], self._tensors)
             return {"patches": len(self._windows)}, b""
         scene = numpy.load(request["path"])
         if scene.dtype != numpy.uint8 or scene.ndim != 3 or scene.shape[2] != 3:
@@ -181,10 +175,27 @@ class Worker:
         return {"patches": len(self._windows)}, b""
 
     def idle(self, request: Message) -> Reply:
-        """Sleep, so that the meters see the idle device."""
+        """Sleep, so that the meters see the idle device; before that window let a pause go by."""
+        if request.get("pause_s"):
+            self._sleep(request["pause_s"])
         began = self._clock()
         self._sleep(request["idle_s"])
         return {"start_ns": began, "end_ns": self._clock()}, b""
+
+    def burst(self, request: Message) -> Reply:
+        """Infer the golden patches over and over in bursts, an idle pause before each; a note after each.
+
+        A meter on the host sees them: by when it does its clock is matched with this one.
+        """
+        loop = self._begin("burst")
+        golden = self._golden(request)
+        began = self._clock()
+        bursts = []
+        for pause_s in request["pauses_s"]:
+            self._sleep(pause_s)
+            bursts.append(load_burst(loop, golden, request["burst_ns"]))
+            self._stream.write({"progress": len(bursts), "re": request.get("id")})
+        return {"start_ns": began, "bursts": bursts}, b""
 
     def scan(self, request: Message) -> Reply:
         """One pass over the scene."""
@@ -197,10 +208,11 @@ class Worker:
         """Passes at a period which the worker keeps by itself: one starts when it is due, and not before.
 
         Each is sent as it ends, and the next waits for nobody: a host or a link that stands still makes no
-        pass late. They are `passes`, or go on for `sustained_ns` of this clock; the next request, whatever
-        it is, ends them after the pass in hand.
+        pass late. They are `passes`, or go on for `sustained_ns` of this clock, and for `least_ns` in any
+        case; the next request, whatever it is, ends them after the pass in hand.
         """
         period_ns, sustained_ns = request["period_ns"], request.get("sustained_ns")
+        least_ns = request.get("least_ns") or 0
         began_ns = None
         done = 0
         while done == 0 or not self._stream.pending():
@@ -215,7 +227,7 @@ class Worker:
             # The pause after a pass belongs to the time that they go on.
             gone_ns = max(timed.end_ns, due_ns + period_ns) - began_ns
             over = done >= request["passes"] if sustained_ns is None else gone_ns >= sustained_ns
-            if over:
+            if over and gone_ns >= least_ns:
                 break
         return {"passes": done}, b""
 
@@ -232,9 +244,8 @@ class Worker:
         steady = steady_after(self._batch_ns, floor, cap)
         while steady is None and len(self._batch_ns) < cap:
             wanted = min(WARMUP_STEP, cap - len(self._batch_ns)) * loop.batch
-            chosen = [self._windows[(position + n) % len(self._windows)] for n in range(wanted)]
+            part = loop.run(in_turn(self._windows, position, wanted))
             position += wanted
-            part = loop.run(chosen)
             parts.append(part)
             self._batch_ns += _batch_ns(part, loop)
             steady = steady_after(self._batch_ns, floor, cap)
@@ -250,7 +261,7 @@ class Worker:
         """Scores of images, mapped from their file; a note goes out after every few hundred."""
         loop = self._begin("predict")
         _require_asked(request)
-        images = _patches(request["path"], self._sides, in_memory=False)
+        images = patches(request["path"], self._sides, in_memory=False)
         scores = []
         step = max(1, PREDICT_STEP // loop.batch) * loop.batch  # whole batches: only the last is padded
         for first in range(0, len(images), step):
@@ -268,6 +279,13 @@ class Worker:
     def _take_time_from(self, runner: Any) -> None:
         self._clock, self._sleep, self._memory = runner.clock, runner.sleep, runner
         self._pace = Pace(self._clock, self._sleep)
+
+    def _golden(self, request: Message) -> List[Any]:
+        """The golden patches, or samples."""
+        _require_asked(request)
+        if self._tensors:
+            return samples(request["path"], self._tensors)
+        return list(patches(request["path"], self._sides, in_memory=True))
 
     def _begin(self, stage: str) -> "TimedLoop":
         if self._loop is None or self._model is None:
@@ -296,6 +314,7 @@ OPERATIONS = {
     "golden": Worker.golden,
     "scene": Worker.scene,
     "idle": Worker.idle,
+    "burst": Worker.burst,
     "pass": Worker.scan,
     "paced": Worker.paced,
     "warmup": Worker.warmup,
@@ -308,36 +327,6 @@ def _require_asked(request: Message, name: str = "path") -> None:
     """WrongContent where the host gave a hash with a file's path, and the file has another one."""
     if request.get("sha256"):
         require_content(request[name], request["sha256"])
-
-
-def _samples(path: str, tensors: List[Message]) -> List[Any]:
-    """The samples of a .npz as tuples of one array an input; ValueError when they are not its tensors."""
-    import numpy
-
-    with numpy.load(path) as stored:
-        arrays = [numpy.ascontiguousarray(stored[str(place)]) for place in range(len(tensors))]
-    for array, tensor in zip(arrays, tensors):
-        if array.dtype.name != tensor["dtype"] or list(array.shape[1:]) != list(tensor["shape"]):
-            raise ValueError(
-                "samples of {} {} for the input {} {}".format(
-                    array.dtype, list(array.shape[1:]), tensor["dtype"], list(tensor["shape"])
-                )
-            )
-    if not arrays or len({len(array) for array in arrays}) != 1 or not len(arrays[0]):
-        raise ValueError("the inputs have not as many samples each")
-    return list(zip(*arrays))
-
-
-def _patches(path: str, sides: "Tuple[int, int]", in_memory: bool) -> "NDArray[np.uint8]":
-    import numpy
-
-    whole = numpy.load(path) if in_memory else numpy.load(path, mmap_mode="r")
-    held: "NDArray[np.uint8]" = numpy.asarray(whole)
-    if held.dtype != numpy.uint8 or held.ndim != 4 or held.shape[1:] != tuple(sides) + (3,):
-        raise ValueError(
-            "{} holds {} {}, uint8 [n, {}, {}, 3] was due".format(path, held.dtype, held.shape, *sides)
-        )
-    return held
 
 
 def _raw(timed: "Timed") -> bytes:

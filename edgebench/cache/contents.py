@@ -23,6 +23,8 @@ KINDS: Mapping[str, str] = {
     "onnx": "ONNX",
     "coral": "compiled for the Edge TPU",
     "edgetpu": ".tflite to compile for the Edge TPU",
+    "generated-c": "C of models for microcontrollers",
+    "firmware": "firmware of microcontrollers",
     "scene": "scenes as pixels",
     "images": "images as pixels",
     "golden": "golden patches",

@@ -51,7 +51,20 @@ PythonOption = Annotated[str | None, option("python")]
 SetOption = Annotated[list[str] | None, option("set")]
 PowerModeOption = Annotated[list[str] | None, option("power_mode")]
 SetPowerModeOption = Annotated[bool | None, option("set_power_mode")]
+MeterOption = Annotated[
+    list[str] | None,
+    option("meter", help_text="Check this meter, KIND[:ADDRESS], step by step. Repeatable."),
+]
 ArtifactOption = Annotated[Path | None, option("artifact")]
+DeclaredPowerOption = Annotated[
+    list[str] | None,
+    option(
+        "declared_power",
+        help_text="What a target draws as a whole by a data sheet or label, judged where no meter decides: "
+        "[TARGET=]WATTS:KIND:SOURCE, such as nano=9.5:maximum:'its label'. A maximum can pass a limit, a "
+        "typical power fail one. Repeatable.",
+    ),
+]
 ProfileOption = Annotated[list[str] | None, option("profile")]
 OutputDirOption = Annotated[Path | None, option("output_dir")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document (schema version 1).")]

@@ -46,6 +46,32 @@ def complete_board(ctx: typer.Context, incomplete: str) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
 
+def complete_option(ctx: typer.Context, incomplete: str) -> list[str]:
+    """What `--set` takes for the shell: options of the devices that are typed, and the values of a choice."""
+    from edgebench import registry
+    from edgebench.errors import EdgeBenchError
+
+    texts: set[str] = set()
+    for device in ctx.params.get("device") or ():
+        try:
+            options = registry.backend(device).options_model.model_json_schema().get("properties", {})
+        except EdgeBenchError:
+            continue
+        for name, schema in options.items():
+            key = name.replace("_", "-")
+            values = ("true", "false") if schema.get("type") == "boolean" else schema.get("enum", ())
+            texts |= {f"{key}={value}" for value in values} if "=" in incomplete else {f"{key}="}
+    return sorted(text for text in texts if text.startswith(incomplete))
+
+
+def complete_port(incomplete: str) -> list[str]:
+    """The serial ports of this machine for the shell."""
+    from edgebench.probes.host.serial_port import ports_here
+
+    ports = (text.partition(" ")[0] for text in ports_here())
+    return [port for port in ports if port.startswith(incomplete)]
+
+
 def complete_meter(incomplete: str) -> list[str]:
     """Kinds of meters for the shell."""
     from edgebench import registry

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from edgebench.cli.common import (
+    DeclaredPowerOption,
     JsonOption,
     OutputDirOption,
     ProfileOption,
@@ -18,11 +19,15 @@ from edgebench.cli.common import (
 def fit(
     results: ResultsArgument = "latest",
     profile: ProfileOption = None,
+    declared_power: DeclaredPowerOption = None,
     output_dir: OutputDirOption = None,
     strict: StrictOption = False,
     json_: JsonOption = False,
 ) -> None:
     """Judge a result against requirement profiles, by default those of its run.
+
+    With --declared-power also by what a target draws by its data sheet or label;
+    nothing in the result's folder changes.
 
     Exit codes: 0 no requirement is missed, 3 one is, 4 undecided (--strict),
     5 some trials failed.
@@ -32,7 +37,7 @@ def fit(
     from edgebench.fit.judged_experiment import judge_folder
 
     folder = results_folder(results, output_dir)
-    judged = judge_folder(folder, read_profiles(profile) if profile else None)
+    judged = judge_folder(folder, read_profiles(profile) if profile else None, declared_power or ())
     if not judged.profiles:
         raise UsageError(
             "there is nothing to judge against",

@@ -28,6 +28,7 @@ try:
         streams,
         targets,
     )
+    from edgebench.cli.installed_commands import PluggedGroup
     from edgebench.cli.panels import PanelledCommand
     from edgebench.errors import EXIT_OK, UsageError
 except KeyboardInterrupt:
@@ -37,7 +38,7 @@ except KeyboardInterrupt:
 
 app = typer.Typer(
     name="edgebench",
-    cls=failures.InterruptibleGroup,
+    cls=PluggedGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

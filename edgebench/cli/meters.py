@@ -7,6 +7,7 @@ import inspect
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,7 @@ from edgebench.errors import EXIT_ERROR, UsageError
 
 if TYPE_CHECKING:
     from edgebench.measure.meter_recording import MeterBench, MeterState, Recording
+    from edgebench.vocabulary.target import Target
 else:
     MeterBench = Any  # signatures are evaluated, and nothing heavy is imported for that
 
@@ -133,7 +135,7 @@ def check(bench: MeterBench, meter: MetersArgument = None, json_: JsonOption = F
     from edgebench.report.meter_tables import print_meters
 
     for name in meter or ():
-        _require_meter(name)
+        require_meter(name)
     checked = bench.checks(meter or board_meters())
     print_meters(stdout(), [_checked(recording) for recording in checked], as_json=json_)
     states = [recording.state for recording in checked]
@@ -153,38 +155,38 @@ def record(
 ) -> None:
     """Record a meter for some time, or until Ctrl-C; what was recorded by then is kept and printed.
 
-    The file has the columns of a session's probes.parquet. Energy is by the trapezoid
-    rule from the first sample to the last. Exits with 1 where the meter cannot be read.
+    The file has the columns of a session's probes.parquet, and says what the meter is. Energy is by the
+    trapezoid rule from the first sample to the last. Exits with 1, and leaves no file, where the meter
+    cannot be read or gives no reading.
     """
-    from edgebench.atomic import require_folder
-    from edgebench.measure.meter_recording import write_recording
+    from edgebench.atomic import require_file_name
+    from edgebench.measure.recording_file import RecordingFile
     from edgebench.measure.signals import held_interrupt
     from edgebench.plan.setting_values import max_time_s
     from edgebench.report.meter_documents import of_recorded
     from edgebench.report.meter_tables import print_recording
 
-    _require_meter(meter)
+    require_meter(meter)
     if output is not None:
-        require_folder(output.parent, "-o")
-        if output.exists() and not output.is_file():
-            raise UsageError(f"-o {output} is no plain file", fix="name a file, such as power.parquet")
+        require_file_name(output, "-o")
     try:
         duration_s = None if duration is None else max_time_s(duration)
     except ValueError as error:
         raise UsageError(f"--duration: {error}", fix="write it like --duration 30s") from error
     figure = _LiveFigure()
-    try:
-        recording = bench.record(meter, duration_s, figure.show)
-    finally:
-        figure.end()
-    info = recording.state.info
-    if info is None:
-        raise recording.state.as_error()
-    with held_interrupt():
-        document = of_recorded(meter, info, recording.duration_s, recording.rails())
-        print_recording(stdout(), document, as_json=json_)
-        if output is not None:  # behind the figures, which a full disk is not to take too
-            write_recording(recording, output)
+    with nullcontext() if output is None else RecordingFile(output) as file:
+        try:
+            recording = bench.record(meter, duration_s, figure.show, file)
+        finally:
+            figure.end()
+        info = recording.require_readings()
+        with held_interrupt():
+            document = of_recorded(meter, info, recording.duration_s, recording.rails())
+            print_recording(stdout(), document, as_json=json_)
+            if file is not None:  # behind the figures, which a full disk is not to take too
+                file.keep(info)
+    if recording.outage:
+        say(recording.outage)
     if recording.ended:
         say(f"{meter} ended: {recording.ended}")
         raise typer.Exit(EXIT_ERROR)
@@ -225,20 +227,27 @@ def _bench(name: str | None, targets_file: Path | None, host: str | None, python
     """The meters of the board that was named, or of this machine."""
     from edgebench.measure.meter_recording import MeterBench
     from edgebench.plan.targets_file import read_targets
-    from edgebench.vocabulary.address import check_address
-    from edgebench.vocabulary.target import Launch, Target
 
     if name is not None:
         if host is not None or python is not None:
             raise UsageError("--target has its own host and Python", fix="leave --host and --python out")
         [declared] = read_targets(targets_file_setting(targets_file)).named([name])
         host, python = declared.host, declared.python
+    return MeterBench(machine(host, python, name or ""))
+
+
+def machine(host: str | None, python: str | None, name: str = "") -> Target:
+    """The machine whose meters are asked for; UsageError for what is no address."""
+    from edgebench.vocabulary.address import check_address
+    from edgebench.vocabulary.target import Launch, Target
+
     if host is not None:
         check_address(host)
-    return MeterBench(Target(name=name or "", device="", host=host, launch=Launch(python=python)))
+    return Target(name=name, device="", host=host, launch=Launch(python=python))
 
 
-def _require_meter(meter: str) -> None:
+def require_meter(meter: str) -> None:
+    """UsageError for what is no meter: an unknown kind, or one that only watches."""
     from edgebench import registry
 
     registry.probe_module(meter.partition(":")[0])
@@ -255,15 +264,16 @@ def _exit_where_none_is_readable(states: list[MeterState]) -> None:
 def _unchecked(state: MeterState) -> dict[str, Any]:
     from edgebench.report.meter_documents import of_unchecked
 
+    access = state.access.model_dump()
     if state.info is not None:
-        return of_unchecked(state.meter, readable=True)
-    return of_unchecked(state.meter, readable=False, reason=state.reason, fix=state.fix)
+        return of_unchecked(state.meter, access, readable=True)
+    return of_unchecked(state.meter, access, readable=False, reason=state.reason, fix=state.fix)
 
 
 def _checked(recording: Recording) -> dict[str, Any]:
     from edgebench.report.meter_documents import of_checked
 
-    info = recording.state.info
-    if info is None:
-        return _unchecked(recording.state)
-    return of_checked(recording.state.meter, info, recording.rails())
+    state = recording.state
+    if state.info is None:
+        return _unchecked(state)
+    return of_checked(state.meter, state.access.model_dump(), state.info, recording.rails())

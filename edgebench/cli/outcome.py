@@ -70,11 +70,10 @@ def conclude(
 
 def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> None:
     """The trials of a dry run, how long they will take and what they will resolve."""
-    from edgebench.measure.lane_trials import IDLE_WINDOW_S
     from edgebench.plan.cost import costs_of
     from edgebench.report.planned import planned_json, print_planned
 
-    costs = costs_of(built.plan, cache, IDLE_WINDOW_S)
+    costs = costs_of(built.plan, cache)
     if json_:
         typer.echo(planned_json(built.plan, costs))
     else:
@@ -82,10 +81,10 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
 
 
 def say_forecast(observer: Observer, built: Built, cache: Cache) -> None:
-    """Before a run: what its sessions will not resolve, while there is time to ask for more."""
-    from edgebench.measure.lane_trials import IDLE_WINDOW_S
+    """Before a run: what its sessions will not resolve, and how long devices take that are slow to load."""
     from edgebench.plan.cost import costs_of
-    from edgebench.report.planned import forecast_notes
+    from edgebench.report.planned import forecast_notes, time_notes
 
-    for note in forecast_notes(built.plan, costs_of(built.plan, cache, IDLE_WINDOW_S)):
+    costs = costs_of(built.plan, cache)
+    for note in (*forecast_notes(built.plan, costs), *time_notes(built.plan, costs)):
         observer.note(note)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from edgebench.cli.common import (
+    DeclaredPowerOption,
     ProfileOption,
     ResultsArgument,
     echo_path,
@@ -28,6 +29,7 @@ def report(
         ),
     ] = None,
     profile: ProfileOption = None,
+    declared_power: DeclaredPowerOption = None,
     output_dir: Annotated[
         Path | None, typer.Option("--output-dir", metavar="DIR", help="Where results lie. Default: results")
     ] = None,
@@ -39,5 +41,5 @@ def report(
     folder = results_folder(results, output_dir)
     if file is not None:
         require_output(file)
-    judged = judge_folder(folder, read_profiles(profile) if profile else None)
+    judged = judge_folder(folder, read_profiles(profile) if profile else None, declared_power or ())
     echo_path(export(judged, file or folder / "report.html"))

@@ -49,7 +49,7 @@ def run(
     interval is narrow enough (--target-ci) or a verdict is certain (--decide).
 
     A device is this machine's, or a board's with --host; boards with names,
-    launch settings, mass and size stand in targets.toml (--target).
+    launch settings, mass, size and power stand in targets.toml (--target).
 
     Exit codes: 0 done, 1 error, 2 usage, 3 a requirement is not met,
     4 undecided (--strict), 5 some trials failed, or a model, depth or precision

@@ -13,6 +13,8 @@ from edgebench.cli.completions import (
     complete_board,
     complete_device,
     complete_meter,
+    complete_option,
+    complete_port,
     complete_profile,
     complete_target,
 )
@@ -26,6 +28,8 @@ _COMPLETIONS: Mapping[str, Callable[..., list[str]] | None] = {
     "profile": complete_profile,
     "board": complete_board,
     "meter": complete_meter,
+    "port": complete_port,
+    "option": complete_option,
 }
 
 

@@ -42,7 +42,7 @@ NamesArgument = Annotated[
 
 @app.command("list")
 def list_(targets_file: TargetsFileOption = None, json_: JsonOption = False) -> None:
-    """List the declared targets: name, device, host, meters, and the mass and size that a run takes."""
+    """List the declared targets: name, device, host, meters; mass, size and power that a run takes."""
     from edgebench.plan.targets import listed
     from edgebench.plan.targets_file import read_targets
     from edgebench.report.target_tables import print_targets

@@ -10,17 +10,19 @@ import numpy as np
 
 from edgebench.fit.declared_body import board_caution
 from edgebench.fit.latency import SteadyPasses
-from edgebench.fit.probe_reasons import reasons_by_probe
+from edgebench.fit.probe_reasons import reasons_by_probe, recorded_name
 from edgebench.fit.telemetry_summary import ClockDrops, Observed, hottest
 from edgebench.fit.trial_summary import Accuracy
 from edgebench.stats import deadlines
 from edgebench.stats.heat import heat, rise_together
+from edgebench.stats.idle_power import IdleDrift
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 from edgebench.stats.outliers import outliers
 from edgebench.stats.shape import shape_of
 from edgebench.stats.telemetry_window import INVOLUNTARY_LIMIT_PER_S, OTHERS_LIMIT, STEAL_LIMIT, WAITING_LIMIT
 from edgebench.stats.warnings import Caution, Flag, Interference
 from edgebench.store.records import SessionRecord
+from edgebench.vocabulary.probe import probe_name
 
 
 def cautions(
@@ -30,6 +32,7 @@ def cautions(
     accuracy: Accuracy | None = None,
     board_doubts: Mapping[str, str] | None = None,
     workers: int = 1,
+    idle_drifts: Sequence[IdleDrift] = (),
 ) -> tuple[Caution, ...]:
     """The warnings of a trial: those of its figures, then what its sessions said themselves.
 
@@ -40,6 +43,7 @@ def cautions(
         accuracy: of its artifact; None where there is none.
         board_doubts: by figure, why it may be another machine's (`edgebench.fit.declared_body`).
         workers: how many shared the device; `steady` has the passes of a lone one.
+        idle_drifts: of the primary rail, of the finished sessions that were sampled idle twice.
     """
     ok = [record for record in records if record.status == "ok"]
     warnings: list[Caution] = []
@@ -57,6 +61,7 @@ def cautions(
     warnings += _absent_meter_cautions(ok)
     warnings += _lost_probe_cautions(ok)
     warnings += _rejected_reading_cautions(ok)
+    warnings += _idle_drift_cautions(idle_drifts)
     warnings += _deadline_cautions(steady)
     warnings += _chance_cautions(accuracy)
     if count := sum(record.status == "golden_mismatch" for record in records):
@@ -67,7 +72,13 @@ def cautions(
         warnings.append(Caution(Flag.BUILDS_DIFFER, count=builds, of=len(ok)))
     if steady.extrapolated:
         warnings.append(
-            Caution(Flag.EXTRAPOLATED, count=steady.extrapolated, of=steady.count, unit=steady.unit)
+            Caution(
+                Flag.EXTRAPOLATED,
+                count=steady.extrapolated,
+                of=steady.count,
+                unit=steady.unit,
+                what=f"{steady.measured_patches} of {steady.scene_patches} patches",
+            )
         )
     if count := sum(record.emulated for record in ok):
         warnings.append(Caution(Flag.EMULATED, count=count, of=len(ok)))
@@ -153,14 +164,14 @@ def _absent_meter_cautions(records: Sequence[SessionRecord]) -> list[Caution]:
         reason
         for record in records
         for meter, reason in record.probe_reasons.items()
-        if meter and meter not in _opened(record)
+        if meter and probe_name(meter) not in _opened(record)
     )
     return [Caution(Flag.METER_ABSENT, count, len(records), what=what) for what, count in absent.items()]
 
 
 def _opened(record: SessionRecord) -> set[str]:
     """The probes that announced themselves, as `kind:address`."""
-    return {f"{info.get('kind')}:{info.get('address')}" for info in record.probes}
+    return {recorded_name(info) for info in record.probes}
 
 
 def _lost_probe_cautions(records: Sequence[SessionRecord]) -> list[Caution]:
@@ -185,7 +196,7 @@ def _rejected_reading_cautions(records: Sequence[SessionRecord]) -> list[Caution
             count, verbatim = info.get("rejected"), info.get("rejected_first")
             if not isinstance(count, int) or count < 1:
                 continue
-            probe = f"{info.get('kind')}:{info.get('address')}"
+            probe = recorded_name(info)
             counts[probe] += count
             sessions[probe] += 1
             if isinstance(verbatim, list | tuple) and verbatim:
@@ -195,11 +206,18 @@ def _rejected_reading_cautions(records: Sequence[SessionRecord]) -> list[Caution
             Flag.READINGS_REJECTED,
             sessions[probe],
             len(records),
-            what=f"{probe}: {count} readings were rejected"
+            what=f"{probe.rstrip(':')}: {count} readings were rejected"
             + (f", the first was {first[probe]!r}" if probe in first else ""),
         )
         for probe, count in counts.items()
     ]
+
+
+def _idle_drift_cautions(drifts: Sequence[IdleDrift]) -> list[Caution]:
+    unexplained_w = [abs(drift.drift_w) for drift in drifts if drift.unexplained]
+    if not unexplained_w:
+        return []
+    return [Caution(Flag.IDLE_DRIFT, count=len(unexplained_w), of=len(drifts), ratio=max(unexplained_w))]
 
 
 def _shape_cautions(steady: SteadyPasses) -> list[Caution]:

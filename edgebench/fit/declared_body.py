@@ -1,4 +1,4 @@
-"""What is declared of a target's body, and whether the machine that was measured bears it out."""
+"""What is declared of a target's boards, and whether the machine that was measured bears it out."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from edgebench.link.board_facts import BoardFacts
 from edgebench.link.declared_boards import unconfirmed
 from edgebench.stats.warnings import Caution, Flag
 from edgebench.store.records import SessionRecord, TargetRecord
-from edgebench.vocabulary.target import DeclaredBoard
-
-_WORDS = {"mass_g": "mass", "size_mm": "size"}
+from edgebench.vocabulary.target import BOARD_FIGURES, DeclaredBoard
 
 
 def board_caution(doubts: Mapping[str, str]) -> Caution | None:
     """The warning of a trial with those doubts; None where there are none."""
     if not doubts:
         return None
-    figures = " and ".join(_WORDS[name] for name in doubts)
+    figures = " and ".join(BOARD_FIGURES[name] for name in doubts)
     return Caution(Flag.BOARD_UNCONFIRMED, what=f"{figures}; {next(iter(doubts.values()))}")
 
 
 def board_doubts(target: TargetRecord | None, records: Sequence[SessionRecord]) -> dict[str, str]:
-    """By figure (mass_g, size_mm): why it may be another machine's; empty where nothing speaks against it.
+    """By figure (mass_g, size_mm, declared_power): why it may be another machine's.
+
+    Empty where nothing speaks against it.
 
     Args:
         target: as it was declared; its own figures are not doubted, those of its boards are.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from edgebench.fit.power_descriptions import DESCRIPTIONS as OF_POWER
 from edgebench.store.described import Described, Descriptions
 
 DESCRIPTIONS: Descriptions = {
@@ -61,93 +62,7 @@ DESCRIPTIONS: Descriptions = {
         ),
         "mcnemar_p": Described("p of McNemar's exact test; null without labels.", "predictions.parquet"),
     },
-    "PowerFigure": {
-        "meter": Described("kind:address.", "session.json"),
-        "channel": Described("The rail.", "session.json"),
-        "scope": Described("What it sees: chip, module, board, usb or wall.", "session.json"),
-        "primary": Described("Whether requirements on power are judged by it.", "sessions"),
-        "rate_hz": Described("Nominal rate.", "session.json", unit="Hz"),
-        "samples": Described("Samples in the windows.", "probes.parquet", shape={"minimum": 0}),
-        "mean_w": Described(
-            "Mean power within the steady passes, without what lies between them; at a period that of whole "
-            "cycles, pauses included. Mean over the sessions.",
-            "probes.parquet, passes.parquet",
-            unit="W",
-        ),
-        "peak_w": Described(
-            "Largest sample from the first steady pass to the last.", "probes.parquet", unit="W"
-        ),
-        "idle_w": Described("Mean power of the idle window.", "probes.parquet", unit="W"),
-        "energy_j": Described(
-            "Energy of an image: that within the steady passes, or at a period within whole cycles, by their "
-            "images. Mean over the sessions.",
-            "probes.parquet, passes.parquet",
-            unit="J",
-        ),
-        "net_energy_j": Described("The same above idle.", "probes.parquet", unit="J"),
-        "reason": Described(
-            "Why a figure above is null; that mean and energy hold the pauses between passes, where "
-            "these are too short for the meter.",
-            "sessions",
-            always=True,
-        ),
-        "window_s": Described(
-            "Time that the mean is over, of the session with the least.",
-            "passes.parquet",
-            unit="s",
-            always=True,
-        ),
-        "mean_w_sessions": Described("Mean power by session.", "probes.parquet", unit="W", always=True),
-        "energy_j_sessions": Described(
-            "Energy of an image by session.", "probes.parquet", unit="J", always=True
-        ),
-        "uncovered": Described(
-            "Which sessions' steady windows its samples do not cover, or in which readings are no number or "
-            "out of range, and why: it passes no limit then; else empty.",
-            "probes.parquet",
-        ),
-        "p99_w": Described(
-            "99th percentile of all samples from the first steady pass to the last; null below 299.",
-            "probes.parquet",
-            unit="W",
-        ),
-        "mean_low_w": Described(
-            "Lower end of the 95 % interval of mean_w: the wider of Student's t over the sessions (from "
-            "3 on) and of batch means over the samples (from 20 on); null without either.",
-            "probes.parquet",
-            unit="W",
-        ),
-        "mean_high_w": Described("Upper end of it.", "probes.parquet", unit="W"),
-        "energy_low_j": Described("Lower end of the same of energy_j.", "probes.parquet", unit="J"),
-        "energy_high_j": Described("Upper end of it.", "probes.parquet", unit="J"),
-        "net_low_j": Described(
-            "Lower end of the same of net_energy_j, with the spread of the idle window's samples.",
-            "probes.parquet",
-            unit="J",
-        ),
-        "net_high_j": Described("Upper end of it.", "probes.parquet", unit="J"),
-        "effective_hz": Described(
-            "Samples a second that truly came within the steady window, of the session with the fewest.",
-            "probes.parquet",
-            unit="Hz",
-        ),
-        "longest_gap_s": Described(
-            "Longest time within a session's steady window without a sample.", "probes.parquet", unit="s"
-        ),
-        "averaging_ms": Described(
-            "Time that a reading is the mean over; of a counter that between two readings; null where it is "
-            "not known.",
-            "session.json",
-            unit="ms",
-        ),
-        "total": Described("Whether all other rails of its meter are part of it.", "session.json"),
-        "rejected": Described(
-            "Readings of its meter that could not be parsed or were out of range, over the sessions.",
-            "session.json",
-            unit="reading",
-            shape={"minimum": 0},
-        ),
-    },
+    **OF_POWER,
     "Paced": {
         "period_s": Described("Seconds between two due times.", "experiment.json", unit="s"),
         "passes": Described("Paced passes over all sessions.", "derived by fit"),
@@ -243,9 +158,14 @@ DESCRIPTIONS: Descriptions = {
         ),
         "power_reason": Described("Why power is null; empty when it is not.", "session.json"),
         "board_doubts": Described(
-            "By figure (mass_g, size_mm): why it may be that of another machine, in words; empty where "
-            "the machine is the declared board, or the figure was declared by itself.",
+            "By figure (mass_g, size_mm, declared_power): why it may be that of another machine, in words; "
+            "empty where the machine is the declared board, or the figure was declared by itself.",
             "the target's description and the sessions",
+        ),
+        "power_doubts": Described(
+            "By kind of declared power: which meter contradicts it, in words; it decides nothing then. Empty "
+            "where none does.",
+            "probes.parquet",
         ),
         "requested": Described(
             "Whether the command asked by name for this variant, which the device does not take; the "
@@ -326,20 +246,24 @@ DESCRIPTIONS: Descriptions = {
             shape={"minimum": 1},
         ),
         "measured_patches": Described(
-            "The fewest patches of the scene that a steady pass or window covered, or that its device "
-            "says it measured; 1 of windows.",
+            "The fewest patches of the scene that a steady pass covered, or a session's steady windows "
+            "together, or that its device says it measured.",
             "passes.parquet, windows.parquet, session.json",
             unit="patch",
             shape={"minimum": 1},
         ),
         "extrapolated": Described(
-            "Whether measured_patches are fewer than the scene's: its times are then scaled up to the scene.",
+            "Whether measured_patches are fewer than the scene's: its times are then scaled up to the scene. "
+            "Never of an emulated trial, which has none.",
             "passes.parquet, windows.parquet, session.json",
         ),
         "emulated": Described(
             "Whether no device carried out a session of it: it has then no figure in seconds, W or J, "
             "and every verdict is unknown.",
             "session.json",
+        ),
+        "instructions_reason": Described(
+            "Of an emulated trial, why it has no instructions; empty where it has.", "session.json"
         ),
     },
     "Verdict": {
@@ -358,5 +282,21 @@ DESCRIPTIONS: Descriptions = {
         ),
         "margin": Described("How far the value keeps from the limit, in unit; negative when failed.", "fit"),
         "reason": Described("Why, in words.", "fit"),
+        "averaging_s": Described(
+            "Time over which a limit on power means its average; null where it means any moment, and for "
+            "all else.",
+            "profile",
+            unit="s",
+        ),
+        "scope": Described(
+            "Of power and energy: what the meter covers whose figure was judged (chip, module, board, usb "
+            "or wall); empty without a meter, and for all else.",
+            "trial",
+        ),
+        "declared": Described(
+            "Of power: which kind of declared figure was judged, maximum or typical, because no meter "
+            "decides; empty for a measured figure, and for all else.",
+            "trial",
+        ),
     },
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from edgebench.stats.intervals import CONFIDENCE, interval_reason, session_interval
 from edgebench.stats.percentiles import least_n, percentile_over_sessions
+from edgebench.vocabulary.declared_power import PowerKind
 
 NEARLY_ALL = 0.99
 """A maximum speaks for this share of all values: no finite number of them speaks for the rest."""
@@ -51,6 +53,8 @@ class Figure:
         note: what else a reader should know of a decided verdict.
         lasting: further sessions of the same kind leave the bounds as they are.
         ceiling: the upper bound that is missing for a reason that no further session removes.
+        scope: of power and energy, what the meter covers that gave it; empty for all else.
+        declared: of power, which kind of declared figure it is; empty for a measured one, and for all else.
     """
 
     value: float | tuple[float, ...] | None = None
@@ -63,6 +67,8 @@ class Figure:
     note: str = ""
     lasting: bool = False
     ceiling: float | None = None
+    scope: str = ""
+    declared: PowerKind | Literal[""] = ""
 
     def in_unit(self, scale: float) -> Figure:
         """The same in a unit that is `scale` of the base unit."""

@@ -10,7 +10,10 @@ from edgebench.fit.profile import Profile
 from edgebench.fit.summarise import summarise
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import judge_all
+from edgebench.plan.power_declarations import declared_powers
 from edgebench.store.load import Results, load
+from edgebench.store.records import ExperimentRecord, TargetRecord
+from edgebench.store.revisions import planned_name
 
 
 @dataclass(frozen=True)
@@ -23,10 +26,40 @@ class Judged:
     verdicts: list[Verdict]
 
 
-def judge_folder(path: Path, profiles: Sequence[Profile] | None = None) -> Judged:
-    """Read, sum up and judge; without `profiles` by those that the experiment was run with."""
+def judge_folder(
+    path: Path, profiles: Sequence[Profile] | None = None, declared_power: Sequence[str] = ()
+) -> Judged:
+    """Read, sum up and judge; without `profiles` by those that the experiment was run with.
+
+    `declared_power` (`[TARGET=]WATTS:KIND:SOURCE`) of a target takes the place of what its run declared,
+    here and not on disk. UsageError as `plan.power_declarations.declared_powers`.
+    """
     results = load(path)
+    if declared_power:
+        results = Results(path, _with_declared_power(results.experiment, declared_power))
     if profiles is None:
         profiles = [Profile.from_record(record) for record in results.experiment.profiles]
     summaries = summarise(results)
     return Judged(results, tuple(profiles), summaries, judge_all(summaries, profiles))
+
+
+def _with_declared_power(record: ExperimentRecord, texts: Sequence[str]) -> ExperimentRecord:
+    """The record whose targets have this declared power; a revision answers to its target's names too."""
+    powers = declared_powers(texts, {target.name: _aliases(target) for target in record.targets})
+    targets = tuple(
+        target.model_copy(
+            update={
+                "declared_power": powers[target.name],
+                "from_boards": tuple(name for name in target.from_boards if name != "declared_power"),
+            }
+        )
+        if target.name in powers
+        else target
+        for target in record.targets
+    )
+    return record.model_copy(update={"targets": targets})
+
+
+def _aliases(target: TargetRecord) -> tuple[str, ...]:
+    planned = planned_name(target)
+    return target.name, planned, planned.partition("[")[0] if target.settings else planned

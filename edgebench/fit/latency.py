@@ -29,8 +29,11 @@ class SteadyPasses:
         extrapolated: passes that covered fewer patches than the scene has, scaled up to it.
         numbers: the sessions' numbers, in the order of `image_s`.
         lateness_s: of paced passes, by session: the end against the deadline; empty where not paced.
-        measured_patches: the fewest patches of the scene that one of them covered; None without any.
+        measured_patches: the fewest patches of the scene that one of them covered; of windows, which are on
+            one patch each, those of a session together. None without any.
         unit: what they are, in the plural.
+        scene_patches: that the scene has.
+        instructions: of an inference, by session, of the windows in which an emulator counted them.
     """
 
     image_s: tuple[tuple[float, ...], ...]
@@ -43,6 +46,8 @@ class SteadyPasses:
     lateness_s: tuple[tuple[float, ...], ...] = ()
     measured_patches: int | None = None
     unit: Literal["passes", "windows"] = "passes"
+    instructions: tuple[tuple[float, ...], ...] = ()
+    scene_patches: int | None = None
 
     @property
     def quantity(self) -> Literal["image_s", "infer_s"]:
@@ -67,14 +72,14 @@ def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: 
     whole = scene_patches / frame["patches"].to_numpy(np.float64)
     by_session = frame["session"].to_numpy()
     image_s = frame["image_ns"].to_numpy(np.float64) / 1e9 * whole
-    infer_s = _nanoseconds(frame["infer_ns"]) / 1e9 * whole
+    infer_s = _floats(frame["infer_ns"]) / 1e9 * whole
     start_ns = frame["start_ns"].to_numpy(np.int64)
     rows_by_session = [(int(number), by_session == number) for number in np.unique(by_session)]
     stages = [name for name in map(str, frame.columns) if name.endswith("_ns") and name not in _NO_STAGES]
     stages_ms = {}
     # Their order in time is that of the columns; infer comes last, wherever its column stands.
     for stage in sorted(stages, key=lambda column: column == "infer_ns"):
-        values = _nanoseconds(frame[stage]) / 1e6 * whole / scene_patches
+        values = _floats(frame[stage]) / 1e6 * whole / scene_patches
         taken = np.isfinite(values)
         if taken.any():
             stages_ms[stage.removesuffix("_ns")] = trial_median(
@@ -94,6 +99,7 @@ def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: 
         numbers=tuple(number for number, _ in rows_by_session),
         lateness_s=_lateness_s(frame, [rows for _, rows in rows_by_session]),
         measured_patches=int(frame["patches"].min()) if len(frame) else None,
+        scene_patches=scene_patches,
     )
 
 
@@ -107,7 +113,9 @@ def steady_windows(windows: pd.DataFrame, sessions: Sequence[int], scene_patches
     by_session = frame["session"].to_numpy()
     start_ns = frame["start_ns"].to_numpy(np.int64)
     inferences = frame["inferences"].to_numpy(np.float64)
+    patches = frame["patch"].to_numpy(np.int64)
     patch_s = (frame["end_ns"].to_numpy(np.int64) - start_ns) / 1e9 / inferences
+    instructions = _floats(frame["instructions"]) / inferences
     rows_by_session = [(int(number), by_session == number) for number in np.unique(by_session)]
     return SteadyPasses(
         image_s=(),
@@ -121,22 +129,36 @@ def steady_windows(windows: pd.DataFrame, sessions: Sequence[int], scene_patches
         else {},
         extrapolated=len(frame) if scene_patches > 1 else 0,
         numbers=tuple(number for number, _ in rows_by_session),
-        measured_patches=1 if rows_by_session else None,
+        measured_patches=min((len(set(patches[rows])) for _, rows in rows_by_session), default=None),
         unit="windows",
+        scene_patches=scene_patches,
+        instructions=tuple(
+            tuple(instructions[rows & np.isfinite(instructions)].tolist()) for _, rows in rows_by_session
+        ),
     )
 
 
 def without_seconds(steady: SteadyPasses) -> SteadyPasses:
     """The same where no device carried it out: nothing of it is a device's time."""
-    return SteadyPasses((), (), (), {}, {}, 0, measured_patches=steady.measured_patches, unit=steady.unit)
+    return SteadyPasses(
+        (),
+        (),
+        (),
+        {},
+        {},
+        0,
+        measured_patches=steady.measured_patches,
+        unit=steady.unit,
+        instructions=steady.instructions,
+    )
 
 
 def _lateness_s(frame: pd.DataFrame, sessions: Sequence[NDArray[np.bool_]]) -> tuple[tuple[float, ...], ...]:
     if not set(PACED_COLUMNS) <= set(map(str, frame.columns)):
         return ()
-    late_s = _nanoseconds(frame["lateness_ns"]) / 1e9
+    late_s = _floats(frame["lateness_ns"]) / 1e9
     return tuple(tuple(late_s[rows & np.isfinite(late_s)].tolist()) for rows in sessions)
 
 
-def _nanoseconds(column: pd.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _floats(column: pd.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return column.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -75,7 +75,7 @@ class Stated:
 
 Form = Literal[
     "interval", "share", "right of n", "Wilson interval", "p", "bytes", "number", "milliseconds",
-    "median and p99", "median", "p99",
+    "median and p99", "median", "p99", "count",
 ]  # fmt: skip
 """How a value is printed; `edgebench.report.words.FORMS` does it."""
 
@@ -85,13 +85,16 @@ class Shown:
     """One place where a metric is printed.
 
     Attributes:
-        table: `latency` gives it a table of its own, the others a column; `terminal` is what a run ends with.
+        table: `latency` gives it a table of its own, the others a column; `terminal` is what a run ends
+            with, `instructions` is of emulated trials alone.
         heading: of the column, or of the table of its own; empty for what a pass is, in words.
         form: how the value is printed.
         where_present: whether the column is left out where no trial has a value.
     """
 
-    table: Literal["terminal", "latency", "requests", "stages", "cold", "accuracy", "power", "memory"]
+    table: Literal[
+        "terminal", "latency", "requests", "instructions", "stages", "cold", "accuracy", "power", "memory"
+    ]
     heading: str
     form: Form
     where_present: bool = False
@@ -124,6 +127,7 @@ class Metric:
             stands for them.
         shown: where it is printed, in the order of the columns.
         rail: which field of a meter and rail it is, of power; empty for what no meter sees.
+        rail_bounds: which fields of a meter and rail are the ends of its interval; empty for none.
         share_of: what a share is of, in the singular; empty for what is no share.
     """
 
@@ -141,6 +145,7 @@ class Metric:
     keyed: bool = False
     shown: tuple[Shown, ...] = ()
     rail: str = ""
+    rail_bounds: tuple[str, str] | tuple[()] = ()
     is_power: bool = False
     is_size: bool = False
     share_of: str = ""

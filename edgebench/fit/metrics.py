@@ -42,6 +42,12 @@ def _no_session_said(trial: TrialSummary) -> str:
     return "the session did not say" if was_measured(trial) else ""
 
 
+def _no_instructions(trial: TrialSummary) -> str:
+    if trial.emulated:
+        return trial.instructions_reason
+    return "they are counted where a device is emulated" if was_measured(trial) else ""
+
+
 def _no_scene_accuracy(trial: TrialSummary) -> str:
     return "" if not was_measured(trial) else "the scene has no labels in the artifact's classes"
 
@@ -54,6 +60,20 @@ def _no_agreement(trial: TrialSummary) -> str:
 def _no_pace(trial: TrialSummary) -> str:
     return trial.untimed_reason or ("" if trial.image_s is None else "the passes were not paced (--period)")
 
+
+_INSTRUCTIONS = Metric(
+    "instructions",
+    "Instructions that an emulated device executes in an inference, by its emulator's count: mean over "
+    "sessions of each session's median over its steady windows. No time follows from them.",
+    attrgetter("instructions"),
+    {"instruction": 1.0},
+    source="windows.parquet",
+    missing=_no_instructions,
+    shown=(
+        Shown("terminal", "instructions an inference", "count", where_present=True),
+        Shown("instructions", "an inference", "count"),
+    ),
+)
 
 _ACCURACY = (
     Metric(
@@ -176,7 +196,8 @@ _SIZES_AND_DEADLINES = (
 )
 
 METRICS: Mapping[str, Metric] = {
-    metric.name: metric for metric in (*TIME_METRICS, *_ACCURACY, *POWER_METRICS, *_SIZES_AND_DEADLINES)
+    metric.name: metric
+    for metric in (*TIME_METRICS, _INSTRUCTIONS, *_ACCURACY, *POWER_METRICS, *_SIZES_AND_DEADLINES)
 }
 """Every metric by name, in the order of the CSV's columns."""
 

@@ -8,39 +8,42 @@ cannot. Nor can one whose samples do not cover the steady window of every sessio
 broke the limit, and the meter with it.
 
 The mean over an averaging time is the highest of all stretches so long of the samples. A meter of moments
-takes 100 samples in it, and is as far off as these spread (`stats.power_spread`). One whose readings are
-means over the whole time from one to the next misses nothing and takes two; how the power lay within the
-readings at a stretch's edges it does not say, so that the bound counts all of them whole.
+takes 100 samples in it, nine tenths of them as they come: one of 100 Hz decides a second. It is as far off as
+these spread (`stats.power_spread`). One whose readings are means over the whole time from one to the next
+misses nothing and takes two; how the power lay within the readings at a stretch's edges it does not say, so
+that the bound counts all of them whole.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from edgebench.fit.declared_limits import with_declared_power
 from edgebench.fit.figure import STATED, Certainty, Figure, over_sessions, speaks_for_all, too_few
-from edgebench.fit.power_summary import WIDE_SCOPES
-from edgebench.fit.trial_summary import PowerFigure, TrialSummary
-from edgebench.stats.power import MIN_PERIODS
+from edgebench.fit.power_rails import WIDE_SCOPES, scope_rank
+from edgebench.fit.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
+from edgebench.stats.power import MIN_PERIODS, NEARLY, covers_its_period, short_window_reason
 from edgebench.stats.power_curve import PowerCurve, highest_mean_w, highest_touched_mean_w
 from edgebench.stats.power_spread import sampling_half_width
 
 LOW_RATE_HZ = 100.0
 
-GAP_PERIODS = 10
+MOST_GAP_PERIODS = 10
 """How many periods of the slowest meter that decides may pass without a sample."""
 
 COVERING_PERIODS = 2
 """Periods within the averaging time that a meter needs whose readings are means over all of each."""
 
-NEARLY = 0.9
-"""From this share of it on a time counts as reached: no meter keeps its rate to the last digit."""
+GAP_OF_COVERING = 1.5
+"""Periods for which no sample may come of such a meter, however short the averaging time is."""
 
 
 def peak_figure(
     summary: TrialSummary, limit_w: float, averaging_s: float | None, certainty: Certainty = STATED
 ) -> Figure:
-    """Peak power in W: the highest sample, or the highest mean over `averaging_s`."""
+    """Peak power in W: the highest sample, or the highest mean over `averaging_s`; else the declared one."""
     rails = summary.power or ()
     if averaging_s is None:
         figures = [(power, _peak(power, certainty)) for power in rails]
@@ -49,16 +52,18 @@ def peak_figure(
             (power, _averaged(power, curves, averaging_s, certainty))
             for power, curves in zip(rails, summary.power_curves or [()] * len(rails), strict=True)
         ]
-    return _decisive_figure(summary, figures, limit_w)
+    return with_declared_power(_decisive_figure(summary, figures, limit_w), summary, limit_w)
 
 
 def mean_figure(
     summary: TrialSummary, limit_w: float, averaging_s: float | None, certainty: Certainty = STATED
 ) -> Figure:
-    """Mean power in W over the steady windows, which last at least `averaging_s` where it is stated."""
-    return _decisive_figure(
-        summary, [(power, _mean(power, averaging_s, certainty)) for power in summary.power or ()], limit_w
-    )
+    """Mean power in W over the steady windows, which last at least `averaging_s` where it is stated.
+
+    Where no meter decides it is the declared power (`fit.declared_limits`).
+    """
+    figures = [(power, _mean(power, averaging_s, certainty)) for power in summary.power or ()]
+    return with_declared_power(_decisive_figure(summary, figures, limit_w), summary, limit_w)
 
 
 def energy_figure(summary: TrialSummary, limit_j: float, certainty: Certainty = STATED) -> Figure:
@@ -71,18 +76,24 @@ def energy_figure(summary: TrialSummary, limit_j: float, certainty: Certainty = 
 def _decisive_figure(
     summary: TrialSummary, figures: Sequence[tuple[PowerFigure, Figure]], limit: float
 ) -> Figure:
-    """Whichever meter misses the limit, however narrow; otherwise what the primary one says."""
+    """That of a meter that misses the limit, however narrow; otherwise that of the primary one.
+
+    Of several that miss it the first of SCOPES decides, and within it the highest: figures of different
+    scopes are not held against each other.
+    """
     if not figures:
         return Figure(reason=summary.power_reason or "no meter was asked for")
-    missing = [figure for _, figure in figures if figure.low is not None and figure.low > limit]
+    missing = [pair for pair in figures if pair[1].low is not None and pair[1].low > limit]
     if missing:
-        return max(missing, key=lambda figure: figure.low or 0.0)
-    return next((figure for power, figure in figures if power.primary), figures[0][1])
+        power, figure = min(missing, key=lambda pair: (scope_rank(pair[0].scope), -(pair[1].low or 0.0)))
+    else:
+        power, figure = next((pair for pair in figures if pair[0].primary), figures[0])
+    return replace(figure, scope=power.scope or UNKNOWN_SCOPE)
 
 
 def _bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "") -> Figure:
     """The figure without its upper bound where something speaks against it; `few` is mended by sessions."""
-    every = (_scope_objection(power), _cover_objection(power), *objections)
+    every = (scope_objection(power), _cover_objection(power), *objections)
     lasting = [objection for objection in every if objection]
     reasons = [*lasting, few] if few else lasting
     high = None if reasons else figure.high
@@ -101,7 +112,7 @@ def _peak(power: PowerFigure, certainty: Certainty) -> Figure:
         return Figure(reason=_missing_reason(power))
     figure = Figure(power.peak_w, power.peak_w, power.peak_w, what="the highest sample")
     few = too_few(power.samples, "samples") if power.samples < speaks_for_all(certainty) else ""
-    return _bounded(power, figure, _rate_objection(power), few=few)
+    return _bounded(power, figure, rate_objection(power, None), few=few)
 
 
 def _averaged(
@@ -120,7 +131,7 @@ def _averaged(
     bounds = [_averaged_bounds(curve, averaging_s, covering, certainty) for curve in seen]
     value, low, high = (max(bound[side] for bound in bounds) for side in range(3))
     figure = Figure(value, low, high, what=f"the highest mean over {averaging_s:g} s", lasting=True)
-    return _bounded(power, figure, _averaging_objection(power, averaging_s, covering))
+    return _bounded(power, figure, rate_objection(power, averaging_s))
 
 
 def _averaged_bounds(
@@ -137,21 +148,37 @@ def _averaged_bounds(
 
 def _covers_its_period(power: PowerFigure) -> bool:
     """Whether its readings are means over all the time from one to the next."""
-    if power.averaging_ms is None or not power.effective_hz:
-        return False
-    return power.averaging_ms / 1e3 >= NEARLY / power.effective_hz
+    averaging_s = None if power.averaging_ms is None else power.averaging_ms / 1e3
+    return covers_its_period(averaging_s, power.effective_hz or 0.0)
+
+
+def rate_objection(power: PowerFigure, averaging_s: float | None) -> str:
+    """Why a meter misses what would break a limit on the peak, or on the mean over `averaging_s`; else ""."""
+    if averaging_s is None:
+        return _peak_objection(power)
+    return _averaging_objection(power, averaging_s, _covers_its_period(power))
+
+
+def least_averaging_s(power: PowerFigure) -> float:
+    """The shortest averaging time over which a meter can pass a limit; infinite where no sample came."""
+    if not power.effective_hz:
+        return math.inf
+    gap_s, covering = power.longest_gap_s or 0.0, _covers_its_period(power)
+    periods = NEARLY * (COVERING_PERIODS if covering else MIN_PERIODS)
+    is_bridged = covering and gap_s * power.effective_hz <= GAP_OF_COVERING
+    return max(periods / power.effective_hz, 0.0 if is_bridged else gap_s * MIN_PERIODS / MOST_GAP_PERIODS)
 
 
 def _averaging_objection(power: PowerFigure, averaging_s: float, covering: bool) -> str:
     """That too few samples came within an averaging time, or none for too long a part of it."""
     effective_hz = power.effective_hz or 0.0
     periods, due = effective_hz * averaging_s, COVERING_PERIODS if covering else MIN_PERIODS
-    if periods < (NEARLY * due if covering else due):
+    if periods < NEARLY * due:
         came = f"{averaging_s:g} s are {periods:.3g} sample periods as they came"
         return f"{came}, and it takes {due}"
-    most_s = averaging_s / GAP_PERIODS
+    most_s = averaging_s * MOST_GAP_PERIODS / MIN_PERIODS
     if covering:
-        most_s = max(most_s, 1.5 / effective_hz)
+        most_s = max(most_s, GAP_OF_COVERING / effective_hz)
     return _gap_objection(power, most_s)
 
 
@@ -171,9 +198,9 @@ def _mean(power: PowerFigure, averaging_s: float | None, certainty: Certainty) -
     figure = over_sessions([[value] for value in power.mean_w_sessions], certainty)
     figure = _widened(figure, power.mean_low_w, power.mean_high_w)
     periods = (power.effective_hz or 0.0) * (power.window_s or 0.0)
-    few = f"window too short: {periods:.0f} sample periods, and it takes {MIN_PERIODS}"
+    few = short_window_reason(periods, "mean power")
     short = _window_objection(power, averaging_s) if averaging_s is not None else ""
-    return _bounded(power, figure, few if periods < MIN_PERIODS else "", short)
+    return _bounded(power, figure, few, short)
 
 
 def _energy(power: PowerFigure, certainty: Certainty) -> Figure:
@@ -194,7 +221,8 @@ def _widened(figure: Figure, low: float | None, high: float | None) -> Figure:
     )
 
 
-def _scope_objection(power: PowerFigure) -> str:
+def scope_objection(power: PowerFigure) -> str:
+    """Why a meter can pass no limit on a board: it sees a part of what that draws; "" where it sees all."""
     if power.scope in WIDE_SCOPES:
         return ""
     return (
@@ -209,11 +237,11 @@ def _cover_objection(power: PowerFigure) -> str:
     )
 
 
-def _rate_objection(power: PowerFigure) -> str:
+def _peak_objection(power: PowerFigure) -> str:
     effective_hz = power.effective_hz or 0.0
     if effective_hz <= LOW_RATE_HZ:
         return f"at {effective_hz:.4g} Hz, as they came, the highest sample is a lower bound of the peak"
-    return _gap_objection(power, GAP_PERIODS / LOW_RATE_HZ)
+    return _gap_objection(power, MOST_GAP_PERIODS / LOW_RATE_HZ)
 
 
 def _window_objection(power: PowerFigure, averaging_s: float) -> str:

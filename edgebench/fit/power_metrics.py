@@ -7,9 +7,16 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from edgebench.fit.metric import ENERGY_UNITS, POWER_UNITS, Metric, Shown
+from edgebench.stats.interval import Interval
 
 if TYPE_CHECKING:
-    from edgebench.fit.trial_summary import TrialSummary
+    from edgebench.fit.trial_summary import PowerFigure, TrialSummary
+
+
+def _declared(trial: TrialSummary) -> dict[str, float | str]:
+    """Each figure and its source, under names that begin with its kind."""
+    figures = [(f"{power.kind}_w", power.watts) for power in trial.declared_power]
+    return dict([*figures, *((f"{power.kind}_source", power.source) for power in trial.declared_power)])
 
 
 def _primary(name: str) -> Callable[[TrialSummary], float | None]:
@@ -19,6 +26,21 @@ def _primary(name: str) -> Callable[[TrialSummary], float | None]:
         return None if trial.primary_rail is None else getattr(trial.primary_rail, name)
 
     return value
+
+
+def rail_value(rail: PowerFigure, metric: Metric) -> float | Interval | None:
+    """A metric of power as one meter and rail sees it, with its interval where it has one."""
+    return rail_interval(rail, metric.name) if metric.rail_bounds else getattr(rail, metric.rail)
+
+
+def rail_interval(rail: PowerFigure, name: str) -> Interval | None:
+    """The same, always with its interval, whose ends may be None; None where the metric is missing."""
+    metric = next(metric for metric in POWER_METRICS if metric.name == name)
+    value = getattr(rail, metric.rail)
+    if value is None:
+        return None
+    low, high = (getattr(rail, bound) for bound in metric.rail_bounds) if metric.rail_bounds else (None, None)
+    return Interval(value, low, high, sessions=len(rail.mean_w_sessions), n=rail.samples)
 
 
 POWER_METRICS = (
@@ -33,6 +55,9 @@ POWER_METRICS = (
         missing=attrgetter("power_reason"),
         json_field="power",
         csv={
+            "power_meter": "meter",
+            "power_channel": "channel",
+            "power_scope": "scope",
             "mean_w": "",
             "mean_low_w": "mean_low_w",
             "mean_high_w": "mean_high_w",
@@ -43,8 +68,9 @@ POWER_METRICS = (
             "power_rejected": "rejected",
         },
         is_power=True,
-        shown=(Shown("power", "mean [W]", "number"),),
+        shown=(Shown("power", "mean [W]", "interval"),),
         rail="mean_w",
+        rail_bounds=("mean_low_w", "mean_high_w"),
     ),
     Metric(
         "power_peak_w",
@@ -62,19 +88,21 @@ POWER_METRICS = (
     ),
     Metric(
         "power_idle_w",
-        "Mean power of the idle window, as the primary meter and rail see it.",
+        "Mean power of the idle device, before and after the passes, as the primary meter and rail see it.",
         _primary("idle_w"),
         POWER_UNITS,
         source="probes.parquet",
         json_field="power",
-        csv={},
+        csv={"idle_w": "", "idle_drift_w": "idle_drift_w"},
         is_power=True,
         shown=(Shown("power", "idle [W]", "number"),),
         rail="idle_w",
     ),
     Metric(
         "energy_j",
-        "Energy of an image, idle power included.",
+        "Energy of an image, idle power included: of each session its mean power times the mean time of an "
+        "image over the same passes, or whole cycles at a period; the mean over the sessions. image_s is a "
+        "median, so that energy_j / image_s is not exactly power_mean_w.",
         _primary("energy_j"),
         ENERGY_UNITS,
         source="probes.parquet",
@@ -82,8 +110,9 @@ POWER_METRICS = (
         judged="energy",
         json_field="power",
         csv={"energy_j": "", "energy_low_j": "energy_low_j", "energy_high_j": "energy_high_j"},
-        shown=(Shown("power", "energy [J]", "number"),),
+        shown=(Shown("power", "energy [J]", "interval"),),
         rail="energy_j",
+        rail_bounds=("energy_low_j", "energy_high_j"),
     ),
     Metric(
         "net_energy_j",
@@ -93,8 +122,20 @@ POWER_METRICS = (
         source="probes.parquet",
         json_field="power",
         csv={"net_energy_j": "", "net_low_j": "net_low_j", "net_high_j": "net_high_j"},
-        shown=(Shown("power", "net of idle [J]", "number"),),
+        shown=(Shown("power", "net of idle [J]", "interval"),),
         rail="net_energy_j",
+        rail_bounds=("net_low_j", "net_high_j"),
+    ),
+    Metric(
+        "declared_power",
+        "What the target draws as a whole by a data sheet or label, in W, and not by a meter: its maximum, "
+        "which it never exceeds, or what its maker calls typical. It is judged where no meter decides: a "
+        "maximum can pass a limit, a typical power can fail one.",
+        _declared,
+        POWER_UNITS,
+        source="the target's description",
+        csv={"declared_{key}": ""},
+        keyed=True,
     ),
 )
 """In the order of the CSV's columns."""

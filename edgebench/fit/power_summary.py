@@ -3,73 +3,74 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from edgebench.fit.probe_reasons import reasons_by_probe
+from edgebench.fit.meter_lag import lag_note
+from edgebench.fit.power_rails import (
+    UNITS,
+    Rail,
+    rail_watts,
+    rails_of,
+    recorded_number,
+    scope_rank,
+)
+from edgebench.fit.probe_reasons import reasons_by_probe, recorded_name
 from edgebench.fit.steady_time import SteadyTime
 from edgebench.fit.trial_summary import PowerFigure
+from edgebench.stats.idle_power import IdleDrift, idle_drift, idle_power, idle_window
+from edgebench.stats.intervals import CONFIDENCE
+from edgebench.stats.pass_phase import passes_in_step
 from edgebench.stats.percentiles import least_n
 from edgebench.stats.power import (
     EDGE_PERIODS,
     ImageEnergy,
     WindowPower,
+    covers_its_period,
     energy_per_image,
     passes_power,
-    window_power,
 )
 from edgebench.stats.power_curve import PowerCurve
 from edgebench.stats.power_spread import widened_interval
 from edgebench.store.records import SessionRecord
+from edgebench.vocabulary.probe import LIVE_SAMPLES
 
-UNITS = {"power": {"W": 1.0, "mW": 1e-3, "uW": 1e-6}, "energy": {"J": 1.0, "mJ": 1e-3, "uJ": 1e-6}}
-WIDE_SCOPES = ("board", "usb", "wall")
-"""Scopes that hold all that a board draws, the closest first."""
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
-MOST_HZ = 1e9
-"""No meter samples faster than the stamps count."""
-
-MOST = 1e15
-"""In W or J: a sample beyond it measured nothing, and sums of such samples have no value."""
-
-LIVE_SAMPLES = "live samples"
-"""What a meter that plays a recording names among what it lacks."""
-
-SCOPES = (*WIDE_SCOPES, "module", "chip")
-
-
-@dataclass(frozen=True)
-class _Rail:
-    meter: str
-    channel: str
-    quantity: str
-    unit: str
-    scope: str
-    rate_hz: float
-    total: bool = field(compare=False)  # of a rail in some sessions' records alone: older ones do not say
+STUCK_READINGS = 10
+"""From so many readings before the work and as many from then on one value for all is no chance."""
 
 
 @dataclass(frozen=True)
 class PowerOfTrial:
-    """The figures of a trial's meters and rails, and of each the samples of every session's steady time."""
+    """The figures of a trial's meters and rails, and of each the samples of every session's steady time.
+
+    `idle_drifts` are those of the primary rail, of every session that was sampled before and after its work.
+    """
 
     figures: tuple[PowerFigure, ...]
     curves: tuple[tuple[PowerCurve, ...], ...]
+    idle_drifts: tuple[IdleDrift, ...] = ()
 
 
 @dataclass(frozen=True)
-class _OneSession:
+class SessionPower:
+    """What one rail says of one session."""
+
     window: WindowPower
     idle: WindowPower | None
+    idle_drift: IdleDrift | None
     energy: ImageEnergy
     averaging_ms: float | None = None
     rejected: int = 0
     unread: str = ""  # why its readings leave open what was drawn in the steady window
+    stuck: str = ""  # that it said one and the same for all of it
 
 
 def power_figures(
@@ -85,22 +86,31 @@ def power_figures(
         probes: the trial's rows of `probes` (see store.records.PROBE_COLUMNS).
         times: when each session's passes were, and its images.
     """
-    rails = list(dict.fromkeys(rail for record in records for rail in _rails(record)))
+    rails = list(dict.fromkeys(rail for record in records for rail in rails_of(record)))
     if not rails:
         return None
-    samples = dict(list(probes.groupby(["session", "probe", "channel"], observed=True)))
-    figures, curves = [], []
+    samples = _Samples(probes)
+    # That no session of a steady device is said to drift is as sure as that a single one of them is not.
+    confidence = 1 - (1 - CONFIDENCE) / len(records)
+    figures, curves, drifts = [], [], []
     for rail in rails:
         sessions = [
-            _session(rail, record, samples.get((record.n, rail.meter, rail.channel)), times.get(record.n))
+            session_power(
+                rail,
+                record,
+                samples.of(record.n, rail.meter, rail.channel),
+                times.get(record.n),
+                confidence,
+            )
             for record in records
-            if rail in _rails(record)
+            if rail in rails_of(record)
         ]
-        figures.append(_figure(rail, sessions))
+        figures.append(_figure(rail, sessions, lag_note(records, rail.meter)))
         curves.append(tuple(session.window.curve for session in sessions))
+        drifts.append(tuple(session.idle_drift for session in sessions if session.idle_drift is not None))
     first = min(range(len(rails)), key=lambda at: _rank(figures[at]))
     marked = tuple(replace(figure, primary=at == first) for at, figure in enumerate(figures))
-    return PowerOfTrial(marked, tuple(curves))
+    return PowerOfTrial(marked, tuple(curves), drifts[first])
 
 
 def power_reason(records: Sequence[SessionRecord]) -> str:
@@ -113,61 +123,67 @@ def power_reason(records: Sequence[SessionRecord]) -> str:
     return "; ".join(reasons)
 
 
-def _rails(record: SessionRecord) -> list[_Rail]:
-    """The power and energy channels of a session's probes; what is no probe is passed over."""
-    rails = []
-    for info in record.probes:
-        channels = info.get("channels")
-        for channel in channels if isinstance(channels, list | tuple) else ():
-            if isinstance(channel, Mapping) and str(channel.get("quantity")) in UNITS:
-                meter = f"{info.get('kind')}:{info.get('address')}"
-                scope, rate_hz = str(info.get("scope", "")), _number(info.get("rate_hz"))
-                name, quantity, unit = (str(channel.get(key, "")) for key in ("name", "quantity", "unit"))
-                total = channel.get("total") is True
-                rails.append(_Rail(meter, name, quantity, unit, scope, rate_hz, total))
-    return rails
+def session_power(
+    rail: Rail,
+    record: SessionRecord,
+    rows: pd.DataFrame | None,
+    time: SteadyTime | None,
+    confidence: float = CONFIDENCE,
+) -> SessionPower:
+    """Power and energy of a rail over a session's steady time and its idle windows.
 
-
-def _number(value: Any) -> float:
-    # A whole number of a file has any number of digits.
-    if isinstance(value, int | float) and 0 < value < MOST_HZ:
-        return float(value)
-    return 0.0
-
-
-def _session(
-    rail: _Rail, record: SessionRecord, rows: pd.DataFrame | None, time: SteadyTime | None
-) -> _OneSession:
+    Args:
+        rail: one of the record's.
+        record: a finished session.
+        rows: the rail's rows of the session's `probes`; None where there are none.
+        time: when its passes were; None where that was not recorded.
+        confidence: of the half-width of its idle drift.
+    """
     scale = UNITS[rail.quantity].get(rail.unit)
     if time is None or scale is None:
         reason = "no steady window was recorded" if scale else f"its unit {rail.unit!r} is not known"
-        return _OneSession(WindowPower(None, None, 0.0, 0, 0.0, reason), None, ImageEnergy(reason=reason))
+        unknown = WindowPower(None, None, 0.0, 0, 0.0, reason)
+        return SessionPower(unknown, None, None, ImageEnergy(reason=reason))
     info = _info(record, rail.meter)
-    averaging_ms = _number(info.get("averaging_ms")) or None
-    t_ns, watts = _watts(rail, rows, scale)
+    averaging_ms = recorded_number(info.get("averaging_ms")) or None
+    t_ns, watts = rail_watts(rail, rows)
     time = time.seen_until(_reach_ns(t_ns[np.isfinite(watts)]))
-    unread = _unread(t_ns, watts, int(time.spans_ns[0, 0]), int(time.spans_ns[-1, 1])) or _played(info)
+    start_ns, end_ns = int(time.spans_ns[0, 0]), int(time.spans_ns[-1, 1])
+    stuck = _stuck(t_ns, watts, start_ns)
+    unread = _unread(t_ns, watts, start_ns, end_ns) or stuck or _played(info)
     averaging_s = averaging_ms / 1e3 if averaging_ms and rail.quantity == "power" else None
     window = passes_power(t_ns, watts, time.spans_ns, averaging_s)
+    if time.period_s is not None and window.mean_w is not None:
+        note = f"mean and energy are those of whole periods of {time.period_s:g} s, pauses included"
+        window = replace(window, note=note)
+    if in_step := _in_step(window, time, averaging_s):
+        # Their own spread bounds nothing then; how sessions differ, each with other moments, still does.
+        note = f"{window.note}; {in_step}" if window.note else in_step
+        window, unread = replace(window, mean_margin_w=None, note=note), unread or in_step
     if window.reason and (why := reasons_by_probe(record).get(rail.meter)):
         window = replace(window, reason=f"{window.reason} ({why})")
-    idle_ns = record.windows_ns.get("idle")
-    idle = window_power(t_ns, watts, *idle_ns) if idle_ns else None
+    before, after = (
+        idle_window(t_ns, watts, window_ns, averaging_s) if window_ns else None
+        for window_ns in (record.windows_ns.get("idle"), record.windows_ns.get("idle_after"))
+    )
+    idle = idle_power([side for side in (before, after) if side is not None])
     if rail.quantity == "energy" and window.effective_hz:
         averaging_ms = 1e3 / window.effective_hz  # a counter says what was drawn since the reading before
-    return _OneSession(
+    return SessionPower(
         window,
         idle,
+        idle_drift(before, after, confidence),
         energy_per_image(window, time.images, idle),
         averaging_ms,
-        int(_number(info.get("rejected"))),
+        int(recorded_number(info.get("rejected"))),
         unread,
+        stuck,
     )
 
 
 def _info(record: SessionRecord, meter: str) -> Mapping[str, Any]:
     """What a meter said of itself in a session."""
-    return next(info for info in record.probes if f"{info.get('kind')}:{info.get('address')}" == meter)
+    return next(info for info in record.probes if recorded_name(info) == meter)
 
 
 def _reach_ns(t_ns: NDArray[np.int64]) -> int:
@@ -188,6 +204,31 @@ def _unread(t_ns: NDArray[np.int64], watts: NDArray[np.float64], start_ns: int, 
     return f"{lost} of {int(within.sum())} readings there are no number or out of range" if lost else ""
 
 
+def _in_step(window: WindowPower, time: SteadyTime, averaging_s: float | None) -> str:
+    """That a meter of moments reads every pass at the same few of them; "" where it does not."""
+    if window.effective_hz is None or covers_its_period(averaging_s, window.effective_hz):
+        return ""
+    periods = passes_in_step(window.curve.t_ns, time.starts_ns)
+    if periods is None:
+        return ""
+    return (
+        f"the passes begin in step with the readings, one in {periods:.3g} of their periods: what is drawn "
+        "between the moments that are read of every pass is not known"
+    )
+
+
+def _stuck(t_ns: NDArray[np.int64], watts: NDArray[np.float64], start_ns: int) -> str:
+    """That a meter said one and the same from before the work to its end; "" where it did not.
+
+    A meter that hangs and repeats its last answer looks like this, and a board at work does not.
+    """
+    readings = np.isfinite(watts)
+    before, values = watts[readings & (t_ns < start_ns)], watts[readings]
+    if min(len(before), len(values) - len(before)) < STUCK_READINGS or values.min() < values.max():
+        return ""
+    return f"all {len(values)} readings are {values[0]:g} W, idle and at work alike: the meter may have hung"
+
+
 def _played(info: Mapping[str, Any]) -> str:
     """That a meter played what was recorded at another time: it says nothing about what ran beside it."""
     absent = info.get("absent")
@@ -195,33 +236,24 @@ def _played(info: Mapping[str, Any]) -> str:
     return "the samples were played from a recording, not taken then" if is_played else ""
 
 
-def _watts(
-    rail: _Rail, rows: pd.DataFrame | None, scale: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    if rows is None:
-        return np.empty(0, np.int64), np.empty(0, np.float64)
-    t_ns, values = rows["t_ns"].to_numpy(np.int64), rows["value"].to_numpy(np.float64) * scale
-    return as_watts(rail.quantity, t_ns, values)
+class _Samples:
+    """The samples of a trial by session, probe and channel: only where their rows are, and no copy of them.
+
+    Args:
+        probes: the trial's rows.
+    """
+
+    def __init__(self, probes: pd.DataFrame) -> None:
+        self._probes = probes[["t_ns", "value"]]
+        self._rows = probes.groupby(["session", "probe", "channel"], observed=True).indices
+
+    def of(self, session: int, probe: str, channel: str) -> pd.DataFrame | None:
+        """Stamps and values in their order; None where there are none."""
+        rows = self._rows.get((session, probe, channel))
+        return None if rows is None else self._probes.iloc[np.asarray(rows)]
 
 
-def as_watts(
-    quantity: str, t_ns: NDArray[np.int64], values: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Stamps int64 [n] and power float64 [n] in W of a channel of power in W or of energy in J."""
-    values = np.where(np.abs(values) < MOST, values, np.nan)
-    if quantity == "power":
-        return t_ns, values
-    # A counter: the mean power of each interval, stamped at its end; one that runs back says nothing. It goes
-    # on counting through readings that are no number.
-    counted = np.isfinite(values)
-    t_ns, values = t_ns[counted], values[counted]
-    order = np.argsort(t_ns, kind="stable")
-    steps_s, steps_j = np.diff(t_ns[order]) / 1e9, np.diff(values[order])
-    usable = (steps_s > 0) & (steps_j >= 0)
-    return t_ns[order][1:][usable], steps_j[usable] / steps_s[usable]
-
-
-def _figure(rail: _Rail, sessions: Sequence[_OneSession]) -> PowerFigure:
+def _figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> PowerFigure:
     windows = [session.window for session in sessions]
     measured = [window for window in windows if window.mean_w is not None]
     means = _present([window.mean_w for window in measured])
@@ -232,15 +264,15 @@ def _figure(rail: _Rail, sessions: Sequence[_OneSession]) -> PowerFigure:
         _present([energy.gross_j for energy in energies]),
         _present([energy.net_j for energy in nets]),
     )
-    reasons = [session.energy.reason for session in sessions] + [window.note for window in windows]
+    reasons = [reason for session in sessions for reason in _of_session(session)]
     uncovered = [
         session.window.reason or session.unread
         for session in sessions
         if session.window.mean_w is None or session.unread
     ]
-    mean_low, mean_high = widened_interval(means, [window.mean_half_width_w for window in measured])
-    energy_low, energy_high = widened_interval(gross, [energy.gross_half_width_j for energy in energies])
-    net_low, net_high = widened_interval(net, [energy.net_half_width_j for energy in nets])
+    mean_low, mean_high = widened_interval(means, [window.mean_margin_w for window in measured])
+    energy_low, energy_high = widened_interval(gross, [energy.gross_margin_j for energy in energies])
+    net_low, net_high = widened_interval(net, [energy.net_margin_j for energy in nets])
     return PowerFigure(
         meter=rail.meter,
         channel=rail.channel,
@@ -251,13 +283,15 @@ def _figure(rail: _Rail, sessions: Sequence[_OneSession]) -> PowerFigure:
         mean_w=_mean(means),
         peak_w=max(peaks, default=None),
         idle_w=_mean(_present([session.idle.mean_w for session in sessions if session.idle])),
+        idle_drift_w=_mean([session.idle_drift.drift_w for session in sessions if session.idle_drift]),
         energy_j=_mean(gross),
         net_energy_j=_mean(net),
-        reason="; ".join(dict.fromkeys(reason for reason in reasons if reason)),
+        reason="; ".join([*_counted(reasons, len(sessions)), *([lag] if means and lag else [])]),
         window_s=min((window.window_s for window in windows if window.window_s > 0), default=None),
         mean_w_sessions=tuple(means),
         energy_j_sessions=tuple(gross),
-        uncovered=f"{len(uncovered)} of {len(sessions)} sessions: {'; '.join(dict.fromkeys(uncovered))}"
+        uncovered=f"{len(uncovered)} of {len(sessions)} sessions: "
+        + "; ".join(texts[0] for texts in _alike(uncovered))
         if uncovered
         else "",
         p99_w=_p99_w([window.curve.watts for window in windows]),
@@ -273,6 +307,33 @@ def _figure(rail: _Rail, sessions: Sequence[_OneSession]) -> PowerFigure:
         total=rail.total,
         rejected=sum(session.rejected for session in sessions),
     )
+
+
+def _of_session(session: SessionPower) -> tuple[str, ...]:
+    """What is to be known of a session's figures, each sentence once."""
+    return tuple(dict.fromkeys((session.energy.reason, session.window.note, session.stuck)))
+
+
+def _counted(reasons: Sequence[str], sessions: int) -> list[str]:
+    """Each reason once, with how many of the sessions have it where not all do."""
+    return [
+        texts[0] + _count_text(len(texts), sessions, differ=len(set(texts)) > 1) for texts in _alike(reasons)
+    ]
+
+
+def _alike(reasons: Sequence[str]) -> list[list[str]]:
+    """The reasons by what they say: in each list those that differ in their numbers alone, in order."""
+    alike: dict[str, list[str]] = {}
+    for reason in filter(None, reasons):
+        alike.setdefault(_NUMBER.sub("#", reason), []).append(reason)
+    return list(alike.values())
+
+
+def _count_text(count: int, sessions: int, *, differ: bool) -> str:
+    if differ:
+        of = "" if count == sessions else f" of {sessions}"
+        return f" (in the first of {count} such sessions{of})"
+    return "" if count == sessions else f" (in {count} of {sessions} sessions)"
 
 
 def _least(values: Sequence[float | None]) -> float | None:
@@ -295,7 +356,15 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
+def headline_rails(figures: Sequence[PowerFigure]) -> list[PowerFigure]:
+    """Of each meter the rail that stands for it, the primary one first."""
+    by_meter: dict[str, PowerFigure] = {}
+    for figure in sorted(figures, key=lambda figure: (not figure.primary, _rank(figure))):
+        by_meter.setdefault(figure.meter, figure)
+    return list(by_meter.values())
+
+
 def _rank(figure: PowerFigure) -> tuple[bool, int, bool, float]:
-    """The widest scope first, and of its rails the total, or else the one that carries most."""
-    scope = SCOPES.index(figure.scope) if figure.scope in SCOPES else len(SCOPES)
-    return figure.peak_w is None, scope, not figure.total, -(figure.mean_w or figure.peak_w or 0.0)
+    """By the order of SCOPES, and of a scope's rails the total first, or else the one that carries most."""
+    peak_missing = figure.peak_w is None
+    return peak_missing, scope_rank(figure.scope), not figure.total, -(figure.mean_w or figure.peak_w or 0.0)

@@ -7,7 +7,7 @@ that of whole cycles, each with the pause after its pass, the last one too where
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -24,13 +24,17 @@ class SteadyTime:
         spans_ns: int64 [n, 2], start and end of each, in order and apart.
         images: how many images it got through in them.
         last_due_ns: of paced passes, when the last was due; None of others.
+        period_s: of paced passes; None of others.
         last_images: images of that last pass.
+        starts_ns: int64 [passes], when each pass began, in order; empty where that is not known.
     """
 
     spans_ns: NDArray[np.int64]
     images: float
     last_due_ns: int | None = None
     last_images: float = 0.0
+    period_s: float | None = None
+    starts_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def seen_until(self, reach_ns: int) -> SteadyTime:
         """The same without its last cycle, where that one ends later and there are others."""
@@ -68,7 +72,7 @@ def _of_rows(rows: pd.DataFrame, images: float) -> SteadyTime:
     if not set(PACED_COLUMNS) <= set(map(str, rows.columns)) or rows[list(PACED_COLUMNS)].isna().any(
         axis=None
     ):
-        return SteadyTime(_united(spans_ns), images)
+        return SteadyTime(_united(spans_ns), images, starts_ns=spans_ns[:, 0])
     due_ns = rows["due_ns"].to_numpy(np.int64)
     deadlines_ns = spans_ns[:, 1] - rows["lateness_ns"].to_numpy(np.int64)
     cycles_ns = [[int(spans_ns[0, 0]), int(max(spans_ns[:, 1].max(), deadlines_ns.max()))]]
@@ -76,7 +80,15 @@ def _of_rows(rows: pd.DataFrame, images: float) -> SteadyTime:
     share = float(
         rows["patches"].to_numpy(np.float64)[last].sum() / rows["patches"].to_numpy(np.float64).sum()
     )
-    return SteadyTime(np.array(cycles_ns, np.int64), images, int(due_ns.max()), images * share)
+    period_s = float(np.median(deadlines_ns - due_ns)) / 1e9
+    return SteadyTime(
+        np.array(cycles_ns, np.int64),
+        images,
+        int(due_ns.max()),
+        images * share,
+        period_s,
+        spans_ns[:, 0],
+    )
 
 
 def _united(spans_ns: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,9 +10,11 @@ from typing import Any
 
 import pandas as pd
 
-from edgebench.fit.accuracy import Predictions, accuracy_of, agreement_of, predictions_of
+from edgebench.fit.accuracy import Predictions, accuracy_of, predictions_of
+from edgebench.fit.agreement import with_agreement
 from edgebench.fit.cautions import cautions
 from edgebench.fit.declared_body import board_doubts
+from edgebench.fit.declared_limits import with_power_doubts
 from edgebench.fit.end_reasons import with_end
 from edgebench.fit.latency import SteadyPasses, steady_passes, steady_windows, without_seconds
 from edgebench.fit.pacing import paced_of, sustained_of
@@ -21,9 +23,10 @@ from edgebench.fit.request_latency import REQUEST_COLUMNS, SteadyRequests, stead
 from edgebench.fit.settled import rule_of
 from edgebench.fit.steady_time import steady_times
 from edgebench.fit.telemetry_summary import observe
+from edgebench.fit.trial_marks import mark_of, timed_with
 from edgebench.fit.trial_metrics import document_fields
 from edgebench.fit.trial_status import failure_sentence, status_of
-from edgebench.fit.trial_summary import EMULATED, WHOLE, Accuracy, TrialSummary
+from edgebench.fit.trial_summary import EMULATED, Accuracy, TrialSummary
 from edgebench.fit.worker_figures import worker_figures, worker_numbers
 from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import session_interval, trial_median
@@ -31,11 +34,10 @@ from edgebench.store.load import Results
 from edgebench.store.records import (
     SCHEMA_VERSION,
     ExperimentRecord,
-    SceneRecord,
     SessionRecord,
     TrialRecord,
 )
-from edgebench.store.redaction import exported_settings
+from edgebench.store.redaction import exported_power, exported_settings
 from edgebench.store.revisions import continuation
 
 COLD = ("import_s", "load_s", "first_inference_s", "first_pass_s")
@@ -73,10 +75,14 @@ def summarise(results: Results) -> list[TrialSummary]:
         )
         for trial in experiment.trials
     ]
-    summaries = [with_end(part.summary(), part.records, rule, results.run) for part in parts]
+    unended = with_power_doubts([part.summary() for part in parts])
+    summaries = [
+        with_end(summary, part.records, rule, results.run)
+        for summary, part in zip(unended, parts, strict=True)
+    ]
     images = {part.trial.key: part.predictions("images") for part in parts}
     return [
-        _with_agreement(summary, part.trial, experiment.trials, images)
+        with_agreement(summary, part.trial, experiment.trials, images)
         for summary, part in zip(summaries, parts, strict=True)
     ]
 
@@ -118,7 +124,12 @@ class _Rows:
 
 
 def _by_trial(frame: pd.DataFrame) -> _Rows:
-    return _Rows({str(key): rows for key, rows in frame.groupby("trial", observed=True)}, frame.iloc[:0])
+    # The rows of a trial stand together, in the order of the trials: each is a view, none is copied.
+    codes = frame["trial"].cat.codes.to_numpy()
+    keys = frame["trial"].cat.categories
+    edges = codes.searchsorted(range(len(keys) + 1))
+    spans = zip(keys, edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    return _Rows({str(key): frame.iloc[first:last] for key, first, last in spans}, frame.iloc[:0])
 
 
 @dataclass(frozen=True)
@@ -145,8 +156,9 @@ class _Part:
         scene = self.experiment.scene_of(trial)
         steady = self._steady(scene.patches)
         measured_patches = self._measured_patches(steady, scene.patches)
-        extrapolated = measured_patches is not None and measured_patches < scene.patches
         emulated = any(record.emulated for record in ok)
+        covers_part = measured_patches is not None and measured_patches < scene.patches
+        extrapolated = covers_part and not emulated
         requests_by_worker = {} if emulated else self._requests()
         requests = SteadyRequests() if self.several else requests_by_worker.get(0, SteadyRequests())
         observed = observe(ok, self.probes)
@@ -190,6 +202,7 @@ class _Part:
             mass_g=target.mass_g if target else None,
             size_mm=target.size_mm if target else None,
             board_doubts=doubts,
+            declared_power=exported_power(target) if target else (),
             image_s_values=steady.image_s,
             infer_s_values=steady.infer_s,
             request_ms=requests.latency,
@@ -202,9 +215,17 @@ class _Part:
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
-            cautions=cautions(self.records, steady, observed, accuracy, doubts, len(self.workers)),
+            cautions=cautions(
+                self.records,
+                steady,
+                observed,
+                accuracy,
+                doubts,
+                len(self.workers),
+                power.idle_drifts if power else (),
+            ),
             timed=timed_with(scene),
-            mark=_mark(trial, ok, extrapolated=extrapolated),
+            mark=mark_of(trial, ok, extrapolated=extrapolated),
             assumed=trial.assumed,
             built=built,
             scene_covered=scene.covered,
@@ -213,6 +234,8 @@ class _Part:
             measured_patches=measured_patches,
             extrapolated=extrapolated,
             emulated=emulated,
+            instructions=trial_median(steady.instructions) if any(steady.instructions) else None,
+            instructions_reason=self._instructions_reason(steady) if emulated else "",
             failures=tuple(
                 failure_sentence(record)
                 for record in self.records
@@ -334,58 +357,18 @@ class _Part:
             return f"{len(self.workers)} workers predicted them: each has an accuracy of its own"
         return "no finished session has predicted the images" if self.ok else reason
 
+    def _instructions_reason(self, steady: SteadyPasses) -> str:
+        """Why an emulated trial has no instructions; empty where it has."""
+        if any(steady.instructions):
+            return ""
+        reasons = (record.instructions_reason for record in self.ok if record.emulated)
+        return next(filter(None, reasons), "the emulator did not count them")
+
     def _power_reason(self, has_power: bool, reason: str, meters: Sequence[str]) -> str:
         meters_reason = power_reason(self.ok)
         if has_power or meters_reason or not self.ok:
             return meters_reason or ("" if has_power else reason)
         return "the meter gave nothing" if meters else "no meter was asked for"
-
-
-def timed_with(scene: SceneRecord) -> str:
-    """What a pass is, in words."""
-    if scene.kind == "samples":
-        return f"{scene.name} (image_s is the time of {scene.patches} inferences)"
-    across = scene.patch_width or scene.patch
-    apart = "" if scene.stride is None else f", {scene.stride} apart"
-    many = f"{scene.patches} patches" if scene.patches != 1 else "1 patch"
-    covered = scene.covered
-    share = "" if covered is None or covered >= WHOLE else f", {100 * covered:.1f} % of the scene"
-    return (
-        f"{scene.name}, {scene.width} x {scene.height} pixels, "
-        f"{many} of {across} x {scene.patch}{apart}{share}"
-    )
-
-
-def _mark(trial: TrialRecord, ok: Sequence[SessionRecord], *, extrapolated: bool) -> str:
-    """What stands beside every figure of a trial; that its clock was moved for a test among it."""
-    marks = {
-        trial.mark: bool(trial.mark),
-        "on a test clock": any("test_clock" in record.clock for record in ok),
-        "extrapolated": extrapolated,
-        "emulated": any(record.emulated for record in ok),
-    }
-    return " ".join(mark for mark, holds in marks.items() if holds)
-
-
-def _with_agreement(
-    summary: TrialSummary,
-    trial: TrialRecord,
-    trials: Sequence[TrialRecord],
-    images: dict[str, Predictions | None],
-) -> TrialSummary:
-    """Agreement with the fp32 variant of the same model, depth, target and batch, where there is one."""
-    mine = images[trial.key]
-    if trial.precision == "fp32" or mine is None:
-        return summary
-    for other in trials:
-        theirs = images[other.key]
-        if other.precision == "fp32" and theirs is not None and _model(other) == _model(trial):
-            return replace(summary, agreement=agreement_of(mine, theirs))
-    return summary
-
-
-def _model(trial: TrialRecord) -> tuple[str, float | None, str, int]:
-    return trial.target, trial.depth_multiplier, trial.variant.rpartition("-")[0], trial.batch
 
 
 def _over_sessions(values: Sequence[float]) -> float | None:

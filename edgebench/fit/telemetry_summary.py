@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from edgebench.fit.probe_reasons import recorded_name
 from edgebench.stats.telemetry_window import (
     CLOCK_DROP_LIMIT,
     INVOLUNTARY_LIMIT_PER_S,
@@ -139,7 +140,7 @@ def observe(records: Sequence[SessionRecord], probes: pd.DataFrame) -> tuple[Obs
         records: sessions of one trial.
         probes: the trial's rows of `probes` (see store.records.PROBE_COLUMNS, with `session`).
     """
-    rows = probes[probes["quantity"].astype(str).isin(QUANTITIES)]
+    rows = probes[probes["quantity"].isin(QUANTITIES)]
     columns: dict[Any, dict[str, list[Column]]] = {}
     for key, frame in rows.groupby(["session", "probe", "channel"], observed=True):
         session, probe, channel = key
@@ -163,7 +164,7 @@ def _observed(record: SessionRecord, columns: Mapping[str, Sequence[Column]]) ->
 def _total_channels(record: SessionRecord) -> dict[str, set[str]]:
     """By probe, the channels that it marks as the ones that count."""
     return {
-        f"{info.get('kind')}:{info.get('address')}": {
+        recorded_name(info): {
             str(channel.get("name"))
             for channel in channels
             if isinstance(channel, Mapping) and channel.get("total") is True

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from edgebench.stats.interval import Interval
 from edgebench.stats.warnings import Caution, Flag
 from edgebench.vocabulary.built_artifact import BuiltArtifact
+from edgebench.vocabulary.declared_power import DeclaredPower, PowerKind
 
 WHOLE = 0.9995
 """From this share of a scene on the rest, which a tenth of a percent does not show, is not spoken of."""
@@ -18,6 +19,9 @@ EMULATED = "emulated: no device carried it out, so that nothing of it is a devic
 
 IN_WINDOWS = "measured in windows of one resident patch: no pass over the scene was timed"
 """Why a trial has `infer_s` and no `image_s`."""
+
+UNKNOWN_SCOPE = "scope unknown"
+"""Stands for the scope of a meter that does not say what it covers."""
 
 TrialStatus = Literal["done", "partial", "failed", "unsupported", "not_run"]
 
@@ -92,6 +96,7 @@ class PowerFigure:
     averaging_ms: float | None = None  # what a reading is the mean over; None where it is not known
     total: bool = False  # the rail that all others of its meter are part of
     rejected: int = 0  # readings of its meter that were none, or out of range, over the sessions
+    idle_drift_w: float | None = None  # idle power after the passes less that before them
 
 
 @dataclass(frozen=True)
@@ -189,7 +194,7 @@ class TrialSummary:
     artifact_bytes: int | None  # of what the runtime loads
     mass_g: float | None
     size_mm: tuple[float, float, float] | None
-    board_doubts: dict[str, str] = field(default_factory=dict)  # why mass_g or size_mm may be another's
+    board_doubts: dict[str, str] = field(default_factory=dict)  # why what its boards bring may be another's
     requested: bool = False  # unsupported, although the command asked for it by name
     image_s_values: tuple[tuple[float, ...], ...] = ()  # steady passes by session, in time order
     infer_s_values: tuple[tuple[float, ...], ...] = ()
@@ -213,9 +218,13 @@ class TrialSummary:
     scene_covered: float | None = None  # share of the picture that its patches cover; None for samples
     settings: dict[str, Any] = field(default_factory=dict)  # in which its target differs within a sweep
     concurrency: int = 1  # inferences that the device has in flight
-    measured_patches: int | None = None  # the fewest that a steady pass or window covered
+    measured_patches: int | None = None  # the fewest of a steady pass, or of a session's windows
     extrapolated: bool = False  # fewer than the scene has: its times are scaled up to the whole scene
     emulated: bool = False  # no device carried it out: no figure in seconds, no verdict
+    instructions: float | None = None  # an inference; mean over sessions of each session's median
+    instructions_reason: str = ""  # of an emulated trial: why there are none
+    declared_power: tuple[DeclaredPower, ...] = ()  # of its target as a whole, at most one of each kind
+    power_doubts: dict[PowerKind, str] = field(default_factory=dict)  # by kind: which meter contradicts it
 
     @property
     def primary_rail(self) -> PowerFigure | None:
@@ -283,3 +292,6 @@ class Verdict:
     verdict: Literal["pass", "fail", "inconclusive", "unknown"]
     margin: float | None
     reason: str
+    averaging_s: float | None = None  # of power: the time over which the limit means its average
+    scope: str = ""  # of power and energy: what the meter covers whose figure was judged
+    declared: PowerKind | Literal[""] = ""  # of power: which kind of declared figure was judged, if one was

@@ -90,9 +90,11 @@ def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certa
 
     Settled is a pass and a fail; what is unknown, because no session brings what is missing; and what is
     inconclusive for a reason that stays, such as a meter that sees part of the board, unless that meter
-    may yet fail the limit.
+    may yet fail the limit. What declared power decides is settled where no meter can.
     """
     figure = figure_of(summary, requirement, certainty).in_unit(requirement.scale)
+    if figure.declared:
+        return figure.lasting
     if _word(figure, requirement) != "inconclusive" or figure.lasting:
         return True
     limit = requirement.limit
@@ -116,6 +118,9 @@ def _judge_one(summary: TrialSummary, profile: str, requirement: Requirement) ->
         verdict=word,
         margin=_margin(figure, requirement),
         reason=_reason(word, figure, requirement),
+        averaging_s=requirement.averaging_s,
+        scope=figure.scope,
+        declared=figure.declared,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -15,6 +15,7 @@ from edgebench.link.local import LocalLink
 from edgebench.link.power_mode import put_into_power_mode, require_power_mode
 from edgebench.link.ssh import SshLink
 from edgebench.link.zipapp import agent_file
+from edgebench.relative_imports import with_relative_imports
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json
@@ -54,12 +55,18 @@ class AgentBackend(Backend):
                 raise
         return device
 
-    @abstractmethod
     def runner_files(self) -> tuple[Path, ...]:
-        """What travels to the board: the runner, then the files that it takes in.
+        """What travels to the board: the runner, then the files that it takes in by relative imports.
 
-        See edgebench.agent.runner_contract.
+        The runner is `device/runner.py` beside the module of the backend, or of the one that it derives from;
+        see edgebench.agent.runner_contract. FileNotFoundError where there is none.
         """
+        modules = [getattr(sys.modules[kind.__module__], "__file__", None) for kind in type(self).__mro__]
+        runners = (Path(module).parent / "device" / "runner.py" for module in modules if module)
+        runner = next((path for path in runners if path.is_file()), None)
+        if runner is None:
+            raise FileNotFoundError(f"no device/runner.py lies beside {modules[0]}")
+        return with_relative_imports((runner,))
 
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
         """What this device needs of a board beside the packages, by what the board says of itself."""

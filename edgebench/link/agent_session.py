@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -11,18 +10,18 @@ from types import TracebackType
 import numpy as np
 
 from edgebench.agent.frames import Frame, ProtocolError
+from edgebench.agent.worker import PREDICT_STEP
 from edgebench.errors import SessionError
 from edgebench.link.board_builds import BoardBuilds
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection, LinkLost, ignore
-from edgebench.link.pass_requests import PassRequests, Round
+from edgebench.link.measuring_order import MeasuringOrder
 from edgebench.link.placing import Loadable, Placer, place_artifact
 from edgebench.link.replies import Ended, checked
-from edgebench.link.schedule import Schedule
 from edgebench.link.session_faults import Explain, SessionFaults, WorkerEnded, unexplained
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.timeouts import Timeouts
-from edgebench.link.worker_calls import ImageProgress
+from edgebench.link.worker_calls import CountedProgress
 from edgebench.link.worker_conversation import WorkerConversation
 from edgebench.session_stages import SENDING, SessionStage
 from edgebench.vocabulary.artifact import Artifact
@@ -35,7 +34,6 @@ from edgebench.vocabulary.session_facts import (
     ColdFigures,
     MemoryFigures,
     SessionFacts,
-    SessionWindows,
     WorkerFacts,
 )
 from edgebench.vocabulary.values import Json, Scores
@@ -83,17 +81,23 @@ class AgentSession:
         # What watches one worker's process would take the others for interference.
         watched = 0 if settings.workers == 1 else None
         self._probes = SessionProbes(
-            settings.meters, settings.monitors, watched, preferred=settings.preferred_meters
+            settings.meters,
+            settings.monitors,
+            watched,
+            preferred=settings.preferred_meters,
+            take=settings.take_samples,
         )
         self._clock = SessionClock(connection)
         self._faults = SessionFaults(connection, explain)
-        self._windows_ns = SessionWindows()
         self._workers = [
             WorkerConversation(
                 number, connection, placer, self._clock, self._faults, artifact, settings, timeouts, own_clock
             )
             for number in range(settings.workers)
         ]
+        self._order = MeasuringOrder(
+            connection, self._workers, self._probes, self._clock, self._faults, settings, timeouts
+        )
         self._running = False
 
     # --- entering and leaving ---
@@ -192,11 +196,7 @@ class AgentSession:
             limit_s = self._timeouts.scene
             worker.call_with(plan.scene.sha256, "scene", "scene", limit_s, None, path=path, **plan.scene.grid)
         try:
-            if self._metering and self._settings.idle_s > 0:
-                self._report("idle window")
-                self._idle()
-            self._report("first pass")
-            yield from self._passes(plan)
+            yield from self._order.passes(plan)
         except (GeneratorExit, KeyboardInterrupt):
             self._faults.stopping = True
             raise
@@ -216,12 +216,14 @@ class AgentSession:
         scores = []
         for worker in self._workers:
             self._report("images", 0, images.n)
-            progress = ImageProgress(images.n, lambda done, of: self._report("images", done, of))
+            progress = CountedProgress(
+                images.n, lambda done, of: self._report("images", done, of), PREDICT_STEP
+            )
             scores.append(worker.predict(images.sha256, path, images.n, progress))
         return np.concatenate(scores)
 
     def probe_chunks(self) -> Iterator[ProbeChunk]:
-        """What the probes have sampled so far and not yet given; never blocks."""
+        """What the probes have sampled where `SessionSettings.take_samples` is None; never blocks."""
         if self._running:
             self._faults.poll()
         yield from self._probes.drain()
@@ -235,6 +237,7 @@ class AgentSession:
         first = self._workers[0]
         replies = first.replies
         probes, probe_reasons, monitor_reasons = self._probes.facts()
+        probe_reasons = {**self._probes.outages, **probe_reasons}
         facts = SessionFacts(
             cold=replies.cold,
             warmup=replies.warmup,
@@ -242,7 +245,8 @@ class AgentSession:
             runtime=dict(first.runtime),
             clock={} if replies.own_time else self._clock.facts(),
             own_time=replies.own_time,
-            windows_ns=self._windows_ns,
+            windows_ns=self._order.windows_ns,
+            load_bursts=self._order.load_bursts,
             probes=probes,
             probe_reasons=probe_reasons,
             monitor_reasons=monitor_reasons,
@@ -255,62 +259,6 @@ class AgentSession:
         # Each has figures of its own, and none stands for all.
         several = tuple(_worker_facts(worker) for worker in self._workers)
         return replace(facts, cold=ColdFigures(), warmup=None, memory=MemoryFigures(), workers=several)
-
-    # --- measuring ---
-
-    def _idle(self) -> None:
-        """The device idles where none of its workers is asked for anything else."""
-        self._windows_ns = replace(self._windows_ns, idle=self._sleep(self._settings.idle_s))
-
-    def _sleep(self, idle_s: float) -> tuple[int, int] | None:
-        """Have the device do nothing for so long; from when to when, where that is known."""
-        first = self._workers[0]
-        frame = first.calls.call("idle", "measure", self._timeouts.measure + idle_s, idle_s=idle_s)
-        return first.replies.idle_window(frame, idle_s)
-
-    @property
-    def _metering(self) -> bool:
-        return bool(self._probes.metering or self._settings.host_metering)
-
-    def _passes(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
-        clock = None if self._workers[0].replies.own_time else self._clock
-        calls = [worker.calls for worker in self._workers]
-        requests = PassRequests(self._connection, self._faults, calls, clock, self._timeouts)
-        replies = [worker.replies for worker in self._workers]
-        yield from _passes_of_round(
-            requests.passes(), lambda at, frame: replies[at].as_pass(frame, 0, "first", plan)
-        )
-        self._report("warm-up")
-        counts = [1] * len(replies)  # passes of each worker
-
-        def warm_up(at: int, frame: Frame) -> Pass | None:
-            warm = replies[at].as_warm_up(frame, plan)
-            counts[at] += warm is not None
-            return warm
-
-        yield from _passes_of_round(requests.warm_up(plan.warmup_floor, plan.warmup_cap), warm_up)
-        self._report("passes", 0, plan.passes if plan.sustained_s is None else 0)
-        schedules = [Schedule(plan) for _ in replies]
-
-        def steady_pass(at: int, frame: Frame) -> Pass:
-            taken = replies[at].as_pass(frame, counts[at], "steady", plan, schedules[at])
-            counts[at] += 1
-            begin, end = self._windows_ns.steady or (taken.start_ns, taken.end_ns)
-            steady_ns = min(begin, taken.start_ns), max(end, taken.end_ns)
-            self._windows_ns = replace(self._windows_ns, steady=steady_ns)
-            return taken
-
-        with contextlib.closing(requests.steady(schedules)) as rounds:
-            for steady in rounds:
-                yield from _passes_of_round(steady, steady_pass)
-        self._last_pause(schedules)
-
-    def _last_pause(self, schedules: Sequence[Schedule]) -> None:
-        """Where power is metered, let the pause after the last paced pass go by: it belongs to its cycle."""
-        if self._metering and self._windows_ns.steady is not None:
-            pause_s = max(schedule.wait_s(self._windows_ns.steady[1]) for schedule in schedules)
-            if pause_s > 0:
-                self._sleep(pause_s)
 
     # --- what is reported of it on the way, never from a timed region ---
 
@@ -353,17 +301,6 @@ class AgentSession:
 def _worker_facts(worker: WorkerConversation) -> WorkerFacts:
     replies = worker.replies
     return WorkerFacts(worker.number, replies.cold, replies.warmup, replies.memory)
-
-
-def _passes_of_round(
-    replies: Round, taken: Callable[[int, Frame], Pass | None]
-) -> Generator[Pass, None, None]:
-    """The passes of one round, each as it is taken in; then what ends the session with it is raised."""
-    for at, frame in replies.replies:
-        if (measured := taken(at, frame)) is not None:
-            yield measured
-    if replies.end is not None:
-        raise replies.end
 
 
 def _warnings_in(runtime: dict[str, Json]) -> list[str]:

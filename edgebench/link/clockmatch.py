@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from edgebench.agent.clock import ENVIRONMENT
+from edgebench.link.clock_trips import (
+    BETWEEN_TRIPS,
+    ROUND_TRIPS,
+    ClockTrips,
+    bound_ns,
+    middle_ns,
+    quickest,
+)
 from edgebench.link.connection import Connection
 from edgebench.link.replies import ClockReading, InjectedClock, checked
-from edgebench.link.stamp_checks import ImpossibleTimes, Span
-from edgebench.stats.clock import MAX_DRIFT, ClockFit, RoundTrip, fit_clocks
-from edgebench.stats.clock_rate import MAX_SLEW, ClockRate, Disagreement, strayed
-from edgebench.vocabulary.session_facts import ClockMatch
+from edgebench.link.stamp_checks import Span
+from edgebench.stats.clock import MAX_DRIFT, RoundTrip
 from edgebench.vocabulary.values import Json
-
-ROUND_TRIPS = 8
-"""At an edge."""
-
-BETWEEN_TRIPS = 2
-"""Between two passes: the first wakes the way there and back, the second is usually the quicker."""
 
 LINK_CUT_S = 5.0
 """A round trip, the way of a reply, or a stall of what is sent that takes longer: a link that was cut."""
@@ -38,21 +37,16 @@ class SessionClock:
 
     def __init__(self, connection: Connection) -> None:
         self.injected: InjectedClock | None = None
-        self._rate = ClockRate()
-        self._disagreement: Disagreement | None = None
+        self._clock = ClockTrips()
         self._asked: dict[int, tuple[int, int]] = {}  # by worker: host and device
         self._spans: dict[int, Span] = {}
-        self._latest_ns = 0
         self._connection = connection
         connection.forget_stalls()
-        self._trips: list[RoundTrip] = []
-        self._edges: dict[str, ClockMatch] = {}
         self._stall_ns = 0
-        self._fitted: tuple[int, ClockFit | None] | None = None
 
     def edge(self, name: str, timeout_s: float) -> None:
         """Round trips at the `start` or `end` of the session."""
-        self._edges[name] = match(self._ask(ROUND_TRIPS, timeout_s))
+        self._clock.note_edge(name, self._ask(ROUND_TRIPS, timeout_s))
 
     def between(self, timeout_s: float) -> None:
         """Round trips while the device does nothing else; never during a pass."""
@@ -60,11 +54,12 @@ class SessionClock:
 
     def device_ns(self) -> int:
         """What the device's clock says now: by the latest round trips and the drift since the first."""
-        return device_at(time.monotonic_ns(), self._trips[:ROUND_TRIPS], self._trips[-BETWEEN_TRIPS:])
+        trips = self._clock.trips
+        return device_at(time.monotonic_ns(), trips[:ROUND_TRIPS], trips[-BETWEEN_TRIPS:])
 
     def asked(self, worker: int = 0) -> None:
         """A worker is about to be asked for something, which one `note_reply` or several answer."""
-        self._asked[worker] = (time.monotonic_ns(), self._latest_ns)
+        self._asked[worker] = (time.monotonic_ns(), self._clock.latest_ns)
 
     def span_of(self, worker: int = 0) -> Span:
         """The latest reading of the device's clock before a worker was asked, and that of its reply."""
@@ -76,13 +71,12 @@ class SessionClock:
         asked_ns, before_ns = self._asked[worker]
         self._spans[worker] = Span(before_ns, sent_ns)
         # One of several replies may wait here while the clock is read: the later readings are judged.
-        if not before_ns <= sent_ns < self._latest_ns:
-            self._judge(RoundTrip(asked_ns, sent_ns, time.monotonic_ns()))
+        if not before_ns <= sent_ns < self._clock.latest_ns:
+            self._clock.judge(RoundTrip(asked_ns, sent_ns, time.monotonic_ns()))
 
     def require_agreement(self) -> None:
         """ImpossibleTimes where the clocks have disagreed, if only after the last pass."""
-        if self._disagreement is not None:
-            raise ImpossibleTimes(str(self._disagreement))
+        self._clock.require_agreement()
 
     def warnings(self, timed: bool = True, step_ns: int = 0) -> list[str]:
         """That the session outlived a cut of its connection, and that its clock is none to measure with.
@@ -102,26 +96,16 @@ class SessionClock:
                 f"{self.injected.offset_ns / 1e9:g} s and {self.injected.drift_ppm:g} ppm: "
                 "no figure was measured here"
             )
-        if timed and (fit := self._fit()) is not None and (share := strayed(fit, step_ns)) > MAX_SLEW:
-            warnings.append(
-                f"the device's clock and this machine's differ by {share:.2%} of the time: one of the two is "
-                "being set, and the times may be wrong by as much"
-            )
+        if timed:
+            warnings += self._clock.warnings(step_ns)
         return warnings
 
     def facts(self) -> dict[str, Json]:
         """`start` and `end` where they were reached, `fit`, the line through all trips, and `test_clock`."""
-        known: dict[str, Json] = {name: asdict(edge) for name, edge in self._edges.items()}
+        known = self._clock.facts()
         if self.injected is not None:
             known["test_clock"] = self.injected.model_dump()
-        if (fit := self._fit()) is not None:
-            known["fit"] = asdict(fit)
         return known
-
-    def _fit(self) -> ClockFit | None:
-        if self._fitted is None or self._fitted[0] != len(self._trips):
-            self._fitted = (len(self._trips), fit_clocks(self._trips))
-        return self._fitted[1]
 
     def _ask(self, round_trips: int, timeout_s: float) -> list[RoundTrip]:
         trips = []
@@ -131,26 +115,8 @@ class SessionClock:
             received = time.monotonic_ns()
             trips.append(RoundTrip(sent, checked(ClockReading, frame.message).now_ns, received))
             self._stall_ns = max(self._stall_ns, received - sent)
-            self._judge(trips[-1])
-        self._trips += trips
+            self._clock.add(trips[-1])
         return trips
-
-    def _judge(self, trip: RoundTrip) -> None:
-        if trip.device_ns < self._latest_ns:
-            raise ImpossibleTimes(f"its clock fell from {self._latest_ns} to {trip.device_ns} ns")
-        self._latest_ns = trip.device_ns
-        self._disagreement = self._disagreement or self._rate.take_in(trip)
-        self.require_agreement()
-
-
-def match(trips: Sequence[RoundTrip]) -> ClockMatch:
-    """Offset in ns from the quickest of one or more round trips; the bound is half its duration.
-
-    The device read its clock somewhere between sending and receiving, so the offset against the middle
-    is wrong by half the round trip at most.
-    """
-    best = _quickest(trips)
-    return ClockMatch(best.device_ns - _middle_ns(best), _bound_ns(best))
 
 
 def device_at(host_ns: int, first: Sequence[RoundTrip], latest: Sequence[RoundTrip]) -> int:
@@ -159,23 +125,11 @@ def device_at(host_ns: int, first: Sequence[RoundTrip], latest: Sequence[RoundTr
     The drift between them is carried on beyond the latest, where it is more than the round trips' own
     uncertainty; a smaller one is taken as none, because noise over a short span would be carried on as well.
     """
-    early, late = _quickest(first), _quickest(latest)
-    span_ns = _middle_ns(late) - _middle_ns(early)
-    offset_ns = late.device_ns - _middle_ns(late)
-    gained_ns = offset_ns - (early.device_ns - _middle_ns(early))
-    since_ns = host_ns - _middle_ns(late)
-    if span_ns > 0 and abs(gained_ns) > _bound_ns(early) + _bound_ns(late):
+    early, late = quickest(first), quickest(latest)
+    span_ns = middle_ns(late) - middle_ns(early)
+    offset_ns = late.device_ns - middle_ns(late)
+    gained_ns = offset_ns - (early.device_ns - middle_ns(early))
+    since_ns = host_ns - middle_ns(late)
+    if span_ns > 0 and abs(gained_ns) > bound_ns(early) + bound_ns(late):
         offset_ns += round(min(MAX_DRIFT, max(-MAX_DRIFT, gained_ns / span_ns)) * since_ns)
     return host_ns + offset_ns
-
-
-def _quickest(trips: Sequence[RoundTrip]) -> RoundTrip:
-    return min(trips, key=lambda trip: trip.received_ns - trip.sent_ns)
-
-
-def _middle_ns(trip: RoundTrip) -> int:
-    return (trip.sent_ns + trip.received_ns) // 2
-
-
-def _bound_ns(trip: RoundTrip) -> int:
-    return (trip.received_ns - trip.sent_ns + 1) // 2

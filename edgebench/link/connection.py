@@ -185,18 +185,22 @@ class Connection:
         """Send a request and wait for its reply."""
         return self.wait(self.send(message, payload, timeout_s), timeout_s)
 
-    def poll(self) -> None:
+    def poll(self) -> int:
         """Hand what has already arrived to the listener, without waiting; replies stay for who waits.
 
         Of an agent that sends faster than it is heard, POLL_BYTES and no more.
+
+        Returns:
+            how many bytes had arrived.
         """
         if self._closed:
-            return
+            return 0
         left = POLL_BYTES
         self._tell_unasked()
         while min(left, POLL_BYTES - self._unread_bytes) > 0 and (taken := self._receive(0.0)):
             left -= taken
             self._tell_unasked()
+        return POLL_BYTES - left
 
     def listen_until(self, settled: Callable[[], bool], timeout_s: float) -> bool:
         """Hand what arrives to the listener until `settled()`; False when the time is over first."""

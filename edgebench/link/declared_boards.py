@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.target import DeclaredBoard
+from edgebench.vocabulary.target import BOARD_FIGURES, BoardFigure, DeclaredBoard
 
 
 def unconfirmed(boards: Sequence[DeclaredBoard], model: str | None) -> str:
@@ -25,14 +25,16 @@ def unconfirmed(boards: Sequence[DeclaredBoard], model: str | None) -> str:
     return f"{declared}, and calls itself {model}"
 
 
-def declared_finding(boards: Sequence[DeclaredBoard], model: str | None) -> Finding:
-    """What doctor says of a target that was declared to be one of these boards."""
+def declared_finding(
+    boards: Sequence[DeclaredBoard], model: str | None, figures: Sequence[BoardFigure]
+) -> Finding:
+    """What doctor says of a target that was declared to be one of these boards, which bring those figures."""
     if doubt := unconfirmed(boards, model):
         return Finding(
             "warning",
             "board",
-            f"{doubt}: mass and size may be another machine's",
-            "name another board, or write the machine's own mass_g and size_mm into the targets file",
+            f"{doubt}: {' and '.join(BOARD_FIGURES[name] for name in figures)} may be another machine's",
+            f"name another board, or write the machine's own {' and '.join(figures)} into the targets file",
         )
     return Finding("ok", "board", f"{model}, as declared")
 

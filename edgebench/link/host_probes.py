@@ -7,8 +7,9 @@ Their stamps are of this machine's clock; `end_session` brings those of a sessio
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,14 +20,17 @@ from edgebench.cache.objects import Cache
 from edgebench.errors import EdgeBenchError
 from edgebench.link.agent_device import SIGN_OF_LIFE_S
 from edgebench.link.connection import Connection, LinkLost
+from edgebench.link.host_lag import lag_of
 from edgebench.link.local import LocalLink
 from edgebench.link.placing import Placer
+from edgebench.link.sample_spool import SampleSpool
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.timeouts import Timeouts
 from edgebench.link.zipapp import agent_file
 from edgebench.registry import HOST
 from edgebench.stats.clock import ClockFit
-from edgebench.vocabulary.probe import ProbeChunk, ProbeInfo
+from edgebench.vocabulary.load_bursts import BurstTimes
+from edgebench.vocabulary.probe import MeterLag, ProbeChunk, ProbeInfo, probe_name
 
 LAST_SAMPLES_S = 3.0
 """How long the samples up to a session's end are waited for: a chunk comes about every half second."""
@@ -34,21 +38,50 @@ LAST_SAMPLES_S = 3.0
 AHEAD_NS = 1_000_000_000
 """How far a stamp may lie ahead of the clock that it was read from: rounding is less."""
 
+HEAR_EVERY_S = 0.25
+"""A pass may take half an hour: what the probes send is taken in beside it, before their pipe is full."""
+
+REFILL_S = 0.005
+"""A pipe holds 64 KiB, a chunk of 100 kHz twelve times that: the agent has this long to send more of it."""
+
+
+class DeviceTimeSamples:
+    """A host probe's samples of one session, on the device's clock; read from the disk each time.
+
+    Args:
+        spool: what was sampled.
+        probe: of it.
+        fit: the session's, whose span is the session.
+        lag_ns: by how much its stamps are late.
+    """
+
+    def __init__(self, spool: SampleSpool, probe: str, fit: ClockFit, lag_ns: int = 0) -> None:
+        self._spool = spool
+        self._probe = probe
+        self._fit = fit
+        self._lag_ns = lag_ns
+
+    def __iter__(self) -> Iterator[ProbeChunk]:
+        for chunk in self._spool.chunks(self._probe):
+            if (within := _within(chunk, self._fit, self._lag_ns)) is not None:
+                yield within
+
 
 @dataclass(frozen=True)
 class HostSamples:
-    """What the host's probes gave to one session: as its own probes' facts are, and the chunks."""
+    """What the host's probes gave to one session: as its own probes' facts are, and by probe the chunks."""
 
     probes: tuple[ProbeInfo, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
-    chunks: list[ProbeChunk] = field(default_factory=list)
+    chunks: Mapping[str, Iterable[ProbeChunk]] = field(default_factory=dict)
 
 
 class HostProbes:
     """The probes on this machine; nothing that they do or fail to do ends a session.
 
     One that cannot be opened, or has died, is tried again at the next session; one that takes long to open
-    is left to it, and samples for the sessions that begin afterwards.
+    is left to it, and samples for the sessions that begin afterwards. A thread takes in what they send, from
+    the first session with one until `close`.
     """
 
     def __init__(self, timeouts: Timeouts | None = None) -> None:
@@ -56,81 +89,101 @@ class HostProbes:
         self._connection: Connection | None = None
         self._probes: dict[str, SessionProbes] = {}
         self._faults: dict[str, str] = {}  # by probe, why it is not heard any more
-        self._later: dict[str, list[ProbeChunk]] = {}  # what reaches beyond the last session's end
+        self._latest: dict[str, ProbeChunk] = {}  # by probe: it may reach into the next session
         self._names: tuple[str, ...] = ()  # of the session in hand
+        self._spool: SampleSpool | None = None  # likewise
         self._asked_s = 0.0
+        self._lock = threading.RLock()  # held by whoever uses the connection, or what is known of the probes
+        self._ending = threading.Event()
+        self._hearing: threading.Thread | None = None
 
-    def begin_session(self, names: Sequence[str]) -> bool:
-        """Have these probes, each `kind:address`, sample from now on; whether one of them is a meter."""
-        self._names = tuple(dict.fromkeys(names))
-        self.poll()
-        try:
+    def begin_session(self, names: Sequence[str], spool: SampleSpool | None = None) -> bool:
+        """Have these probes, each `kind:address`, sample from now on; whether one of them is a meter.
+
+        Args:
+            names: of the probes.
+            spool: takes what they sample, until `end_session`; None where nobody wants it.
+        """
+        with self._lock:
+            self._poll()
+            self._names = tuple(dict.fromkeys(names))
+            self._spool = spool
             for name in self._names:
-                self._require(name)
-        except (LinkLost, ProtocolError, EdgeBenchError, OSError) as error:
-            self._fail(error)
-        return any(self._probes[name].metering for name in self._names if name in self._probes)
-
-    def poll(self) -> None:
-        """Take in what has been sampled; never waits."""
-        if self._connection is None:
-            return
-        try:
-            self._connection.poll()
-            if time.monotonic() - self._asked_s > SIGN_OF_LIFE_S:
-                self._asked_s = time.monotonic()
-                self._connection.request({"op": "clock"}, self._timeouts.connect)
-        except (LinkLost, ProtocolError) as error:
-            self._fail(error)
-        for name, probe in self._probes.items():
-            if name not in self._names:
-                self._later[name] = list(probe.drain())[-1:]
+                if spool is not None and name in self._latest:
+                    spool.add(self._latest[name])
+            try:
+                for name in self._names:
+                    self._require(name)
+            except (LinkLost, ProtocolError, EdgeBenchError, OSError) as error:
+                self._fail(error)
+            if self._names and self._hearing is None:
+                self._hearing = threading.Thread(target=self._hear_until_closed, daemon=True)
+                self._hearing.start()
+            return any(self._probes[name].metering for name in self._names if name in self._probes)
 
     def state(self) -> HostSamples:
         """What the session's probes are, and why others are not; without samples."""
         infos: list[ProbeInfo] = []
         reasons: dict[str, str] = {}
-        for name in self._names:
-            probe = self._probes.get(name)
-            known, why, _ = probe.facts() if probe else ((), {}, {})
-            infos += [replace(info, place=HOST) for info in known]
-            reasons |= why
-            if name in self._faults:
-                reasons[name] = self._faults[name]
+        with self._lock:
+            for name in self._names:
+                probe = self._probes.get(name)
+                known, why, _ = probe.facts() if probe else ((), {}, {})
+                infos += [replace(info, place=HOST) for info in known]
+                reasons |= {**(probe.outages if probe else {}), **why}
+                if name in self._faults:
+                    reasons[name] = self._faults[name]
         return HostSamples(tuple(infos), reasons)
 
-    def end_session(self, fit: ClockFit | None) -> HostSamples:
-        """What was sampled while the session ran, on the device's clock.
+    def end_session(self, fit: ClockFit | None, bursts: BurstTimes | None = None) -> HostSamples:
+        """What was sampled while the session ran, on the device's clock; OSError where the disk refused it.
 
         Args:
             fit: the session's; its span is the session. None where the clocks were never matched: there is
                 no place in the session for any sample then.
+            bursts: the load bursts of the session, which tell how late each meter's stamps are.
         """
-        if fit is not None:
-            self._wait_until(fit.to_ns)
-        state = self.state()
-        chunks: list[ProbeChunk] = []
-        for name in self._names:
-            sampled = self._sampled(name)
+        lags: dict[str, MeterLag | None] = {}
+        with self._lock:
+            if fit is not None:
+                self._wait_until(fit.to_ns)
+                lags = self._lags(fit, bursts)
+                late_ns = max((lag.applied_ns for lag in lags.values() if lag), default=0)
+                if late_ns > 0:
+                    self._wait_until(fit.to_ns + late_ns)
+            state = self.state()
+            names, spool = self._names, self._spool
+            self._names, self._spool = (), None
+        chunks: dict[str, Iterable[ProbeChunk]] = {}
+        for name in names:
             if fit is None:
-                state.reasons.setdefault(
-                    name,
-                    f"{name}: its clock, this machine's, was not matched with the device's",
-                )
+                why = f"{name}: its clock, this machine's, was not matched with the device's"
+                state.reasons.setdefault(name, why)
                 continue
-            inside = [part for chunk in sampled if (part := _within(chunk, fit)) is not None]
-            self._later[name] = [chunk for chunk in sampled if chunk.stamps_ns[-1] > fit.to_ns]
-            if not inside:
+            lag = lags.get(probe_name(name))
+            lag_ns = lag.applied_ns if lag else 0
+            samples = () if spool is None else DeviceTimeSamples(spool, name, fit, lag_ns)
+            if not any(True for _ in samples):
                 state.reasons.setdefault(name, f"{name}: none of its samples fell into the session")
-            chunks += inside
+            else:
+                chunks[name] = samples
         bound_ns = None if fit is None else fit.bound_ns
-        self._names = ()
-        return HostSamples(
-            tuple(replace(info, clock_bound_ns=bound_ns) for info in state.probes), state.reasons, chunks
+        infos = tuple(
+            replace(info, clock_bound_ns=bound_ns, lag=lags.get(info.name)) for info in state.probes
         )
+        return HostSamples(infos, state.reasons, chunks)
 
     def close(self) -> None:
         """End the probes and their agent; safe to call twice."""
+        self._ending.set()
+        if self._hearing is not None:
+            self._hearing.join()
+            self._hearing = None
+        self._ending.clear()
+        with self._lock:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -140,6 +193,26 @@ class HostProbes:
         connection.close()
         self._probes.clear()
 
+    def _hear_until_closed(self) -> None:
+        wait_s = HEAR_EVERY_S
+        while not self._ending.wait(wait_s):
+            with self._lock:
+                wait_s = REFILL_S if self._poll() else HEAR_EVERY_S
+
+    def _poll(self) -> int:
+        """Take in what has been sampled; never waits. How many bytes there were."""
+        if self._connection is None:
+            return 0
+        heard_bytes = 0
+        try:
+            heard_bytes = self._connection.poll()
+            if time.monotonic() - self._asked_s > SIGN_OF_LIFE_S:
+                self._asked_s = time.monotonic()
+                self._connection.request({"op": "clock"}, self._timeouts.connect)
+        except (LinkLost, ProtocolError) as error:
+            self._fail(error)
+        return heard_bytes
+
     def _require(self, name: str) -> None:
         """Start a probe that does not sample; its reason, or what it is, is known afterwards."""
         connection = self._alive()
@@ -147,14 +220,14 @@ class HostProbes:
         if probe is not None and name not in self._faults and probe.resume():
             return
         self._faults.pop(name, None)
-        self._later.pop(name, None)
-        self._probes[name] = probe = SessionProbes((name,), worker=None)
+        self._latest.pop(name, None)
+        self._probes[name] = probe = SessionProbes((name,), worker=None, take=self._take)
         placer = Placer(connection, shares_files=True, timeout_s=self._timeouts.connect, name="this machine")
         probe.start(connection, placer, self._timeouts.probe, HOST)
 
     def _alive(self) -> Connection:
         if self._connection is None or not self._connection.alive:
-            self.close()
+            self._disconnect()
             self._faults.clear()
             agent, _ = agent_file(Cache())
             # A clock that a test moves is the device's, and never that of this machine.
@@ -185,7 +258,7 @@ class HostProbes:
 
     def _wait_until(self, host_ns: int) -> None:
         """Until every probe that samples has given what it saw up to then, for a few seconds at most."""
-        self.poll()
+        self._poll()
         if self._connection is None or not self._connection.alive:
             return
         try:
@@ -199,18 +272,28 @@ class HostProbes:
             self._probes[name].latest_ns < host_ns and not self._probes[name].facts()[1] for name in sampling
         )
 
-    def _sampled(self, name: str) -> list[ProbeChunk]:
-        probe = self._probes.get(name)
-        return [*self._later.pop(name, ()), *(probe.drain() if probe else ())]
+    def _lags(self, fit: ClockFit, bursts: BurstTimes | None) -> dict[str, MeterLag | None]:
+        """Of each of the session's probes, by its full name."""
+        asked = {probe_name(name): name for name in self._names}
+        return {
+            info.name: lag_of(info, self._spool.chunks(asked[info.name]) if self._spool else (), fit, bursts)
+            for info in self.state().probes
+        }
+
+    def _take(self, chunk: ProbeChunk) -> None:
+        self._latest[chunk.probe] = chunk
+        if self._spool is not None and chunk.probe in self._names:
+            self._spool.add(chunk)
 
 
-def _within(chunk: ProbeChunk, fit: ClockFit) -> ProbeChunk | None:
+def _within(chunk: ProbeChunk, fit: ClockFit, lag_ns: int = 0) -> ProbeChunk | None:
     """The samples of a session and the one after it, on the device's clock; None where there are none."""
-    before = chunk.stamps_ns < fit.from_ns
-    after = chunk.stamps_ns > fit.to_ns
+    stamps_ns = chunk.stamps_ns - lag_ns
+    before = stamps_ns < fit.from_ns
+    after = stamps_ns > fit.to_ns
     keep = ~before & ~after
     keep |= after & (np.cumsum(after) == 1) if keep.any() else False
     if not keep.any():
         return None
-    stamps = fit.stamps_to_device(chunk.stamps_ns[keep])
+    stamps = fit.stamps_to_device(stamps_ns[keep])
     return ProbeChunk(chunk.probe, stamps, {name: values[keep] for name, values in chunk.values.items()})

@@ -85,7 +85,7 @@ def host_probe_findings(meters: Sequence[str]) -> list[Finding]:
     finally:
         probes.close()
     fix = "mend it, or leave the meter out: the session is measured without"
-    answers = {f"{info.kind}:{info.address}": info for info in state.probes}
+    answers = {info.name: info for info in state.probes}
     findings = []
     for name in names:
         if name in state.reasons:
@@ -143,7 +143,7 @@ def _declared(target: Target, facts: Mapping[str, Json]) -> list[Finding]:
     """Nothing where no figure is its boards'."""
     if not _has_boards_figures(target):
         return []
-    return [declared_finding(target.boards, BoardFacts.of(facts).board)]
+    return [declared_finding(target.boards, BoardFacts.of(facts).board, target.from_boards)]
 
 
 def _has_boards_figures(target: Target) -> bool:

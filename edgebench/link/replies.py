@@ -148,6 +148,13 @@ class Idle(Reply):
     end_ns: Count
 
 
+class Bursts(Reply):
+    """Bursts of load, and since when there was none before the first."""
+
+    start_ns: Count
+    bursts: Annotated[tuple[tuple[Count, Count], ...], Field(min_length=1, max_length=16)]
+
+
 class LeftRunning(Reply):
     """A process that a worker started, that outlives it, and that the agent cannot end."""
 
@@ -192,14 +199,24 @@ class _Info(Reply):
     averaging_ms: FiniteFloat | None = Field(default=None, gt=0)
 
 
+class ProbeAccess(Reply):
+    """What a probe is read from: who may open it, and which other processes have it open; empty: unknown."""
+
+    port: str = Field(default="", max_length=4096)
+    permission: _Name = ""
+    held_by: tuple[_Name, ...] = Field(default=(), max_length=5)
+
+
 class ProbeReport(Reply):
     """One message of a probe's process."""
 
     probe: str
-    kind: Literal["info", "missing", "failed", "chunk", "rejected", "ended"]
+    kind: Literal["info", "missing", "failed", "chunk", "rejected", "lost", "back", "ended"]
     info: _Info | None = None
     reason: str = ""
     fix: str = ""
+    step: _Name = ""  # how far it came that cannot be opened: edgebench.probes.basics
+    access: ProbeAccess = ProbeAccess()
     n: Count = 0
     channels: tuple[_Name, ...] = Field(default=(), max_length=256)
     count: Count = 0  # of readings that were rejected since it last told of any

@@ -9,7 +9,15 @@ import time
 from collections.abc import Callable
 
 from edgebench.agent.frames import ProtocolError
+from edgebench.stats.power import MIN_PERIODS, PASS_READINGS
 from edgebench.vocabulary.session import MeasurePlan
+
+SHORT_SHARE = PASS_READINGS / MIN_PERIODS
+"""A pass that takes less of what all have to last is too short for the meter that they have to last for.
+
+It does not tell such passes from what lies between them, which is then part of their energy, and of this time
+(edgebench.stats.power.passes_power).
+"""
 
 SLACK_S = 60.0
 """How far the host's clock may be ahead of what the device says has passed, before that is not believed."""
@@ -19,7 +27,7 @@ class Schedule:
     """Follows the steady passes by their stamps on the device's clock.
 
     Args:
-        plan: a number of passes, or for how long; perhaps a period.
+        plan: a number of passes, or for how long; perhaps a period, or a time that they last at least.
         host_s: the host's monotonic clock, which only bounds a device whose clock stands still.
     """
 
@@ -28,24 +36,44 @@ class Schedule:
         self.next_due_ns: int | None = None
         self._passes = plan.passes
         self._sustained_s = plan.sustained_s
+        self._least_s = plan.least_s or 0.0
         self._host_s = host_s
         self._host_began_s = host_s()
         self._began_ns: int | None = None
         self._reached_ns = 0
+        self._passes_ns = 0  # the time within passes
+        self._heard_s = 0.0  # when the pass before was taken in, on the host's clock
         self._seen = 0
 
     @property
     def request(self) -> dict[str, int | None]:
         """What the device has to know to keep the period by itself."""
         sustained_ns = None if self._sustained_s is None else round(self._sustained_s * 1e9)
-        return {"period_ns": self.period_ns, "passes": self._passes, "sustained_ns": sustained_ns}
+        return {
+            "period_ns": self.period_ns,
+            "passes": self._passes,
+            "sustained_ns": sustained_ns,
+            "least_ns": round(self._least_s * 1e9),
+        }
 
     @property
     def over(self) -> bool:
         """Whether there are passes enough, or they went on for long enough; at least one is measured."""
+        if self._lasted_ns < self._least_s * 1e9:
+            return False
         if self._sustained_s is None:
             return self._seen >= self._passes
         return self._began_ns is not None and self._reached_ns - self._began_ns >= self._sustained_s * 1e9
+
+    @property
+    def _lasted_ns(self) -> int:
+        """The time that a meter has for them: within the passes, or from the first to the last."""
+        if self._began_ns is None:
+            return 0
+        short_ns = SHORT_SHARE * self._least_s * 1e9
+        if self.period_ns is None and self._passes_ns >= self._seen * short_ns:
+            return self._passes_ns
+        return self._reached_ns - self._began_ns
 
     def take_in(self, start_ns: int, end_ns: int, due_ns: int | None) -> tuple[int, int] | tuple[None, None]:
         """One more pass as the device stamped it; gives its due time and deadline where it is paced.
@@ -55,8 +83,10 @@ class Schedule:
         self._seen += 1
         if self.period_ns is None:
             self._began_ns = start_ns if self._began_ns is None else self._began_ns
+            self._require_moving_clock(start_ns)
             self._reached_ns = end_ns
-            self._require_moving_clock()
+            self._passes_ns += end_ns - start_ns
+            self._heard_s = self._host_s()
             return None, None
         if due_ns is None or due_ns > start_ns or due_ns != (self.next_due_ns or due_ns):
             raise ProtocolError(f"a paced pass due at {due_ns}, started at {start_ns}")
@@ -72,10 +102,12 @@ class Schedule:
         """For how long a device whose clock says `now_ns` waits for the next pass; 0 where it is due."""
         return 0.0 if self.next_due_ns is None else max(0, self.next_due_ns - now_ns) / 1e9
 
-    def _require_moving_clock(self) -> None:
-        if self._sustained_s is None or self._began_ns is None:
+    def _require_moving_clock(self, start_ns: int) -> None:
+        """A pass is asked for when the one before it has been taken in: its start says how late it is."""
+        if self._began_ns is None or self._seen == 1:
             return
-        gone_s = self._host_s() - self._host_began_s
-        if gone_s > 1.1 * self._sustained_s + SLACK_S and not self.over:
-            said_s = (self._reached_ns - self._began_ns) / 1e9
+        limit_s = max(self._sustained_s or 0.0, self._least_s)
+        gone_s = self._heard_s - self._host_began_s
+        said_s = (start_ns - self._began_ns) / 1e9
+        if limit_s and gone_s > 1.1 * max(limit_s, said_s) + SLACK_S:
             raise ProtocolError(f"its clock says that {said_s:.1f} s have passed in {gone_s:.1f} s")

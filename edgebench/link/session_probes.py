@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,15 +12,18 @@ from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.agent.sampler import MAX_VERBATIM
 from edgebench.link.connection import Connection
 from edgebench.link.placing import Placer
-from edgebench.link.replies import ProbeReport, checked
+from edgebench.link.replies import ProbeAccess, ProbeReport, checked
 from edgebench.printable import printable
-from edgebench.vocabulary.probe import ProbeChunk, ProbeInfo
+from edgebench.vocabulary.probe import ProbeChunk, ProbeInfo, TakeSamples
 
 NOT_ASKED = "no meter was asked for"
 BOARD = "board"
 
 MAX_UNREAD_SAMPLE_BYTES = 256 << 20
-"""Of samples that nobody has taken yet: half an hour, the longest pass, of a thousand a second has 58 MiB."""
+"""Of samples that are kept here and nobody has taken yet."""
+
+MAX_SAMPLE_BYTES_A_SECOND = 64 << 20
+"""Beyond that, of samples that are taken as they come: two million samples a second of three channels."""
 
 CHUNK_BYTES = 1000
 """What a chunk takes beside its samples, for each of its channels."""
@@ -33,6 +37,7 @@ class SessionProbes:
         monitors: likewise; nobody waits for a figure of theirs, so their reasons are kept apart.
         worker: the one whose process a monitor watches; None where it is to watch none.
         preferred: further meters, each `kind:address`, of which the first that can be read is taken.
+        take: called with each chunk as it comes; where it is None they are kept until `drain`.
     """
 
     def __init__(
@@ -42,18 +47,25 @@ class SessionProbes:
         worker: int | None = 0,
         *,
         preferred: Sequence[str] = (),
+        take: TakeSamples | None = None,
     ) -> None:
+        self._take = take
+        self._began_s = time.monotonic()
+        self._sample_bytes = 0  # that came since then
         self._worker = worker
         self._preferred = tuple(dict.fromkeys(name for name in preferred if name not in meters))
         self._monitors = tuple(dict.fromkeys(monitor for monitor in monitors if monitor not in meters))
         self._meters = tuple(dict.fromkeys(meters))
         self._all = (*self._meters, *self._monitors)
         self._infos: dict[str, ProbeInfo] = {}
+        self._accesses: dict[str, ProbeAccess] = {}
         self._reasons: dict[str, str] = {} if self._meters or self._preferred else {"": NOT_ASKED}
         self._chunks: deque[ProbeChunk] = deque()
         self._unread_bytes = 0
         self._flooded: ProtocolError | None = None
         self._refusals: dict[str, ProbeReport] = {}
+        self._lost: dict[str, str] = {}  # those that look for their device now, and why it was lost
+        self._outages: dict[str, str] = {}
         self._started: set[str] = set()
         self._late: set[str] = set()  # their processes run, and sent nothing in time
         self._running = False
@@ -73,6 +85,16 @@ class SessionProbes:
     def refusals(self) -> Mapping[str, ProbeReport]:
         """By probe, how it said itself that it cannot be opened, or failed."""
         return self._refusals
+
+    @property
+    def outages(self) -> Mapping[str, str]:
+        """By probe that lost its device amid the session, or before it, why, and whether it came back."""
+        return self._outages
+
+    @property
+    def accesses(self) -> Mapping[str, ProbeAccess]:
+        """By probe that was opened, what it is read from."""
+        return self._accesses
 
     def start(self, connection: Connection, placer: Placer, timeout_s: float, place: str = BOARD) -> None:
         """Start every probe of that place and wait until each has said what it is, or why it is not.
@@ -141,6 +163,7 @@ class SessionProbes:
             if meter in self._infos:
                 raise ProtocolError(f"{meter} announced itself twice: nobody knows what its samples are of")
             self._infos[meter] = report.probe_info()
+            self._accesses[meter] = report.access
         elif report.kind == "chunk" and meter in self._infos:
             self._store_chunk(_announced(report.chunk(frame.payload), self._infos[meter]))
         elif report.kind == "rejected" and meter in self._infos:
@@ -148,6 +171,13 @@ class SessionProbes:
             first = (*info.rejected_first, *(printable(reading) for reading in report.first))
             count = info.rejected + report.count
             self._infos[meter] = replace(info, rejected=count, rejected_first=first[:MAX_VERBATIM])
+        elif report.kind == "lost":
+            self._lost[meter] = printable(report.reason)
+            self._outages[meter] = f"{meter} was lost amid the session: {self._lost[meter]}"
+        elif report.kind == "back":
+            if meter in self._outages:
+                self._outages[meter] += "; it came back"
+            self._lost.pop(meter, None)
         elif report.kind in {"missing", "failed"}:
             self._refusals[meter] = report
             fix = f" ({report.fix})" if report.fix else ""
@@ -161,9 +191,12 @@ class SessionProbes:
     def resume(self) -> bool:
         """Go on in a further session with what was started; False where a probe of it has come to its end.
 
-        Rejected readings are counted from here on. One that took too long to open is not late any more once
-        it has said what it is; until then its reason stands.
+        Rejected readings and outages count from here on. One that took too long to open is not late any more
+        once it has said what it is; until then its reason stands.
         """
+        self._outages = {
+            meter: f"{meter} was lost before the session: {why}" for meter, why in self._lost.items()
+        }
         for meter, info in self._infos.items():
             self._infos[meter] = replace(info, rejected=0, rejected_first=())
             if meter in self._late:
@@ -177,7 +210,7 @@ class SessionProbes:
             raise self._flooded
 
     def drain(self) -> Iterator[ProbeChunk]:
-        """The chunks that nobody has taken yet."""
+        """The chunks that are kept here, and that nobody has taken yet."""
         while self._chunks:
             chunk = self._chunks.popleft()
             self._unread_bytes -= _size_bytes(chunk)
@@ -192,14 +225,29 @@ class SessionProbes:
     def _store_chunk(self, chunk: ProbeChunk) -> None:
         if not len(chunk.stamps_ns):
             return
-        self._unread_bytes += _size_bytes(chunk)
-        if self._unread_bytes > MAX_UNREAD_SAMPLE_BYTES and self._flooded is None:
-            self._flooded = ProtocolError(
-                f"more than {MAX_UNREAD_SAMPLE_BYTES >> 20} MiB of samples in one pass"
-            )
+        self._count(_size_bytes(chunk))
         self.require_all()
         self.latest_ns = max(self.latest_ns, int(chunk.stamps_ns.max()))
-        self._chunks.append(chunk)
+        if self._take is not None:
+            self._take(chunk)
+        else:
+            self._chunks.append(chunk)
+
+    def _count(self, size_bytes: int) -> None:
+        """Note a flood where these are more samples than are kept, or than any probe takes."""
+        if self._flooded is not None:
+            return
+        if self._take is None:
+            self._unread_bytes += size_bytes
+            if self._unread_bytes > MAX_UNREAD_SAMPLE_BYTES:
+                most_mib = MAX_UNREAD_SAMPLE_BYTES >> 20
+                self._flooded = ProtocolError(f"more than {most_mib} MiB of samples in one pass")
+            return
+        self._sample_bytes += size_bytes
+        seconds = time.monotonic() - self._began_s
+        if self._sample_bytes > MAX_UNREAD_SAMPLE_BYTES + seconds * MAX_SAMPLE_BYTES_A_SECOND:
+            mib = self._sample_bytes >> 20
+            self._flooded = ProtocolError(f"{mib} MiB of samples in {seconds:.0f} s: no probe takes so many")
 
     def _silent(self) -> list[str]:
         return [meter for meter in self._started if meter not in self._infos and meter not in self._reasons]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from edgebench.agent.frames import ProtocolError
 from edgebench.agent.steady import steady_after
 from edgebench.stats.clock import MAX_DRIFT
+from edgebench.vocabulary.load_bursts import BurstTimes, LoadBursts
 
 ROUNDING_NS = 1_000
 """A Python 3.6 has its clock as a float, off by less after years; agent and worker may be of two Pythons."""
@@ -77,6 +78,22 @@ def require_idle(start_ns: int, end_ns: int, idle_s: float, span: Span) -> None:
     require_within("an idle window", start_ns, end_ns, span)
     if end_ns - start_ns < idle_s * 1e9 * (1 - MAX_DRIFT):
         raise ImpossibleTimes(f"an idle window of {(end_ns - start_ns) / 1e9:.6g} s, {idle_s:g} s were due")
+
+
+def require_bursts(times: BurstTimes, plan: LoadBursts, span: Span) -> None:
+    """As many bursts as were asked for, each as long, behind a pause as long as was asked for."""
+    require_within("load bursts", times.from_ns, times.bursts_ns[-1][1], span)
+    if len(times.bursts_ns) != len(plan.pauses_s):
+        raise ImpossibleTimes(f"{len(times.bursts_ns)} load bursts, {len(plan.pauses_s)} were due")
+    idle_from_ns = times.from_ns
+    for (start_ns, end_ns), pause_s in zip(times.bursts_ns, plan.pauses_s, strict=True):
+        for what, taken_ns, due_s in (
+            ("a pause", start_ns - idle_from_ns, pause_s),
+            ("a load burst", end_ns - start_ns, plan.burst_s),
+        ):
+            if taken_ns < due_s * 1e9 * (1 - MAX_DRIFT):
+                raise ImpossibleTimes(f"{what} of {taken_ns / 1e9:.6g} s, {due_s:g} s were due")
+        idle_from_ns = end_ns
 
 
 def require_batches(what: str, start_ns: int, end_ns: int, stamps: NDArray[np.int64], span: Span) -> None:

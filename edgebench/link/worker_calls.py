@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from edgebench.agent.frames import Frame, Message
-from edgebench.agent.worker import PREDICT_STEP
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection
 from edgebench.link.failures import from_reply
@@ -23,6 +23,9 @@ from edgebench.vocabulary.values import Json
 AGENT_GRACE_S = 15.0
 """How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
 
+HEAR_S = 1.0
+"""How often probes are heard while nothing else is asked of a device."""
+
 
 class WorkProgress(Protocol):
     """How far a request is, by the notes that its worker sends."""
@@ -34,31 +37,33 @@ class WorkProgress(Protocol):
         """For all of it, where `limit_s` may go by without progress."""
 
 
-class ImageProgress:
-    """How many of its images a worker has predicted.
+class CountedProgress:
+    """How many of its images, or load bursts, a worker has done.
 
     Args:
-        images: all of them.
+        count: all of them.
         report: called with how many are done, and with all, whenever there are more.
+        step: how many there are for each note of progress.
     """
 
-    def __init__(self, images: int, report: Callable[[int, int], None]) -> None:
-        self._images = images
+    def __init__(self, count: int, report: Callable[[int, int], None], step: int = 1) -> None:
+        self._count = count
         self._report = report
+        self._step = step
         self.done = 0
 
     def reach(self, note: Progressed) -> bool:
         """Take in a note; whether it is further than before. More than there are is no progress."""
         done = note.progress
-        if not self.done < done <= self._images:
+        if not self.done < done <= self._count:
             return False
         self.done = done
-        self._report(done, self._images)
+        self._report(done, self._count)
         return True
 
     def longest_s(self, limit_s: float) -> float:
-        """For all images, where a note of progress, each few hundred of them, may take `limit_s`."""
-        return limit_s * math.ceil(self._images / PREDICT_STEP)
+        """For all of them, where each `step` of them may take `limit_s`."""
+        return limit_s * math.ceil(self._count / self._step)
 
 
 def start_fields(launch: Launch) -> Message:
@@ -165,6 +170,14 @@ class WorkerCalls:
 
             longest_s = progress.longest_s(limit_s)
             return self.admit(self._connection.wait(request, limit_s, further, longest_s), stage)
+
+    def hear_for(self, seconds: float, stage: str, heard: Callable[[float], None]) -> None:
+        """Take in what the probes send for so long; `heard` is told every HEAR_S how many are gone."""
+        began_s = time.monotonic()
+        while (gone_s := time.monotonic() - began_s) < seconds:
+            heard(gone_s)
+            with self.as_session_error(stage):
+                self._connection.listen_until(lambda: False, min(HEAR_S, seconds - gone_s))
 
     def admit(self, frame: Frame, stage: str) -> Frame:
         """Take in a reply, and when it came; SessionError where it says that the request failed."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.link.clockmatch import SessionClock
 from edgebench.link.connection import Connection
@@ -9,9 +11,10 @@ from edgebench.link.placing import Loadable, Placer
 from edgebench.link.replies import Ended, Loaded, checked
 from edgebench.link.session_faults import SessionFaults, WorkerEnded
 from edgebench.link.timeouts import Timeouts
-from edgebench.link.worker_calls import ImageProgress, WorkerCalls, runner_options, start_fields
+from edgebench.link.worker_calls import CountedProgress, WorkerCalls, runner_options, start_fields
 from edgebench.link.worker_replies import WorkerReplies
 from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.load_bursts import BurstTimes, LoadBursts
 from edgebench.vocabulary.session import SessionSettings
 from edgebench.vocabulary.values import Json, Scores
 
@@ -111,7 +114,45 @@ class WorkerConversation:
         patch_s = batch_ns / 1e9 / self._artifact.batch if batch_ns else None
         return self.replies.scores(frame, "golden", len(golden.scores)), patch_s
 
-    def predict(self, sha256: str, path: str, images: int, progress: ImageProgress) -> Scores:
+    def idle(
+        self, idle_s: float, report: Callable[[float], None], pause_s: float = 0.0
+    ) -> tuple[int, int] | None:
+        """Have the device do nothing for so long, after a pause that is none of it.
+
+        Probes are heard meanwhile, and `report` is told how many seconds are gone. An interrupt ends it at
+        once.
+
+        Returns:
+            Start and end of it in ns; None where a runner's own time does not know them.
+        """
+        limit_s = self._timeouts.measure + pause_s + idle_s
+        request = self.calls.send("idle", "measure", limit_s, {"idle_s": idle_s, "pause_s": pause_s})
+        if not self.replies.own_time:  # nobody waits for that
+            self.calls.hear_for(pause_s + idle_s, "measure", report)
+        return self.replies.idle_window(self.calls.wait(request, "measure", limit_s), idle_s)
+
+    def burst(self, plan: LoadBursts, report: Callable[[int, int], None]) -> BurstTimes:
+        """Have the device infer the golden patches in bursts; an interrupt ends it at once.
+
+        Each burst has as long as a pass: one of a slow board is a single batch. `report` is told how many of
+        how many are over.
+        """
+        golden = self._artifact.golden
+        with self.calls.as_session_error("measure"):
+            path = self._placer.place(golden.patches, golden.patches_sha256)
+        frame = self.call_with(
+            golden.patches_sha256,
+            "burst",
+            "measure",
+            self._timeouts.measure + plan.burst_s + max(plan.pauses_s),
+            CountedProgress(len(plan.pauses_s), report),
+            path=path,
+            burst_ns=round(plan.burst_s * 1e9),
+            pauses_s=list(plan.pauses_s),
+        )
+        return self.replies.burst_times(frame, plan)
+
+    def predict(self, sha256: str, path: str, images: int, progress: CountedProgress) -> Scores:
         """Scores float32 [images, classes] of the images at a path, whose content has that hash."""
         limit_s = self._timeouts.predict
         frame = self.call_with(sha256, "predict", "predict", limit_s, progress, path=path)
@@ -123,7 +164,7 @@ class WorkerConversation:
         operation: str,
         stage: str,
         timeout_s: float,
-        progress: ImageProgress | None = None,
+        progress: CountedProgress | None = None,
         **fields: Json,
     ) -> Frame:
         """A call whose file of data the worker verifies, unless it has been over this connection."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from edgebench.agent.frames import Frame
 from edgebench.link.replies import (
+    Bursts,
     GoldenScored,
     Idle,
     Loaded,
@@ -23,6 +24,7 @@ from edgebench.link.stamp_checks import (
     Span,
     batch_ns,
     require_batches,
+    require_bursts,
     require_fits,
     require_idle,
     require_timed,
@@ -30,6 +32,7 @@ from edgebench.link.stamp_checks import (
 )
 from edgebench.link.worker_calls import WorkerCalls
 from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.load_bursts import BurstTimes, LoadBursts
 from edgebench.vocabulary.passes import Pass
 from edgebench.vocabulary.session import MeasurePlan
 from edgebench.vocabulary.session_facts import ColdFigures, MemoryFigures, WarmUp
@@ -87,6 +90,15 @@ class WorkerReplies:
             require_idle(window.start_ns, window.end_ns, 0.0 if self.own_time else idle_s, self._span())
         self._reached_ns = window.end_ns
         return window.start_ns, window.end_ns
+
+    def burst_times(self, frame: Frame, plan: LoadBursts) -> BurstTimes:
+        """When it ran the bursts that were asked for."""
+        with self._calls.as_session_error("measure"):
+            reply = checked(Bursts, frame.message)
+            times = BurstTimes(reply.start_ns, reply.bursts)
+            require_bursts(times, plan, self._span())
+        self._reached_ns = times.bursts_ns[-1][1]
+        return times
 
     def as_pass(
         self,

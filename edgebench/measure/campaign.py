@@ -27,10 +27,11 @@ from edgebench.measure.preparation import (
     require_any,
 )
 from edgebench.measure.progress import Observer
-from edgebench.measure.session import traceback_text
+from edgebench.measure.session_record import traceback_text
 from edgebench.measure.target_revisions import TargetRevisions
 from edgebench.plan.amounts import share_text
 from edgebench.plan.config import Resolved
+from edgebench.plan.cost import steady_words
 from edgebench.plan.known_costs import note_cost, noted_costs
 from edgebench.plan.planner import Built
 from edgebench.plan.spread import note_spread, spread_of
@@ -202,8 +203,10 @@ def _as_begun(plan: Plan, record: ExperimentRecord) -> Plan:
 
     Not its `max_time_s`, which is what one run is given.
     """
+    recorded = {trial.key: trial.passes or record.passes for trial in record.trials}
     return replace(
         plan,
+        trials=tuple(replace(trial, passes=recorded.get(trial.key, record.passes)) for trial in plan.trials),
         sessions=record.sessions,
         passes=record.passes,
         seed=record.seed,
@@ -217,7 +220,7 @@ def _numbers(plan: Plan) -> str:
     """How much is measured of each trial, in words."""
     most = "at most " if plan.adaptive else ""
     sessions = "1 session" if plan.sessions == 1 else f"{plan.sessions} sessions"
-    clauses = [f"{most}{sessions} of {plan.passes} passes, seed {plan.seed}"]
+    clauses = [f"{most}{sessions} of {steady_words(plan)}, seed {plan.seed}"]
     if plan.target_ci is not None:
         clauses.append(f"until a half-width of {share_text(plan.target_ci)}")
     if plan.decide:
@@ -288,6 +291,7 @@ def _trial_record(trial: PlannedTrial, prepared: Prepared, plan: Plan, *, reques
         "precision": trial.variant.precision,
         "batch": trial.batch,
         "inputs": dict(trial.inputs),
+        "passes": None if trial.passes == plan.passes else trial.passes,
     }
     if trial.model_data is not None:
         scene, images = trial.model_data.scene, trial.model_data.images

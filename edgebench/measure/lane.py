@@ -6,30 +6,37 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Protocol
 
 from edgebench import interruption
 from edgebench.contract import Device
 from edgebench.errors import EdgeBenchError, SessionError, StoredResultError, UnavailableError
+from edgebench.fit.probe_reasons import reasons_by_probe
 from edgebench.link.host_probes import HostProbes
 from edgebench.link.session_faults import Explain
 from edgebench.measure.adaptive import TimeBudget
-from edgebench.measure.lane_trials import IDLE_WINDOW_S, LaneTrials, label
+from edgebench.measure.lane_trials import LaneTrials, label
 from edgebench.measure.progress import SessionState
 from edgebench.measure.run_progress import RunProgress
-from edgebench.measure.session import Job, Measured, measure_session, unmeasured_session, unwritable_session
+from edgebench.measure.session import measure_session
+from edgebench.measure.session_job import Job, Measured
 from edgebench.measure.session_latency import SessionLatency, session_latency
+from edgebench.measure.session_record import unmeasured_session, unwritable_session
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.measure.signals import held_interrupt
 from edgebench.measure.target_revisions import Revise, unrevised
+from edgebench.plan.cost import session_plan
 from edgebench.plan.estimate import Cost, Span
-from edgebench.plan.meters_and_monitors import has_meter, meters_of, monitors_of, on_board, on_host
+from edgebench.plan.meter_windows import idle_window_s
+from edgebench.plan.meters_and_monitors import meters_of, monitors_of, on_board, on_host
 from edgebench.plan.rounds import Turn
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.identity import Identity, identity_of
 from edgebench.store.records import Failure, SessionRecord, SessionTables
 from edgebench.store.redaction import PrivateNames, written
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
+from edgebench.vocabulary.probe import probe_name
+from edgebench.vocabulary.session import SessionSettings
 from edgebench.vocabulary.target import Target
 
 ExplainTrial = Callable[[PlannedTrial, SessionError], SessionError | None]
@@ -48,6 +55,9 @@ class Store(Protocol):
 
     def next_n(self, key: str) -> int:
         """The number that the trial's next session gets."""
+
+    def scratch(self) -> AbstractContextManager[Path]:
+        """A folder for what a session samples, until it is written; removed with whatever is in it."""
 
     def write_session(self, record: SessionRecord, tables: SessionTables) -> object:
         """Put a session on disk, whole or not at all."""
@@ -91,6 +101,7 @@ class Lane:
     _open: tuple[Target, Device] | None = field(default=None, init=False)  # by what it was opened for
     _host_probes: HostProbes = field(default_factory=HostProbes, init=False)
     _tries: Counter[Turn] = field(default_factory=Counter, init=False)
+    _noted: set[str] = field(default_factory=set, init=False)  # of meters, in words
 
     def run(self) -> None:
         """Measure what is missing; an interrupt ends it after the session in hand is stored.
@@ -111,8 +122,9 @@ class Lane:
                 self.progress.begins(
                     self.host, label(self.trials[turn.key]), self._left(watch, turn.key, queue)
                 )
-                result = self._measure(turn, watch)
-                kept = self._keep(turn, result, watch)
+                with self.store.scratch() as folder:
+                    result = self._measure(turn, watch, folder)
+                    kept = self._keep(turn, result, watch)
                 if result.interrupted:
                     self.interrupted = True
                     return
@@ -220,27 +232,23 @@ class Lane:
                 launch=trial.target.launch,
                 meters=on_board(meters),
                 preferred_meters=trial.target.preferred_meters,
-                idle_s=IDLE_WINDOW_S if has_meter(trial.target) else 0.0,
+                idle_s=idle_window_s(trial.target),
                 monitors=on_board(monitors),
                 number=n,
             ),
-            plan=MeasurePlan(
-                scene=plan.scene_of(trial),
-                passes=plan.passes,
-                period_s=plan.period_s,
-                sustained_s=plan.sustained_s,
-                images=None if self.trials.standing[trial.key].has_images else plan.images_of(trial),
+            plan=session_plan(
+                plan, trial, None if self.trials.standing[trial.key].has_images else plan.images_of(trial)
             ),
             host_meters=on_host(meters),
             host_monitors=on_host(monitors),
         )
 
-    def _measure(self, turn: Turn, watch: SessionWatch) -> Measured:
+    def _measure(self, turn: Turn, watch: SessionWatch, folder: Path) -> Measured:
         job = self._job(turn)
         try:
             device = self._device(self.trials[turn.key])
             explain = self._explain_of(turn.key)
-            return measure_session(device, job, device.describe(), watch, explain, self._host_probes)
+            return measure_session(device, job, device.describe(), watch, explain, self._host_probes, folder)
         except StoredResultError:
             raise
         except Exception as error:
@@ -301,6 +309,7 @@ class Lane:
         latency: SessionLatency | None = None
         self.trials.count(trial.key, record)
         if record.status == "ok":
+            self._note_meters(trial, record)
             if not record.emulated:
                 latency = session_latency(result.tables, self.plan.scene_of(trial).patches)
             if watch is not None:
@@ -311,10 +320,21 @@ class Lane:
                 self.note_cost(trial, cost)
         elif record.status != "interrupted" and record.failure is not None:
             reason = ": ".join(filter(None, (record.failure.what, record.failure.why)))
-            self.progress.observer.note(f"{label(trial)}: {reason}")
+            remedy = f"; {record.failure.fix}" if record.failure.fix else ""
+            self.progress.observer.note(f"{label(trial)}: {reason}{remedy}")
         self.progress.ended(self.host, label(trial), latency, record.status, record.duration_s)
 
     # --- what is said about it ---
+
+    def _note_meters(self, trial: PlannedTrial, record: SessionRecord) -> None:
+        """Say at once, and once, why a meter that was asked for gives nothing: hours may be to come."""
+        asked = {probe_name(name) for name in meters_of(trial.target)}
+        for meter, reason in reasons_by_probe(record).items():
+            why = reason.removeprefix(f"{meter.partition(':')[0]}: ")
+            text = f"{trial.target.name}, meter {meter.rstrip(':')}: {why}; latency is measured all the same"
+            if meter in asked and text not in self._noted:
+                self._noted.add(text)
+                self.progress.observer.note(text)
 
     def _watch(self, key: str, queue: Collection[Turn]) -> SessionWatch:
         """Follows the trial's session that is about to begin, for whoever looks at the run."""

@@ -16,9 +16,6 @@ from edgebench.store.records import SessionRecord
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.target import Target
 
-IDLE_WINDOW_S = 2.0
-"""How long a meter watches the idle device beside each session."""
-
 
 @dataclass
 class Standing:
@@ -156,7 +153,7 @@ class LaneTrials:
 
     def next_shape(self, key: str) -> Shape:
         """Of the trial's next session: accuracy and a build are its first good session's alone."""
-        shape = shape_of(self.plan, self.by_key[key], IDLE_WINDOW_S)
+        shape = shape_of(self.plan, self.by_key[key])
         standing = self.standing[key]
         return replace(
             shape,
@@ -168,7 +165,7 @@ class LaneTrials:
         """What the turns to come take, while a session of the trial `in_hand` goes on."""
         total = Span()
         for key, sessions in Counter(turn.key for turn in queue).items():
-            shape = shape_of(self.plan, self.by_key[key], IDLE_WINDOW_S)
+            shape = shape_of(self.plan, self.by_key[key])
             accuracy = key != in_hand and not self.standing[key].has_images
             build = key != in_hand and not self.standing[key].ok
             total += sessions_span(self.costs.of(key), shape, sessions, accuracy=accuracy, build=build)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgebench import registry
-from edgebench.errors import EdgeBenchError, StoredResultError, UnavailableError
-from edgebench.fit.power_summary import UNITS, as_watts
+from edgebench.errors import EdgeBenchError, UnavailableError
 from edgebench.link.agent_backend import open_link
 from edgebench.link.agent_device import AgentDevice
+from edgebench.link.replies import ProbeAccess
 from edgebench.link.session_probes import BOARD, SessionProbes
+from edgebench.measure.recorded_figures import RecordedFigures
+from edgebench.measure.recording_file import RecordingFile
+from edgebench.measure.signals import held_interrupt
 from edgebench.registry import HOST
-from edgebench.stats.power import window_power
-from edgebench.store.file_writing import write_table
-from edgebench.store.tables import probe_rows
-from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
+from edgebench.vocabulary.probe import ProbeInfo
 from edgebench.vocabulary.target import Target
 
 CHECK_S = 1.5
@@ -33,12 +28,16 @@ LISTEN_S = 0.5
 
 @dataclass(frozen=True)
 class MeterState:
-    """Whether a meter can be read; one that cannot has no `info`, and `reason` and `fix`."""
+    """Whether a meter can be read; one that cannot has no `info`, and `reason`, `fix` and `step`, how far it
+    came (see `edgebench.probes.basics`). `access` is of what it is read from.
+    """
 
     meter: str
     info: ProbeInfo | None
     reason: str = ""
     fix: str = ""
+    step: str = ""
+    access: ProbeAccess = field(default_factory=ProbeAccess)
 
     def as_error(self) -> EdgeBenchError:
         """The error of a command that needs it."""
@@ -47,28 +46,35 @@ class MeterState:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a meter said while it was listened to: its samples as they came, and whether it lasted."""
+    """What a meter said while it was listened to: the figures of its samples, and whether it lasted."""
 
     state: MeterState
-    chunks: tuple[ProbeChunk, ...]
+    figures: RecordedFigures
     ended: str = ""  # why it gave no more before the time was over
+    outage: str = ""  # that it was lost for a while, and why
 
     def rails(self) -> list[dict[str, Any]]:
-        """The figures of each power or energy channel; each figure that is missing is None.
-
-        `channel`, `total`, `mean_w`, `peak_w`, `energy_j`, `rate_hz` (stated), `effective_hz`,
-        `longest_gap_s`, `samples`, and `reason`, why there is no mean.
-        """
-        info = self.state.info
-        if info is None:
-            return []
-        return [_rail(info, channel, self.chunks) for channel in _power_channels(info)]
+        """The figures of each power or energy channel, as `RecordedFigures.rails` has them."""
+        return self.figures.rails(self.state.info) if self.state.info else []
 
     @property
     def duration_s(self) -> float:
         """From the first sample to the last."""
-        stamps = [stamp for chunk in self.chunks for stamp in chunk.stamps_ns[[0, -1]]]
-        return float(max(stamps) - min(stamps)) / 1e9 if stamps else 0.0
+        return self.figures.duration_s
+
+    def require_readings(self) -> ProbeInfo:
+        """What the meter is; UnavailableError, with the reason, where it gave no reading."""
+        info = self.state.info
+        if info is None:
+            raise self.state.as_error()
+        if not self.figures.readings:
+            why = self.ended or "no sample came"
+            if info.rejected:
+                first = f", the first was {info.rejected_first[0]!r}" if info.rejected_first else ""
+                why = f"{info.rejected} readings were rejected{first}"
+            fix = "see `edgebench meters check`, or record for longer"
+            raise UnavailableError(f"{self.state.meter} gave no reading of power", why=why, fix=fix)
+        return info
 
 
 class MeterBench:
@@ -84,41 +90,58 @@ class MeterBench:
 
     def states(self, meters: Sequence[str]) -> list[MeterState]:
         """Which of these can be read, each opened for a moment."""
-        return [self._sampled(meter, 0.0, _unheard).state for meter in meters]
+        return [self.record(meter, 0.0, _unheard).state for meter in meters]
 
     def checks(self, meters: Sequence[str]) -> list[Recording]:
         """What each of these says over CHECK_S."""
-        return [self._sampled(meter, CHECK_S, _unheard) for meter in meters]
+        return [self.check(meter, CHECK_S) for meter in meters]
 
-    def record(self, meter: str, duration_s: float | None, show: Callable[[str, float], None]) -> Recording:
-        """What a meter says over this time, or until Ctrl-C; `show` has a channel and its newest watts.
+    def check(self, meter: str, duration_s: float) -> Recording:
+        """What one of them says over that time."""
+        return self.record(meter, duration_s, _unheard)
+
+    def record(
+        self,
+        meter: str,
+        duration_s: float | None,
+        show: Callable[[str, float], None],
+        file: RecordingFile | None = None,
+    ) -> Recording:
+        """What a meter says over this time, or until Ctrl-C, or until the disk is full.
 
         An interruption ends the recording and is no error.
+
+        Args:
+            meter: KIND[:ADDRESS].
+            duration_s: None for no end.
+            show: called with a channel and its newest watts.
+            file: takes the samples as they come.
         """
-        return self._sampled(meter, duration_s, show)
+        place = HOST if registry.samples_on_host(meter) else BOARD
+        probes = SessionProbes((meter,), worker=None)
+        samples = _Samples(probes, file)
+        with self._device(place).sampling(probes, place) as listen:
+            try:
+                if duration_s != 0.0:
+                    _listen(samples, listen, duration_s, show)
+            except KeyboardInterrupt:
+                pass  # the samples so far are the recording
+        with held_interrupt():
+            samples.take()
+        infos, reasons, _ = probes.facts()
+        refusal = probes.refusals.get(meter)
+        reason = refusal.reason if refusal else reasons.get(meter, "")
+        fix = refusal.fix if refusal else "see `edgebench meters check`"
+        access = refusal.access if refusal else probes.accesses.get(meter, ProbeAccess())
+        step = refusal.step if refusal else ""
+        state = MeterState(meter, infos[0] if infos else None, reason, fix, step, access)
+        outage = probes.outages.get(meter, "")
+        return Recording(state, samples.figures, reason if infos else "", outage)
 
     def close(self) -> None:
         """End the agents."""
         for device in self._devices.values():
             device.close()
-
-    def _sampled(self, meter: str, duration_s: float | None, show: Callable[[str, float], None]) -> Recording:
-        place = HOST if registry.samples_on_host(meter) else BOARD
-        probes = SessionProbes((meter,), worker=None)
-        chunks: list[ProbeChunk] = []
-        with self._device(place).sampling(probes, place) as listen:
-            try:
-                if duration_s != 0.0:
-                    _listen(probes, listen, duration_s, chunks, show)
-            except KeyboardInterrupt:
-                pass  # the samples so far are the recording
-        chunks += probes.drain()
-        infos, reasons, _ = probes.facts()
-        refusal = probes.refusals.get(meter)
-        reason = refusal.reason if refusal else reasons.get(meter, "")
-        fix = refusal.fix if refusal else "see `edgebench meters check`"
-        state = MeterState(meter, infos[0] if infos else None, reason, fix)
-        return Recording(state, tuple(chunks), reason if infos else "")
 
     def _device(self, place: str) -> AgentDevice:
         if place not in self._devices:
@@ -127,102 +150,60 @@ class MeterBench:
         return self._devices[place]
 
 
-def write_recording(recording: Recording, path: Path) -> None:
-    """Write the samples as a Parquet file with the columns of `probes`, in one step.
-
-    StoredResultError where that cannot be done.
-    """
-    infos = [recording.state.info] if recording.state.info else []
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        write_table(temporary, probe_rows(recording.chunks, infos), "probes")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise StoredResultError(
-            f"{path} cannot be written", why=error.strerror or str(error), fix="name another file with -o"
-        ) from error
-
-
 def board_meters() -> list[str]:
     """The kinds of meters that are installed."""
     return [kind for kind in registry.names("edgebench.probes") if not registry.is_monitor(kind)]
 
 
+class _Samples:
+    """What has come of a meter: in its figures, and in its file where there is one."""
+
+    def __init__(self, probes: SessionProbes, file: RecordingFile | None) -> None:
+        self._figures: RecordedFigures | None = None
+        self._probes = probes
+        self._file = file
+
+    @property
+    def figures(self) -> RecordedFigures:
+        """Those of what has come so far; of no channel until the meter has said what it is."""
+        if self._figures is None:
+            infos = self._probes.facts()[0]
+            if not infos:
+                return RecordedFigures()
+            self._figures = RecordedFigures(infos[0].channels)
+        return self._figures
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more comes, or can be kept."""
+        return bool(self._probes.facts()[1]) or (self._file is not None and self._file.full)
+
+    def take(self) -> tuple[str, float] | None:
+        """Take in what has come since the last time; the headline's newest power in W, where it says some."""
+        newest = None
+        for chunk in self._probes.drain():
+            if self._file is not None:
+                self._file.write(chunk, self._probes.facts()[0][0])
+            newest = self.figures.add(chunk) or newest
+        return newest
+
+
 def _listen(
-    probes: SessionProbes,
+    samples: _Samples,
     listen: Callable[[float], None],
     duration_s: float | None,
-    chunks: list[ProbeChunk],
     show: Callable[[str, float], None],
 ) -> None:
     end_s = None if duration_s is None else time.monotonic() + duration_s
-    while not probes.facts()[1]:
+    while not samples.over:
         left_s = LISTEN_S if end_s is None else min(LISTEN_S, end_s - time.monotonic())
         if left_s <= 0:
             return
         listen(left_s)
-        fresh = list(probes.drain())
-        infos = probes.facts()[0]
-        newest = newest_power(infos[0], chunks[-1:], fresh) if infos and fresh else None
-        chunks += fresh
+        with held_interrupt():  # else a chunk may be taken in by half
+            newest = samples.take()
         if newest is not None:
             show(*newest)
-
-
-def newest_power(
-    info: ProbeInfo, earlier: Sequence[ProbeChunk], fresh: Sequence[ProbeChunk]
-) -> tuple[str, float] | None:
-    """The channel of a meter's headline and its mean power in W over the fresh chunks.
-
-    None where they say nothing of it. A counter of energy is read from the earlier chunks on.
-    """
-    channels = _power_channels(info)
-    headline = next((channel for channel in channels if channel.total), channels[0] if channels else None)
-    if headline is None:
-        return None
-    t_ns, watts = _watts(headline, [*earlier, *fresh])
-    newest = watts[(t_ns >= fresh[0].stamps_ns[0]) & np.isfinite(watts)]
-    return (headline.name, float(newest.mean())) if len(newest) else None
-
-
-def _power_channels(info: ProbeInfo) -> list[Channel]:
-    return [channel for channel in info.channels if channel.quantity in UNITS]
-
-
-def _watts(channel: Channel, chunks: Sequence[ProbeChunk]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Stamps int64 [n] and power float64 [n] in W of a channel of power or energy; NaN for unknown units."""
-    own = [chunk for chunk in chunks if channel.name in chunk.values]
-    t_ns = np.concatenate([chunk.stamps_ns for chunk in own] or [np.zeros(0, np.int64)])
-    values = np.concatenate([chunk.values[channel.name] for chunk in own] or [np.zeros(0)])
-    scale = UNITS[channel.quantity].get(channel.unit, float("nan"))
-    return as_watts(channel.quantity, t_ns, values * scale)
-
-
-def _rail(info: ProbeInfo, channel: Channel, chunks: Sequence[ProbeChunk]) -> dict[str, Any]:
-    t_ns, watts = _watts(channel, chunks)
-    stamps = np.unique(t_ns[np.isfinite(watts)])
-    names = ("mean_w", "peak_w", "energy_j", "effective_hz", "longest_gap_s")
-    figures: Mapping[str, Any] = dict.fromkeys(names)
-    reason = f"{len(stamps)} samples"
-    if len(stamps) > 1:
-        window = window_power(t_ns, watts, int(stamps[0]), int(stamps[-1]))
-        reason = window.reason
-        figures = {
-            "mean_w": window.mean_w,
-            "peak_w": window.peak_w,
-            "energy_j": None if window.mean_w is None else window.mean_w * window.window_s,
-            "effective_hz": window.effective_hz,
-            "longest_gap_s": window.longest_gap_s,
-        }
-    return {
-        "channel": channel.name,
-        "total": channel.total,
-        **figures,
-        "rate_hz": info.rate_hz,
-        "samples": len(stamps),
-        "reason": reason,
-    }
 
 
 def _unheard(channel: str, watts: float) -> None:

@@ -6,15 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from edgebench import registry
 from edgebench.contract import Backend
+from edgebench.errors import EdgeBenchError
 from edgebench.link.board_findings import OF_THE_MACHINE
 from edgebench.link.inspection import check_target, inspect_swept
+from edgebench.measure.meter_findings import meter_findings
+from edgebench.measure.meter_recording import MeterBench
 from edgebench.plan.sweeps import Connection
 from edgebench.store.redaction import PrivateNames, written
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Target
 
 THIS_MACHINE = "this machine"
+
+METER_LISTEN_S = 4.0
+"""For how long doctor listens to a meter: eight samples of the slowest one come in it."""
 
 
 def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> list[dict[str, Any]]:
@@ -27,6 +34,50 @@ def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> lis
     return once_a_machine(
         (target, finding) for target in targets for finding in check_target(target, backends[target.device])
     )
+
+
+def meter_preflight(targets: Sequence[Target], meters: Sequence[str]) -> list[dict[str, Any]]:
+    """Doctor's findings of meters, step by step, as `preflight` gives them, with the `meter` of each.
+
+    One that samples on this machine is looked at once, any other on each target's machine.
+    """
+    rows: list[dict[str, Any]] = []
+    for sharing in _by_machine(targets):
+        bench = MeterBench(sharing[0])
+        try:
+            for meter in meters:
+                is_here = registry.samples_on_host(meter)
+                if not is_here or sharing[0] is targets[0]:
+                    rows += _steps_of(bench, meter, targets if is_here else sharing)
+        finally:
+            bench.close()
+    return rows
+
+
+def _steps_of(bench: MeterBench, meter: str, targets: Sequence[Target]) -> list[dict[str, Any]]:
+    """The findings of one meter as plain data, with the targets whose power it would measure."""
+    is_here = registry.samples_on_host(meter) or targets[0].host is None
+    private = PrivateNames.of_targets(targets, places=False)
+    names = [target.name for target in targets]
+    return [
+        {"target": ", ".join(names), "targets": names, "meter": meter, **asdict(written(finding, private))}
+        for finding in _findings_of(bench, meter, THIS_MACHINE if is_here else "the board")
+    ]
+
+
+def _by_machine(targets: Sequence[Target]) -> list[list[Target]]:
+    machines: dict[tuple[str | None, str | None], list[Target]] = {}
+    for target in targets:
+        machines.setdefault((target.host, target.launch.python), []).append(target)
+    return list(machines.values())
+
+
+def _findings_of(bench: MeterBench, meter: str, machine: str) -> list[Finding]:
+    try:
+        return meter_findings(bench.check(meter, METER_LISTEN_S), machine)
+    except EdgeBenchError as error:
+        message = error.what + (f" ({error.why})" if error.why else "")
+        return [Finding("error", "connection", message, error.fix)]
 
 
 def checked(connections: Sequence[Connection], backends: Mapping[str, Backend]) -> list[dict[str, Any]]:
@@ -75,7 +126,7 @@ def once_a_machine(findings: Iterable[tuple[Target, Finding]]) -> list[dict[str,
         {
             "target": _who(finding, sharing),
             "targets": [target.name for target in sharing],
-            **asdict(written(finding, PrivateNames.of_targets(sharing, hosts=False))),
+            **asdict(written(finding, PrivateNames.of_targets(sharing, places=False))),
         }
         for finding, sharing in merged.values()
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from edgebench.errors import SessionError
+from edgebench.measure.session_samples import SessionSamples
 from edgebench.store import tables
 from edgebench.store.measurement_checks import require_valid_pass, require_valid_window
 from edgebench.store.records import GoldenCheck, SessionTables
 from edgebench.vocabulary.passes import Pass, Window
-from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.session import MeasurePlan
 from edgebench.vocabulary.session_facts import SessionFacts
 from edgebench.vocabulary.values import Scores
 
-MEMORY_CHANNEL = "memory_available"
 SCARCE_MEMORY_BYTES = 64 << 20
 """Available memory below which a session's figures come with a warning."""
 
@@ -34,12 +34,13 @@ class Gathered:
 
     passes: list[Pass] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
-    chunks: list[ProbeChunk] = field(default_factory=list)
+    samples: SessionSamples = field(default_factory=SessionSamples)
     facts: SessionFacts | None = None
     checks: list[GoldenCheck] = field(default_factory=list)  # one a worker
     image_scores: list[Scores] = field(default_factory=list)  # likewise
     stage: str = "start"  # which the session has reached, in the words of SessionError
     device_s: float = 0.0  # time that belongs to the device and not to the harness
+    steady_s: float = 0.0  # within the steady passes or windows of all workers
 
 
 def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int, workers: int) -> None:
@@ -60,6 +61,7 @@ def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int, 
         require_valid_window(measurement, scene_patches, gathered.windows[-1] if gathered.windows else None)
         gathered.windows.append(measurement)
         gathered.device_s += measurement.duration_ns / 1e9
+        gathered.steady_s += measurement.duration_ns / 1e9 if measurement.phase == "steady" else 0.0
         return
     first = gathered.passes[0] if gathered.passes else measurement
     require_valid_pass(measurement, first.stages, workers)
@@ -75,6 +77,7 @@ def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int, 
         gathered.device_s += max(0, measurement.due_ns - gathered.passes[-1].end_ns) / 1e9
     gathered.passes.append(measurement)
     gathered.device_s += measurement.image_ns / 1e9
+    gathered.steady_s += measurement.image_ns / 1e9 if measurement.phase == "steady" else 0.0
 
 
 def require_as_planned(gathered: Gathered, plan: MeasurePlan) -> None:
@@ -168,12 +171,7 @@ def session_tables_of(gathered: Gathered, plan: MeasurePlan) -> SessionTables:
         session_tables.passes, session_tables.batches = tables.pass_rows(gathered.passes)
     if gathered.windows:
         session_tables.windows = tables.window_rows(gathered.windows, plan.scene.patches)
-    infos = gathered.facts.probes if gathered.facts else ()
-    if gathered.chunks:
-        # Probe by probe: in which order two processes were heard says nothing.
-        session_tables.probes = tables.probe_rows(
-            sorted(gathered.chunks, key=lambda chunk: chunk.probe), infos
-        )
+    session_tables.probes = gathered.samples.table(gathered.facts.probes if gathered.facts else ())
     labels = plan.scene.labels
     predictions = [
         tables.prediction_rows("scene", part.scores, labels, part.worker, patches=part.patches)
@@ -189,16 +187,11 @@ def session_tables_of(gathered: Gathered, plan: MeasurePlan) -> SessionTables:
     return session_tables
 
 
-def memory_warnings(describe: Mapping[str, Any], chunks: Sequence[ProbeChunk]) -> list[str]:
+def memory_warnings(describe: Mapping[str, Any], lowest_sampled_bytes: float) -> list[str]:
     """That the device had little memory left, before the session or at any sample of it."""
     before = describe.get("memory_available_bytes")
-    lowest = [float(before)] if isinstance(before, int) else []
-    lowest += [
-        float(np.nanmin(samples))
-        for chunk in chunks
-        if (samples := chunk.values.get(MEMORY_CHANNEL)) is not None and not np.isnan(samples).all()
-    ]
-    if not lowest or min(lowest) >= SCARCE_MEMORY_BYTES:
+    lowest = min(lowest_sampled_bytes, float(before) if isinstance(before, int) else math.inf)
+    if lowest >= SCARCE_MEMORY_BYTES:
         return []
     return [
         f"less than {SCARCE_MEMORY_BYTES >> 20} MiB of the device's memory were available: it may have "

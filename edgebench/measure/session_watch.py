@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from edgebench.plan.estimate import Cost, Shape, Span, cost_of_session, left_s, session_s
-from edgebench.session_stages import BUILD, SENDING, STAGES, SessionStage
+from edgebench.plan.estimate import Cost, Shape, Span, cost_of_session, left_s, session_s, steady_passes
+from edgebench.session_stages import BUILD, IDLE, SENDING, STAGES, SessionStage
 from edgebench.vocabulary.passes import Pass, Window
 
 SLACK_S = 0.1
@@ -72,7 +72,8 @@ class SessionWatch:
             self._end_warmup()
         if name == BUILD:
             name = f"building on {self._target}: {detail or 'starting'}"
-        self.text = _words(name, done, steps)
+        unit = "window" if self.shape.windows else "pass"
+        self.text = _words(name.replace("first pass", f"first {unit}"), done, steps, unit)
         self._moved(begins=begins)
 
     def patch_took(self, patch_s: float) -> None:
@@ -100,10 +101,14 @@ class SessionWatch:
         done = len(self._steady_s)
         unit = "window" if isinstance(measurement, Window) else "pass"
         if self.shape.sustained_s is None:
-            self._done = done / self.shape.passes
-            self.text = _words("passes", done, self.shape.passes, unit)
+            passes = self.shape.passes
+            if isinstance(measurement, Pass):
+                passes = steady_passes(statistics.fmean(self._steady_s), self.shape)
+            self._done = done / passes
+            self.text = _words("passes", done, passes, unit, "about " * (passes > self.shape.passes))
         else:
-            self._done = (measurement.end_ns - self._steady_began_ns) / 1e9 / self.shape.sustained_s
+            lasting_s = max(self.shape.sustained_s, self.shape.least_s or 0.0)
+            self._done = (measurement.end_ns - self._steady_began_ns) / 1e9 / lasting_s
             self.text = f"{unit} {done + 1}"
         lateness_ns = None if isinstance(measurement, Window) else measurement.lateness_ns
         # Nothing may delay a paced pass that is due already.
@@ -189,9 +194,9 @@ def _scene_s(measurement: Pass | Window, patches: int) -> float:
     return measurement.image_ns / 1e9 * patches / covered
 
 
-def _words(stage: str, done: int, steps: int, unit: str = "pass") -> str:
+def _words(stage: str, done: int, steps: int, unit: str = "pass", about: str = "") -> str:
     """A stage as a user reads it; of passes, windows and images, the one in hand."""
     if stage == "passes":
-        return f"{unit} {min(done + 1, steps)} of {steps}" if steps else f"{unit} {done + 1}"
-    suffix = " MB" if stage.startswith(SENDING) else ""
+        return f"{unit} {min(done + 1, steps)} of {about}{steps}" if steps else f"{unit} {done + 1}"
+    suffix = " MB" if stage.startswith(SENDING) else " s" if stage.startswith(IDLE) else ""
     return f"{stage} {done} of {steps}{suffix}" if steps else stage

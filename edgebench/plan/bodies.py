@@ -1,13 +1,15 @@
-"""What targets are made of: mass and size of boards, from their makers, and of a stick with its host."""
+"""What targets are made of: what boards weigh, measure and draw by their makers; sticks with their hosts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgebench.contract import Backend
 from edgebench.errors import UsageError
 from edgebench.suggest import choose
+from edgebench.vocabulary.declared_power import KINDS, DeclaredPower, PowerKind
 from edgebench.vocabulary.target import Body, DeclaredBoard
 
 Size = tuple[float, float, float]
@@ -44,6 +46,7 @@ class Assembly:
 
     mass_g: float | None
     size_mm: Size | None
+    power: tuple[DeclaredPower, ...]
     sources: str
     machines: tuple[DeclaredBoard, ...]
 
@@ -51,8 +54,8 @@ class Assembly:
 def assemble(names: Sequence[str], backend: Backend) -> Assembly:
     """The sum of some boards; UsageError for a name that neither the backend nor `HOSTS` has.
 
-    Masses are added. The size is that of a box in which the parts lie on each other, each on its largest
-    face. A figure that one part lacks is lacking for all.
+    Masses are added, and so are powers of one kind. The size is that of a box in which the parts lie on each
+    other, each on its largest face. A figure that one part lacks is lacking for all.
     """
     known = {**HOSTS, **backend.bodies()}
     bodies = [_known(name, known, backend) for name in names]
@@ -67,12 +70,33 @@ def assemble(names: Sequence[str], backend: Backend) -> Assembly:
         sources += f"; no size: no source gives that of {', '.join(unsized)} (size_mm in the targets file)"
     elif len(bodies) > 1:
         sources += "; the size is of the parts lying on each other"
+    for kind in KINDS:
+        silent = [body.title for body in bodies if not _power_of(body, kind)]
+        if 0 < len(silent) < len(bodies):
+            sources += (
+                f"; no {kind} power: no source gives that of {', '.join(silent)} "
+                "(declared_power in the targets file)"
+            )
     return Assembly(
         sum(mass for mass in masses if mass is not None) if not lacking else None,
         _stacked([size for size in sizes if size is not None]) if not unsized else None,
+        tuple(power for kind in KINDS for power in _added_power(bodies, kind)),
         sources,
         tuple(DeclaredBoard(body.title, body.models) for body in bodies if not body.plugged_in),
     )
+
+
+def _power_of(body: Body, kind: PowerKind) -> list[DeclaredPower]:
+    return [power for power in body.power if power.kind == kind]
+
+
+def _added_power(bodies: Sequence[Body], kind: PowerKind) -> list[DeclaredPower]:
+    """The sum of that kind, of bodies that all have one; none otherwise."""
+    powers = [(body.title, power) for body in bodies for power in _power_of(body, kind)]
+    if len(powers) < len(bodies):
+        return []
+    source = " + ".join(f"{title}: {power.watts:g} W, {power.source}" for title, power in powers)
+    return [DeclaredPower(math.fsum(power.watts for _, power in powers), kind, source)]
 
 
 def _known(name: str, known: Mapping[str, Body], backend: Backend) -> Body:

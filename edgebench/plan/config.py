@@ -107,6 +107,10 @@ def resolve(
         ) from error
     if config.adaptive:
         config = _with_most_sessions(config, origins)
+    if origins["passes"] == QUICK and (config.patches or 0) > (config.passes or 0):
+        # Nobody typed that number: there is a window for each patch that was asked for.
+        config = replace(config, passes=config.patches)
+        origins["passes"] = f"{QUICK}, raised to patches"
     if config.sustained is not None:
         origins["passes"] = "not used with sustained"
     return Resolved(config, origins)

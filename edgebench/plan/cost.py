@@ -10,12 +10,14 @@ from edgebench.cache.objects import Cache
 from edgebench.plan.amounts import share_text
 from edgebench.plan.estimate import Cost, Shape, Span, longest, session_s, stages_s
 from edgebench.plan.known_costs import KnownCosts, noted_costs
-from edgebench.plan.meters_and_monitors import builds_on_board, device_stages, has_meter, has_own_clock
+from edgebench.plan.meter_windows import bursts_s, idle_window_s, least_steady_s
+from edgebench.plan.meters_and_monitors import builds_on_board, device_stages, gives_windows, has_own_clock
 from edgebench.plan.spread import ASSUMED, Spread, known_spread
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.stats.forecast import Resolves
 from edgebench.stats.intervals import CONFIDENCE
 from edgebench.stats.spending import STOPPING_CONFIDENCE
+from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.session import MeasurePlan
 
 USUAL_TARGET = 0.01
@@ -46,10 +48,10 @@ class TrialCost:
     most: int
 
     @property
-    def basis(self) -> Literal["measured", "scaled", "unknown"]:
-        """Where the cost is from: sessions of this trial, of another one of its target, or nowhere."""
+    def basis(self) -> Literal["measured", "scaled", "backend", "unknown"]:
+        """Whose word the cost is: of this trial's sessions, another's, the backend's, nobody's."""
         if self.cost is None:
-            return "unknown"
+            return "backend" if session_s(None, replace(self.shape, builds=False)).known else "unknown"
         return "measured" if self.cost.measured else "scaled"
 
     def span(self, sessions: int) -> Span:
@@ -57,40 +59,64 @@ class TrialCost:
         return sessions_span(self.cost, self.shape, sessions, accuracy=sessions > 0, build=sessions > 0)
 
 
+def latency_name(plan: Plan) -> str:
+    """The figure that the forecast is about: windows tell of the runtime alone."""
+    windows = {gives_windows(trial.target) for trial in plan.trials}
+    return "infer_s" if windows == {True} else "image_s"
+
+
 def target_of(plan: Plan) -> float:
     """The half-width that the forecast is about."""
     return USUAL_TARGET if plan.target_ci is None else plan.target_ci
 
 
-def costs_of(plan: Plan, cache: Cache, idle_s: float) -> list[TrialCost]:
-    """The trials' costs in the plan's order; `idle_s` is the idle window beside a session with a meter."""
+def costs_of(plan: Plan, cache: Cache) -> list[TrialCost]:
+    """The trials' costs in the plan's order."""
     known = KnownCosts({trial.key: trial for trial in plan.trials}, noted_costs(cache, plan.trials))
-    return [_cost(plan, trial, known.of(trial.key), cache, idle_s) for trial in plan.trials]
+    return [_cost(plan, trial, known.of(trial.key), cache) for trial in plan.trials]
 
 
-def shape_of(plan: Plan, trial: PlannedTrial, idle_s: float) -> Shape:
-    """A session of the trial with accuracy; `idle_s` is the idle window beside one with a meter."""
-    images = plan.images_of(trial)
-    return Shape(
-        patches=plan.scene_of(trial).patches,
-        passes=plan.passes,
-        batch=trial.batch,
-        images=images.n if images else 0,
-        idle_s=idle_s if has_meter(trial.target) else 0.0,
+def session_plan(plan: Plan, trial: PlannedTrial, images: ImageSet | None) -> MeasurePlan:
+    """How a session of the trial measures, with accuracy on these images or without."""
+    return MeasurePlan(
+        scene=plan.scene_of(trial),
+        passes=plan.passes_of(trial),
         period_s=plan.period_s,
         sustained_s=plan.sustained_s,
+        least_s=least_steady_s(trial.target),
+        images=images,
+        patches=trial.patches,
+    )
+
+
+def steady_words(plan: Plan) -> str:
+    """What a session's steady part has: `10 passes`, or `10 passes or 5 windows` where devices differ."""
+    counts = {(plan.passes_of(trial), gives_windows(trial.target)): None for trial in plan.trials}
+    texts = []
+    for count, windows in counts or {(plan.passes, False): None}:
+        unit, units = ("window", "windows") if windows else ("pass", "passes")
+        texts.append(f"{count} {unit if count == 1 else units}")
+    return " or ".join(texts)
+
+
+def shape_of(plan: Plan, trial: PlannedTrial) -> Shape:
+    """A session of the trial with accuracy."""
+    images = plan.images_of(trial)
+    one_session = session_plan(plan, trial, images)
+    return Shape(
+        patches=one_session.scene.patches,
+        passes=one_session.passes,
+        batch=trial.batch,
+        images=images.n if images else 0,
+        idle_s=idle_window_s(trial.target),
+        period_s=plan.period_s,
+        sustained_s=plan.sustained_s,
+        least_s=one_session.least_s,
         own_clock=has_own_clock(trial.target),
-        device_stages=device_stages(
-            trial.target,
-            MeasurePlan(
-                plan.scene_of(trial),
-                plan.passes,
-                period_s=plan.period_s,
-                sustained_s=plan.sustained_s,
-                images=images,
-            ),
-        ),
+        bursts_s=bursts_s(trial.target),
+        device_stages=device_stages(trial.target, one_session),
         builds=builds_on_board(trial.target),
+        windows=gives_windows(trial.target),
     )
 
 
@@ -128,7 +154,9 @@ def resolution_notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
         if unresolved:
             which = "" if len(unresolved) == len(costs) else f" for {len(unresolved)} of {len(costs)} trials"
             sessions = f"{most}{plan.sessions} {'session' if plan.sessions == 1 else 'sessions'}"
-            notes.append(f"{sessions} {verb} resolve {target} of image_s{which}: {_enough(unresolved)}")
+            notes.append(
+                f"{sessions} {verb} resolve {target} of {latency_name(plan)}{which}: {_enough(unresolved)}"
+            )
     return notes
 
 
@@ -145,7 +173,7 @@ def spread_note(costs: Sequence[TrialCost]) -> str:
     return spread_words if len(measured) == len(costs) else f"{spread_words}; for the other trials {assumed}"
 
 
-def _cost(plan: Plan, trial: PlannedTrial, cost: Cost | None, cache: Cache, idle_s: float) -> TrialCost:
+def _cost(plan: Plan, trial: PlannedTrial, cost: Cost | None, cache: Cache) -> TrialCost:
     spread = known_spread(cache, trial.inputs)
     target = target_of(plan)
     confidence = CONFIDENCE if plan.target_ci is None else STOPPING_CONFIDENCE
@@ -154,7 +182,7 @@ def _cost(plan: Plan, trial: PlannedTrial, cost: Cost | None, cache: Cache, idle
     expected = plan.sessions
     if plan.target_ci is not None and needed is not None:
         expected = min(plan.sessions, max(needed, plan.min_sessions))
-    shape = shape_of(plan, trial, idle_s)
+    shape = shape_of(plan, trial)
     return TrialCost(trial, cost, shape, spread, needed, forecast.resolves, expected, plan.sessions)
 
 

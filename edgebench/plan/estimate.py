@@ -52,7 +52,7 @@ class Cost:
 
     Attributes:
         patch_s: one patch of a pass; 0 on a device with a clock of its own.
-        overhead_s: a session's time outside its idle window, passes, warm-up and images.
+        overhead_s: a session's time outside its idle windows, load bursts, passes, warm-up and images.
         warmup_batches: beyond the first pass; None where no warm-up has ended yet.
         build_s: what building on the board took; None where that is not known.
         measured: of this very trial's passes; else it is scaled from another trial of the same target, or is
@@ -82,10 +82,14 @@ class Shape:
     Attributes:
         patches: in a pass.
         images: that accuracy is taken on in this session; 0 for none.
+        idle_s: each of its two idle windows.
+        bursts_s: bursts of load by which the lag of a meter on the host is told.
         warmup_floor, warmup_cap: batches, those of the first pass included.
-        own_clock: whether the device's time is not real time: nobody waits for a period or an idle window.
+        least_s: what the steady passes last at least, their own time or, at a period, their cycles.
+        own_clock: whether the device's time is not real time: nobody waits for a period or idle windows.
         device_stages: what the device's backend says of its stages.
         builds: whether the device makes first what it loads, unless that lies there from before.
+        windows: whether what is called passes here are windows of one patch.
     """
 
     patches: int
@@ -95,11 +99,14 @@ class Shape:
     idle_s: float = 0.0
     period_s: float | None = None
     sustained_s: float | None = None
+    least_s: float | None = None
     warmup_floor: int = 10
     warmup_cap: int = 300
     own_clock: bool = False
+    bursts_s: float = 0.0
     device_stages: StageSeconds = field(default=by_its_patches, compare=False)
     builds: bool = False
+    windows: bool = False
 
 
 def stages_s(cost: Cost | None, shape: Shape) -> dict[SessionStage, Span]:
@@ -109,15 +116,18 @@ def stages_s(cost: Cost | None, shape: Shape) -> dict[SessionStage, Span]:
     scan = patch.times(shape.patches)
     batches = _warmup_batches(cost, shape)
     build_s = None if cost is None else cost.build_s
+    idle = Span.exactly(shape.idle_s if waits else 0.0)
     stages: dict[SessionStage, Span] = {
         "build": Span(0.0, math.inf if build_s is None else build_s) if shape.builds else Span(),
         "load": Span(0.0, math.inf) if cost is None else Span.exactly(cost.overhead_s),
-        "idle window": Span.exactly(shape.idle_s if waits else 0.0),
+        "idle window": idle,
         "first pass": scan,
         "warm-up": Span(
             patch.times(shape.batch * batches[0]).least_s, patch.times(shape.batch * batches[1]).most_s
         ),
+        "load bursts": Span.exactly(shape.bursts_s if waits else 0.0),
         "passes": _passes_s(scan, shape, waits),
+        "idle window after": idle,
         "images": patch.times(shape.images),
     }
     for stage, (least_s, most_s) in shape.device_stages(None if cost is None else cost.patch_s).items():
@@ -136,6 +146,14 @@ def left_s(cost: Cost | None, shape: Shape, stage: SessionStage, done: float = 0
     stages = stages_s(cost, shape)
     later = STAGES[STAGES.index(stage) + 1 :]
     return sum((stages[name] for name in later), stages[stage].times(1.0 - min(done, 1.0)))
+
+
+def steady_passes(pass_s: float, shape: Shape) -> int:
+    """How many steady passes a session has whose passes are counted, where one takes so many seconds."""
+    cycle_s = max(pass_s, shape.period_s or 0.0)
+    if not shape.least_s or cycle_s <= 0:
+        return shape.passes
+    return max(shape.passes, math.ceil(shape.least_s / cycle_s))
 
 
 def cost_of_session(shape: Shape, *, scene_s: float, warmup_batches: int, took_s: float) -> Cost:
@@ -167,11 +185,24 @@ def _warmup_batches(cost: Cost | None, shape: Shape) -> tuple[int, int]:
 def _passes_s(scan: Span, shape: Shape, waits: bool) -> Span:
     """The steady passes: a paced one takes its period, or longer where the device is too slow for it.
 
-    Sustained ones take as long as they were told to, or as the one that is longer than that.
+    Sustained ones take as long as they were told to, or as the one that is longer than that. All go on, pass
+    by pass, for as long as a meter takes.
     """
     period_s = (shape.period_s or 0.0) if waits else 0.0
     each = Span(max(scan.least_s, period_s), max(scan.most_s, period_s))
     if shape.sustained_s is None:
-        return each.times(shape.passes)
-    sustained_s = shape.sustained_s if waits else 0.0
-    return Span(max(sustained_s, each.least_s), max(sustained_s, each.most_s))
+        asked = each.times(shape.passes)
+    else:
+        sustained_s = shape.sustained_s if waits else 0.0
+        asked = Span(max(sustained_s, each.least_s), max(sustained_s, each.most_s))
+    least_s = (shape.least_s or 0.0) if waits else 0.0
+    return Span(
+        _lasting_s(asked.least_s, each.least_s, least_s), _lasting_s(asked.most_s, each.most_s, least_s)
+    )
+
+
+def _lasting_s(asked_s: float, pass_s: float, least_s: float) -> float:
+    """Passes that take so long in all, and further ones until they have lasted long enough."""
+    if asked_s >= least_s:
+        return asked_s
+    return math.ceil(least_s / pass_s) * pass_s if pass_s > 0 else least_s

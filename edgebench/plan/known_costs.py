@@ -18,7 +18,7 @@ _KIND = "session-cost"
 # server processor does about so many multiply-accumulates a second, and needs so long for a patch's pixels.
 _GIGA_MACS_PER_S = {"fp32": 90.0, "fp16": 90.0, "int8": 200.0}
 _PIXELS_S = 1e-4
-_PACE = frozenset({"period_s", "sustained_s"})
+_SAME_PATCH = frozenset({"period_s", "sustained_s", "patches"})
 
 
 def note_cost(cache: Cache, inputs: Mapping[str, object], cost: Cost) -> None:
@@ -30,11 +30,14 @@ def note_cost(cache: Cache, inputs: Mapping[str, object], cost: Cost) -> None:
 
 
 def noted_cost(cache: Cache, inputs: Mapping[str, object]) -> Cost | None:
-    """What a session of this trial took when it was last measured from here; None where it never was."""
+    """What a session of this trial took when it was last measured from here; None where it never was.
+
+    An emulated board's patch takes no time: what answered at its port may be a real one next.
+    """
     noted = cache.recipe(_KIND, _key(inputs)) or {}
     patch_s, overhead_s = _seconds(noted.get("patch_s")), _seconds(noted.get("overhead_s"))
     batches = noted.get("warmup_batches")
-    if patch_s is None or overhead_s is None:
+    if not patch_s or overhead_s is None:
         return None
     known = isinstance(batches, int) and 0 <= batches < 1e6
     build_s = _seconds(noted.get("build_s"))
@@ -45,7 +48,7 @@ def _key(inputs: Mapping[str, object]) -> str:
     """Of all that decides a trial's result, less what a patch takes no longer or shorter for."""
     settings = inputs.get("settings")
     if isinstance(settings, Mapping):
-        settings = {name: value for name, value in settings.items() if name not in _PACE}
+        settings = {name: value for name, value in settings.items() if name not in _SAME_PATCH}
     decides = {name: value for name, value in inputs.items() if name != "images"}
     return canonical_hash({**decides, "settings": settings})
 

@@ -76,6 +76,12 @@ def has_own_clock(target: Target) -> bool:
     return known and registry.backend(target.device).own_clock
 
 
+def gives_windows(target: Target) -> bool:
+    """Whether a target's sessions give windows of a patch each, and no passes over a scene."""
+    known = target.device in registry.names("edgebench.backends")
+    return known and registry.backend(target.device).gives_windows
+
+
 def device_stages(target: Target, plan: MeasurePlan) -> StageSeconds:
     """How long the stages of a target's session take where its backend knows that."""
     if target.device not in registry.names("edgebench.backends"):

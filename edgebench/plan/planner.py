@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from edgebench import registry
 from edgebench.cache.objects import Cache
@@ -15,6 +15,7 @@ from edgebench.models.user.input_choice import input_choice
 from edgebench.plan.availability import available_variants
 from edgebench.plan.batches import batches_of
 from edgebench.plan.config import MIN_SESSIONS
+from edgebench.plan.extent import Extent
 from edgebench.plan.meters_and_monitors import require_meters_of_their_own
 from edgebench.plan.model_choice import Chosen, resolve_sources
 from edgebench.plan.run_settings import RunConfig
@@ -52,13 +53,9 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
         name: registry.backend(name)
         for name in dict.fromkeys((*config.device, *(entry.device for entry in declared)))
     }
-    settings = config.set
-    if config.artifact is not None:
-        others = [setting for setting in settings if setting.partition("=")[0].strip() != "artifact"]
-        settings = (*others, f"artifact={config.artifact}")
     targets = make_targets(
         backends,
-        settings,
+        _settings(config, backends),
         config.meter,
         devices=config.device,
         declared=declared,
@@ -68,12 +65,31 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
         power_modes=config.power_mode,
         set_power_mode=config.set_power_mode,
         boards=config.board,
+        declared_power=config.declared_power,
         no_meter=config.no_meter,
     )
     meters = (meter for target in targets for meter in (*target.meters, *target.preferred_meters))
     for meter in dict.fromkeys(meters):
         registry.probe_module(meter.partition(":")[0])
     return backends, targets
+
+
+def _settings(config: RunConfig, backends: Mapping[str, Backend]) -> tuple[str, ...]:
+    """What --set names, and the options that have flags of their own, which beat it.
+
+    UsageError for such a flag where no device has the option.
+    """
+    flagged = {"artifact": config.artifact, "build": config.build, "flash": config.flash}
+    options = {name: value for name, value in flagged.items() if value is not None and value is not False}
+    for name in options:
+        if not any(name in backend.options_model.model_fields for backend in backends.values()):
+            raise UsageError(
+                f"--{name}: no device here has that option",
+                why=f"{', '.join(backends)} {'takes' if len(backends) == 1 else 'take'} no {name}",
+                fix=f"leave --{name} out; `edgebench devices` lists the options of each device",
+            )
+    typed = [setting for setting in config.set if setting.partition("=")[0].strip() not in options]
+    return (*typed, *(f"{name}={'true' if value is True else value}" for name, value in options.items()))
 
 
 def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
@@ -86,6 +102,8 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         )
     backends, targets = choose(config)
     require_meters_of_their_own(targets)
+    extent = Extent.of(config)
+    extent.require_patches_taken(backends.values())
     for target in targets:
         batches_of(backends[target.device], config.batch)  # before anything is read
     variants = _offered(config, backends, targets)
@@ -110,24 +128,35 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     own_pictures = _own_pictures(config, backends, [t for t in targets if t not in measured], cache)
     scene, images = _pictures(config, model_pictures, own_pictures.values(), cache)
     pictured = [note for data in model_pictures for note in data.notes]
-    notes = tuple(dict.fromkeys([*left_out, *pictured, *(images.notes if images else ())]))
+    sets = [images, *(data.images for data in model_pictures)]
+    sets += [own.images for own in own_pictures.values()]
+    fewer = [note for note in map(extent.images_note, sets) if note]
+    notes = tuple(dict.fromkeys([*left_out, *pictured, *(images.notes if images else ()), *fewer]))
     for note in notes:
         progress(f"note: {note}")
     period_s = config.period
     sustained_s = None if config.sustained is None else 60.0 * config.sustained
-    one_session = MeasurePlan(scene, config.passes, period_s=period_s, sustained_s=sustained_s)
     for target in targets:
-        timed = own_pictures.get(target.name, Pictures(scene, images))
-        backends[target.device].check_plan(
-            target, replace(one_session, scene=timed.scene), timed.images, config.sessions
+        backend, timed = backends[target.device], own_pictures.get(target.name, Pictures(scene, images))
+        one_session = MeasurePlan(
+            timed.scene,
+            extent.passes_of(backend, timed.scene),
+            period_s=period_s,
+            sustained_s=sustained_s,
+            patches=extent.patches_of(backend, timed.scene),
         )
+        backend.check_plan(
+            target, one_session, extent.images_of(backend, timed.images, cache), config.sessions
+        )
+    main_backend = backends[targets[0].device]
+    run_images = extent.images_of(main_backend, images, cache)
     trials = make_trials(
         targets,
         backends,
         variants,
         batches=config.batch,
         scene=scene,
-        images=images,
+        images=run_images,
         period_s=period_s,
         sustained_s=sustained_s,
         model_data={data.source.name: _model_data(data) for data in model_pictures if data.source != SHIPPED},
@@ -136,13 +165,15 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
             for name, own in own_pictures.items()
             if own != Pictures(scene, images)
         },
+        extent=extent,
+        images_for=lambda backend, own: extent.images_of(backend, own.images if own else images, cache),
     )
     plan = Plan(
         trials=trials,
         scene=scene,
-        images=images,
+        images=run_images,
         sessions=config.sessions,
-        passes=config.passes,
+        passes=extent.passes_of(main_backend, scene),
         seed=config.seed,
         period_s=period_s,
         sustained_s=sustained_s,

@@ -65,14 +65,14 @@ class RunConfig:
             completion="meter",
         ),
     ] = ()
-    no_meter: Annotated[
-        bool, Setting(WHAT, "No power meter, also where the device or the targets file has one.")
-    ] = False
+    no_meter: Annotated[bool, Setting(WHAT, "No power meter, even of the device or the targets file.")] = (
+        False
+    )
     telemetry: Annotated[
         bool,
         Setting(
             WHAT,
-            "Clocks, temperatures, throttling and load beside every session, once a second.",
+            "Clocks, temperatures, throttling and load, once a second.",
             default_text="on",
             switch_off=True,
         ),
@@ -103,15 +103,15 @@ class RunConfig:
     ] = None
     host: Annotated[
         str | None,
-        Setting(DEVICE, "Where --device is, by SSH: USER@BOARD[:PORT].", "ADDRESS", "this machine"),
+        Setting(DEVICE, "--device's USER@BOARD[:PORT], by SSH.", "ADDRESS", "this machine"),
     ] = None
     port: Annotated[
         Annotated[str, Bounds(min_length=1, max_length=1000)] | None,
         Setting(
             DEVICE,
-            "The port that --device is at, such as /dev/ttyACM0.",
+            "Port of --device, such as /dev/ttyACM0.",
             "PORT",
-            "its backend looks for it",
+            completion="port",
         ),
     ] = None
     python: Annotated[
@@ -121,27 +121,38 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             DEVICE,
-            "What --device is made of, for its mass and size, such as coral-usb and raspberry-pi-4b.",
+            "What --device is made of (mass, size, power), such as coral-usb.",
             "NAME",
             completion="board",
+        ),
+    ] = ()
+    declared_power: Annotated[
+        tuple[str, ...],
+        Setting(
+            DEVICE,
+            "Its power by a label, where no meter decides: nano=9.5:maximum:'its label', or typical.",
+            "POWER",
         ),
     ] = ()
     set: Annotated[
         tuple[str, ...],
         Setting(
             DEVICE,
-            "An option of the device, such as threads=2. Repeatable; one that comes with several values is "
-            "swept: a target for each combination.",
+            "An option of the device, such as threads=2. Repeatable; several values of one are a target "
+            "each.",
             "KEY=VALUE",
+            completion="option",
         ),
     ] = ()
+    build: Annotated[bool, Setting(DEVICE, "Build the device's firmware first.")] = False
+    flash: Annotated[bool, Setting(DEVICE, "Flash the device's firmware first.")] = False
     power_mode: Annotated[
         tuple[str, ...],
         Setting(
             DEVICE,
-            "The board has to be in this nvpmodel mode (number or name); recorded, and set only with "
-            "--set-power-mode. Repeatable: without it the trials of other modes fail until the board is in "
-            "theirs and the run is resumed.",
+            "The nvpmodel mode (number or name) that the board has to be in; set only with "
+            "--set-power-mode. Repeatable: trials of other modes fail until the board is in theirs and the "
+            "run is resumed.",
             "MODE",
             read=setting_values.text_list,
         ),
@@ -150,8 +161,8 @@ class RunConfig:
         bool,
         Setting(
             DEVICE,
-            "Put the board into each --power-mode by nvpmodel, pin its clocks by jetson_clocks, and put both "
-            "back at the end. The board's sudo has to allow both without a password; nothing is rebooted.",
+            "Set each --power-mode by nvpmodel, pin the clocks by jetson_clocks, and put both back at the "
+            "end. Its sudo has to allow both without a password. Nothing is rebooted.",
         ),
     ] = False
 
@@ -166,8 +177,23 @@ class RunConfig:
         ),
     ] = 5
     passes: Annotated[
-        int, Bounds(ge=1, le=100_000), Setting(HOW_LONG, "Steady passes a session.", "N", "10")
-    ] = 10
+        Annotated[int, Bounds(ge=1, le=100_000)] | None,
+        Setting(
+            HOW_LONG,
+            "Steady passes, or windows, a session; more where a slow meter takes them.",
+            "N",
+            "the device's, 10 or 5",
+        ),
+    ] = None
+    patches: Annotated[
+        Annotated[int, Bounds(ge=1, le=1_000_000)] | None,
+        Setting(
+            HOW_LONG,
+            "Patches of the scene, where a device measures windows or a part of it.",
+            "N",
+            "the device's",
+        ),
+    ] = None
     target_ci: Annotated[
         float | None,
         Setting(
@@ -182,8 +208,8 @@ class RunConfig:
         bool,
         Setting(
             HOW_LONG,
-            "End a trial when every verdict of the --profile that can be settled is settled. With "
-            "--target-ci whichever comes first",
+            "End a trial when all verdicts of --profile that can be are settled. With --target-ci whichever "
+            "comes first",
             switch_off=True,
         ),
     ] = False
@@ -191,7 +217,7 @@ class RunConfig:
         float | None,
         Setting(
             HOW_LONG,
-            "Start no session after so much measuring: 30m, 90s, 1h30m, or a number of seconds",
+            "Start no session after so much measuring: 30m, 90s, 1h30m, or seconds",
             "TIME",
             read=setting_values.max_time_s,
         ),
@@ -209,7 +235,11 @@ class RunConfig:
     retries: Annotated[
         int, Bounds(ge=0, le=100), Setting(HOW_LONG, "How often a failed session is repeated.", "N", "1")
     ] = 1
-    seed: Annotated[int, Bounds(ge=0), Setting(HOW_LONG, "Seed of the order of sessions.", "N", "7")] = 7
+    seed: Annotated[
+        int,
+        Bounds(ge=0),
+        Setting(HOW_LONG, "Seed of the order of sessions and of --accuracy-images.", "N", "7"),
+    ] = 7
 
     scene: Annotated[
         Path | None, Setting(PICTURES, "The picture that is timed.", "FILE", "the shipped one")
@@ -235,11 +265,15 @@ class RunConfig:
         Path | None,
         Setting(
             PICTURES,
-            "Pictures for accuracy: a folder a class, a CSV of paths and labels, or a folder without labels; "
-            "turned upright (EXIF) and resized (bilinear) beforehand.",
+            "For accuracy: a folder a class, a CSV of paths and labels, or a folder without labels; turned "
+            "upright (EXIF) and resized (bilinear) beforehand.",
             "DIR|CSV",
             "the shipped test set",
         ),
+    ] = None
+    accuracy_images: Annotated[
+        Annotated[int, Bounds(ge=1, le=10_000_000)] | None,
+        Setting(PICTURES, "So many of --images, by class.", "N", "the device's, often all"),
     ] = None
     inputs: Annotated[
         Path | None,
@@ -254,7 +288,7 @@ class RunConfig:
         Path | None,
         Setting(
             PICTURES,
-            "Pictures that int8's ranges are found with (a folder or CSV); none of --images.",
+            "Pictures for the ranges of int8 (a folder or CSV); none of --images.",
             "DIR",
         ),
     ] = None

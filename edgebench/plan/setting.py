@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 Panel = Literal[
     "What is measured", "On what device", "For how long", "Pictures and model", "Results and output"
 ]
-Completion = Literal["", "device", "target", "profile", "board", "meter"]
+Completion = Literal["", "device", "target", "profile", "board", "meter", "port", "option"]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,11 +13,13 @@ from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.plan.bodies import assemble
 from edgebench.plan.meters_and_monitors import with_meters
+from edgebench.plan.power_declarations import declared_powers
 from edgebench.plan.sweeps import POWER_MODE, alternatives, combinations, swept
 from edgebench.plan.targets_file import DeclaredTarget
 from edgebench.refusals import refusal
 from edgebench.suggest import choose
 from edgebench.vocabulary.address import check_address
+from edgebench.vocabulary.declared_power import DeclaredPower
 from edgebench.vocabulary.launch_secrets import masked_launch
 from edgebench.vocabulary.probe import probe_name
 from edgebench.vocabulary.target import Launch, Target
@@ -36,6 +38,7 @@ def make_targets(
     power_modes: Sequence[str] = (),
     set_power_mode: bool = False,
     boards: Sequence[str] = (),
+    declared_power: Sequence[str] = (),
     no_meter: bool = False,
 ) -> tuple[Target, ...]:
     """One target a device, then the declared ones; one a combination where settings have several values.
@@ -54,6 +57,7 @@ def make_targets(
         set_power_mode: whether the boards of all targets with a power mode are put into it; a declared
             target may say so itself.
         boards: what the targets of `devices` are made of, by their backend's names.
+        declared_power: `[TARGET=]WATTS:KIND:SOURCE`; of a target with one it is all that counts.
         no_meter: none has a meter, be it of the targets file or of its backend.
 
     Raises:
@@ -82,7 +86,7 @@ def make_targets(
             meters=_each_once(meters),
             host=host,
             port=port,
-            **body_of(boards, backends[name], None, None),
+            **body_of(boards, backends[name]),
         )
         plain = with_meters(plain, backends[name], no_meter=no_meter)
         targets += _swept(plain, backends[name], {}, typed, power_modes)
@@ -97,6 +101,7 @@ def make_targets(
         )
     if set_power_mode:
         targets = _with_modes_set(targets)
+    targets = _with_declared_power(targets, declared_power)
     seen: set[str] = set()
     for target in targets:
         if target.set_power_mode and not backends[target.device].takes_host:
@@ -110,8 +115,10 @@ def make_targets(
                 fix="leave --device out where --target names the board, or rename it in the targets file",
             )
         seen.add(target.name)
+    of_several = "; several devices have theirs in targets.toml, and are named by --target"
+    fix = "leave --{} out" + (of_several if len(names) > 1 else "")
     for name in names:
-        _refuse_address(backends[name], host, port, "leave --{} out")
+        _refuse_address(backends[name], host, port, fix)
     for entry in declared:
         address = f"leave the {{}} of target {entry.name!r} out of the targets file"
         _refuse_address(backends[entry.device], entry.host, entry.port, address)
@@ -126,6 +133,22 @@ def _with_modes_set(targets: Sequence[Target]) -> list[Target]:
             fix="add --power-mode MODE, once for each mode to measure in",
         )
     return [replace(target, set_power_mode=target.power_mode is not None) for target in targets]
+
+
+def _with_declared_power(targets: Sequence[Target], texts: Sequence[str]) -> list[Target]:
+    """The targets, those that were named with this declared power in place of what they had."""
+    aliases = {target.name: (target.name, target.declared_name) for target in targets}
+    powers = declared_powers(texts, aliases)
+    return [
+        replace(
+            target,
+            declared_power=powers[target.name],
+            from_boards=tuple(name for name in target.from_boards if name != "declared_power"),
+        )
+        if target.name in powers
+        else target
+        for target in targets
+    ]
 
 
 def _refuse_address(backend: Backend, host: str | None, port: str | None, fix: str) -> None:
@@ -146,7 +169,7 @@ def _from_file(entry: DeclaredTarget, backend: Backend, meters: Sequence[str]) -
         host=entry.host,
         port=entry.port,
         set_power_mode=entry.set_power_mode,
-        **body_of(entry.board, backend, entry.mass_g, entry.size_mm),
+        **_body_of_entry(entry, backend),
     )
 
 
@@ -159,10 +182,17 @@ def _swept(
 ) -> tuple[Target, ...]:
     """The target for each combination of its options and power modes; what was typed beats the file."""
     mine = {name: values for name, values in typed.items() if name in backend.options_model.model_fields}
-    file_values = alternatives(declared, backend.options_model)
+    values = {**alternatives(declared, backend.options_model), **mine}
+    for name in sorted(backend.options_model.not_in_key):
+        if len(values.get(name, ())) > 1:
+            raise UsageError(
+                f"{name} has several values for {target.name}",
+                why="it decides no result: trials that differ in it alone are the same trial",
+                fix="name it once",
+            )
     options = [
         _options(backend, chosen, {name: chosen[name] for name in mine}, target.name)
-        for chosen in combinations({**file_values, **mine}, target.name)
+        for chosen in combinations(values, target.name)
     ]
     modes = power_modes or (None,)
     return swept(target, [(chosen, mode) for mode in modes for chosen in options])
@@ -177,11 +207,11 @@ def _each_once(meters: Sequence[str]) -> tuple[str, ...]:
 
 
 def listed(target: DeclaredTarget) -> dict[str, Any]:
-    """A declared target as plain data, with the mass and size that a run takes and where they are from.
+    """A declared target as plain data, with mass, size and power that a run takes and where they are from.
 
     Its launch is masked, as in every report. `sweeps` has the settings of several values, each combination of
     which is a target of its own. `device_error` says why a run would refuse its device, `body_error` why it
-    would take no mass and size by its board; each is "" where nothing is wrong.
+    would take no figures by its board; each is "" where nothing is wrong.
     """
     declared = target.model_dump(mode="json")
     row = {**declared, "launch": masked_launch(declared["launch"]), "body": "", "from_boards": ()}
@@ -199,33 +229,44 @@ def listed(target: DeclaredTarget) -> dict[str, Any]:
     if not target.board:
         return row
     try:
-        body = body_of(target.board, backend, target.mass_g, target.size_mm)
+        body = _body_of_entry(target, backend)
     except EdgeBenchError as error:
         return row | {"body_error": _reason_text(error)}
-    return row | {name: body[name] for name in ("mass_g", "size_mm", "body", "from_boards")}
+    powers = [asdict(power) for power in body["declared_power"]]
+    return (
+        row
+        | {name: body[name] for name in ("mass_g", "size_mm", "body", "from_boards")}
+        | {"declared_power": powers}
+    )
 
 
 def _reason_text(error: EdgeBenchError) -> str:
     return "; ".join(part for part in (error.what, error.why, error.fix) if part)
 
 
+def _body_of_entry(entry: DeclaredTarget, backend: Backend) -> dict[str, Any]:
+    powers = tuple(figure.power for figure in entry.declared_power)
+    return body_of(entry.board, backend, entry.mass_g, entry.size_mm, powers)
+
+
 def body_of(
     boards: Sequence[str],
     backend: Backend,
-    mass_g: float | None,
-    size_mm: tuple[float, float, float] | None,
+    mass_g: float | None = None,
+    size_mm: tuple[float, float, float] | None = None,
+    declared_power: tuple[DeclaredPower, ...] = (),
 ) -> dict[str, Any]:
-    """Mass and size as they were declared, else those of the boards, with where they are from.
+    """Mass, size and power as they were declared, else those of the boards, with where they are from.
 
     They are fields of a Target. UsageError for a board that there is not.
     """
-    declared = {"mass_g": mass_g, "size_mm": size_mm}
+    declared = {"mass_g": mass_g, "size_mm": size_mm, "declared_power": declared_power}
     if not boards:
         return declared
     assembly = assemble(boards, backend)
-    added = {"mass_g": assembly.mass_g, "size_mm": assembly.size_mm}
+    added = {"mass_g": assembly.mass_g, "size_mm": assembly.size_mm, "declared_power": assembly.power}
     from_boards = tuple(
-        name for name, figure in added.items() if declared[name] is None and figure is not None
+        name for name, figure in added.items() if declared[name] in (None, ()) and figure not in (None, ())
     )
     return {
         **declared,

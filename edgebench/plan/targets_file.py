@@ -13,9 +13,10 @@ One table a board::
     power_mode = "MAXN"             # or a list
     set_power_mode = true           # put the board into it; left out: it has to be there
     meters = ["rapl"]
-    board = ["raspberry-pi-4b"]     # mass and size from their makers, where they are known
+    board = ["raspberry-pi-4b"]     # mass, size and power from their makers, where they are known
     mass_g = 138.0                  # in place of the boards'
     size_mm = [100.0, 80.0, 29.0]
+    declared_power = { watts = 9.5, kind = "maximum", source = "label of its supply" }  # or a list of both
 """
 
 from __future__ import annotations
@@ -38,10 +39,12 @@ from pydantic import (
 )
 
 from edgebench.errors import UsageError
+from edgebench.plan.power_declarations import LONGEST_SOURCE, conflict_of
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
 from edgebench.toml_files import read_toml
 from edgebench.vocabulary.address import check_address
+from edgebench.vocabulary.declared_power import MOST_W, DeclaredPower, PowerKind
 
 FILE_NAME = "targets.toml"
 MAX_TARGETS = 200
@@ -77,6 +80,24 @@ class DeclaredLaunch(BaseModel):
     env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Word | Literal[""]] = {}
     prefix: tuple[Word, ...] = ()
     affinity: tuple[Annotated[int, Field(ge=0, lt=4096, strict=True)], ...] = ()
+
+
+class DeclaredFigure(BaseModel):
+    """A declared power; the vocabulary's DeclaredPower."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    watts: Annotated[
+        float,
+        Field(gt=0, le=MOST_W, strict=True, json_schema_extra=form("write watts, such as watts = 9.5")),
+    ]
+    kind: PowerKind
+    source: Annotated[Word, Field(max_length=LONGEST_SOURCE)]
+
+    @property
+    def power(self) -> DeclaredPower:
+        """The same in the vocabulary's words."""
+        return DeclaredPower(self.watts, self.kind, self.source)
 
 
 class DeclaredTarget(BaseModel):
@@ -124,6 +145,24 @@ class DeclaredTarget(BaseModel):
             )
         ),
     ] = None
+
+    declared_power: Annotated[
+        tuple[DeclaredFigure, ...],
+        BeforeValidator(lambda figures: [figures] if isinstance(figures, dict) else figures),
+        Field(
+            json_schema_extra=form(
+                "write it like declared_power = { watts = 9.5, kind = 'maximum', source = 'label of its "
+                "supply' }, or a list of both kinds"
+            )
+        ),
+    ] = ()
+
+    @field_validator("declared_power")
+    @classmethod
+    def _agrees(cls, figures: tuple[DeclaredFigure, ...]) -> tuple[DeclaredFigure, ...]:
+        if conflict := conflict_of([figure.power for figure in figures]):
+            raise problem(conflict, "leave one of the two out")
+        return figures
 
     @field_validator("host")
     @classmethod

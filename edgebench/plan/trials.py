@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edgebench.cache.objects import canonical_hash
 from edgebench.contract import Backend
 from edgebench.errors import UnsupportedError, UsageError
 from edgebench.plan.batches import batches_of
+from edgebench.plan.extent import Extent
 from edgebench.plan.meters_and_monitors import meters_of
 from edgebench.vocabulary.model_source import SHIPPED, ModelSource
 from edgebench.vocabulary.pictures import ImageSet, Scene
@@ -36,6 +37,13 @@ class PlannedTrial:
     request: PrepareRequest
     inputs: Mapping[str, Any]
     model_data: ModelData | None = None  # what it is timed and tested with; None: what the plan says
+    passes: int | None = None  # steady passes, or windows, of a session; None: what the plan says
+
+    @property
+    def patches(self) -> int | None:
+        """How many patches of the scene are measured; None where its passes go through all."""
+        patches: int | None = self.inputs["settings"].get("patches")
+        return patches
 
     @property
     def concurrency(self) -> int:
@@ -57,6 +65,10 @@ class ModelData:
     scene: Scene
     images: ImageSet | None
     images_reason: str = ""  # why there are none
+
+
+ImagesFor = Callable[[Backend, ModelData | None], ImageSet | None]
+"""By a device and what its trials have of their own, if anything: the images for their accuracy."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +101,10 @@ class Plan:
     def images_of(self, trial: PlannedTrial) -> ImageSet | None:
         """What a trial's accuracy is taken on."""
         return self.images if trial.model_data is None else trial.model_data.images
+
+    def passes_of(self, trial: PlannedTrial) -> int:
+        """How many steady passes, or windows, a session of a trial has."""
+        return self.passes if trial.passes is None else trial.passes
 
     @property
     def adaptive(self) -> bool:
@@ -143,12 +159,15 @@ def make_trials(
     sustained_s: float | None = None,
     model_data: Mapping[str, ModelData] | None = None,
     target_data: Mapping[str, ModelData] | None = None,
+    extent: Extent | None = None,
+    images_for: ImagesFor | None = None,
 ) -> tuple[PlannedTrial, ...]:
     """The trials, in the order in which tables show them; `variants` are by target or backend.
 
     Without `batches` each backend's default is taken; UsageError for one that a backend does not take.
     `model_data` has, by the variants' family, what trials of other models than the shipped one need;
-    `target_data`, by target, what those with pictures of their own do.
+    `target_data`, by target, what those with pictures of their own do. `extent` is how much the run measures,
+    where it names that; without `images_for` accuracy is taken on all images.
     """
     # Absent where they are not asked for: keys of back-to-back trials are what they always were.
     pace = {"period_s": period_s, "sustained_s": sustained_s}
@@ -161,9 +180,17 @@ def make_trials(
                 own = (target_data or {}).get(target.name) or (model_data or {}).get(variant.family)
                 source = SHIPPED if own is None else own.source
                 request = PrepareRequest(variant, batch, target.options, source=source)
-                timed, tested = (scene, images) if own is None else (own.scene, own.images)
-                inputs = _inputs(target, request, backend, timed, tested, pace)
-                trials.append(PlannedTrial(key_of(inputs), target, variant, batch, request, inputs, own))
+                timed, available = (scene, images) if own is None else (own.scene, own.images)
+                tested = available if images_for is None else images_for(backend, own)
+                if tested != available:
+                    own = replace(own or ModelData(SHIPPED, timed, None), images=tested)
+                patches = (extent or Extent()).patches_of(backend, timed)
+                measured = pace if patches is None else {**pace, "patches": patches}
+                inputs = _inputs(target, request, backend, timed, tested, measured)
+                passes = None if extent is None else extent.passes_of(backend, timed)
+                trials.append(
+                    PlannedTrial(key_of(inputs), target, variant, batch, request, inputs, own, passes)
+                )
     return tuple(trials)
 
 
@@ -178,7 +205,7 @@ def _inputs(
     backend: Backend,
     scene: Scene,
     images: ImageSet | None,
-    pace: Mapping[str, float | None],
+    measured: Mapping[str, float | None],
 ) -> dict[str, Any]:
     launch = target.launch
     return {
@@ -206,7 +233,7 @@ def _inputs(
                 "prefix": list(launch.prefix),
                 "affinity": list(launch.affinity),
             },
-            **pace,
+            **measured,
         },
     }
 
@@ -220,12 +247,13 @@ def _artifact_inputs(backend: Backend, request: PrepareRequest) -> dict[str, Any
 
 
 def _options_of_key(backend: Backend, options: Mapping[str, Json]) -> dict[str, Json]:
-    """All options, without those that were added later and have their default."""
+    """All options that decide a result, without those that were added later and have their default."""
     model = backend.options_model
     return {
         name: value
         for name, value in options.items()
-        if name not in model.added_later or value != model.model_fields[name].default
+        if name not in model.not_in_key
+        and (name not in model.added_later or value != model.model_fields[name].default)
     }
 
 

@@ -13,6 +13,8 @@ import os
 import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from .basics import ADDRESS, Chunk, ProbeDenied, ProbeMissing, now_ns
+
 PLACE = "board"
 LIBRARY = "libnvidia-ml.so.1"
 JETSON_FILES = ("/etc/nv_tegra_release", "/proc/device-tree/compatible")
@@ -27,25 +29,6 @@ SHOWN = 200
 NAN = float("nan")
 
 SUCCESS, NO_PERMISSION = 0, 4
-
-Chunk = Tuple[List[int], Dict[str, List[float]]]
-
-
-class ProbeMissing(Exception):
-    """There is no such meter here."""
-
-    denied = False
-
-    def __init__(self, reason: str, fix: str) -> None:
-        super(ProbeMissing, self).__init__(reason)
-        self.reason = reason
-        self.fix = fix
-
-
-class ProbeDenied(ProbeMissing):
-    """The meter is there and may not be read."""
-
-    denied = True
 
 
 class NvmlError(Exception):
@@ -137,7 +120,7 @@ class PowerReading:
         self._due_s = max(self._due_s + 1 / RATE_HZ, time.monotonic())
         time.sleep(max(0.0, self._due_s - time.monotonic()))
         milliwatts = self._nvml.power_mw(self._device)
-        return _now_ns(), milliwatts / 1e3
+        return now_ns(), milliwatts / 1e3
 
 
 class EnergyReading:
@@ -169,7 +152,7 @@ class EnergyReading:
             time.sleep(POLL_S)
             energy_mj = self._nvml.energy_mj(self._device)
             if energy_mj != standing_mj:
-                return _now_ns(), energy_mj
+                return now_ns(), energy_mj
         raise NvmlError(-1, "the counter of energy stands still")
 
 
@@ -189,6 +172,7 @@ class NvmlProbe:
     ) -> None:
         self._nvml = nvml
         self._reading: Any = (EnergyReading if counts_energy else PowerReading)(nvml, device)
+        self.port = LIBRARY
         self._running = True
         self._failure = ""
         self.rejected: List[str] = []
@@ -238,7 +222,7 @@ class NvmlProbe:
                 self._failure = str(error)
                 self.rejected.append(str(error)[:SHOWN])
             time.sleep(1 / RATE_HZ)
-            return _now_ns(), NAN
+            return now_ns(), NAN
         self._failure = ""
         return sample
 
@@ -280,10 +264,12 @@ def _index(address: str, nvml: Nvml) -> int:
         return 0
     if not address:
         raise ProbeMissing(
-            "there are {} GPUs: {}".format(count, ", ".join(names)), "name one: --meter nvml:0"
+            "there are {} GPUs: {}".format(count, ", ".join(names)), "name one: --meter nvml:0", ADDRESS
         )
     if not address.isdigit() or int(address) >= count:
-        raise ProbeMissing("there is no GPU {!r}".format(address), "there are {}".format(", ".join(names)))
+        raise ProbeMissing(
+            "there is no GPU {!r}".format(address), "there are {}".format(", ".join(names)), ADDRESS
+        )
     return int(address)
 
 
@@ -313,8 +299,3 @@ def _on_jetson() -> bool:
             return b"nvidia,tegra" in file.read(4096)
     except OSError:
         return False
-
-
-def _now_ns() -> int:
-    exact = getattr(time, "monotonic_ns", None)  # Python 3.7 has it
-    return int(exact() if exact else time.monotonic() * 1e9)

@@ -10,7 +10,7 @@ import os
 import time
 from typing import Any, Dict, Iterator, List, NamedTuple
 
-from .basics import Chunk, ProbeDenied, ProbeMissing, now_ns
+from .basics import ADDRESS, Chunk, ProbeDenied, ProbeMissing, now_ns
 
 PLACE = "board"
 TREE = "/sys/class/powercap"
@@ -25,6 +25,7 @@ class RaplProbe:
 
     def __init__(self, address: str, domains: List[Domain]) -> None:
         self._domains = domains
+        self.port = domains[0].energy
         self._running = True
         self._last_ns = 0
         self._last_uj: List[int] = []
@@ -96,7 +97,9 @@ def open_probe(address: str) -> RaplProbe:
     chosen = [domain for domain in domains if wanted in domain.name]
     if not chosen:
         names = ", ".join(domain.name for domain in domains)
-        raise ProbeMissing("no RAPL domain is named {!r}".format(wanted), "choose among: {}".format(names))
+        raise ProbeMissing(
+            "no RAPL domain is named {!r}".format(wanted), "choose among: {}".format(names), ADDRESS
+        )
     return RaplProbe(address, chosen)
 
 
@@ -111,6 +114,7 @@ def _domain(tree: str, folder: str) -> Domain:
         raise ProbeDenied(
             "{} may be read by root only".format(energy),
             "sudo chmod a+r {}/intel-rapl:*/energy_uj (lasts until the next start)".format(tree),
+            port=energy,
         ) from None
     except (OSError, ValueError) as error:
         raise ProbeMissing("{} cannot be read: {}".format(folder, error), "use another meter") from None

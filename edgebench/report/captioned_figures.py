@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from matplotlib.figure import Figure
 
 from edgebench.errors import EdgeBenchError
+from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.report import drawing, figures, sustained_figure, tables, words
+from edgebench.report import accuracy_figures, drawing, figures, sustained_figure, tables, words
+from edgebench.report.captioned_power import energy_picture, idle_picture, power_over_time_picture
+from edgebench.report.picture import Picture, embedded_picture
 from edgebench.report.scene_figure import disagreements, scene_classes
 from edgebench.store.load import Results
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure as a page shows it; `src` is empty where there is none and the caption says why."""
-
-    src: str
-    alt: str
-    caption: str
 
 
 def latency_limits(verdicts: Sequence[Verdict], quantity: str) -> dict[str, float]:
@@ -41,7 +35,7 @@ def depth_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
     """
     measured = words.alike_timed(summaries)
     if not measured:
-        return Picture("", "", "There is no figure of image_s: no trial has been measured.")
+        return Picture("", "", "There is no figure of image_s: no trial has a time.")
     if len({words.families([summary]) for summary in measured}) > 1 or measured[0].depth_multiplier is None:
         picture = _latency_picture(measured, verdicts, "model", figures.latency_by_model)
     else:
@@ -78,7 +72,7 @@ def _latency_picture(
         f"from {words.number(least[0])} s ({names[least[1].key]}) "
         f"to {words.number(most[0])} s ({names[most[1].key]})."
     )
-    return _embedded_picture(draw(summaries, limits), alt, caption, _targets(summaries))
+    return embedded_picture(draw(summaries, limits), alt, caption, _targets(summaries))
 
 
 def accuracy_picture(summaries: Sequence[TrialSummary]) -> Picture:
@@ -96,14 +90,16 @@ def accuracy_picture(summaries: Sequence[TrialSummary]) -> Picture:
         f"Top-1 on the images against {quantity}; beside the points stand depth multipliers or models. "
         "Upright bars are Wilson intervals, level ones are intervals over sessions, both 95 %."
     ) + _undrawn_note([summary for summary in summaries if summary.accuracy is not None], shown)
-    return _embedded_picture(figures.accuracy_against_latency(summaries), alt, caption, _targets(summaries))
+    return embedded_picture(
+        accuracy_figures.accuracy_against_latency(summaries), alt, caption, _targets(summaries)
+    )
 
 
 def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
     """Where a patch's time goes."""
     shown = [summary for summary in summaries if summary.stages_ms]
     if not shown:
-        return Picture("", "", "There is no figure of the stages: no trial has been measured.")
+        return Picture("", "", "There is no figure of the stages: no trial has a time.")
     names = tables.trial_names(summaries)
     alt = "Milliseconds a patch by stage: " + "; ".join(
         f"{names[summary.key]} "
@@ -117,7 +113,7 @@ def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
     if own:
         stages = " and ".join(words.plain(stage, 40) for stage in sorted(own))
         caption += f" The narrow bar is {stages}, the device's own time within infer."
-    return _embedded_picture(figures.stages(summaries), alt, caption, _targets(summaries))
+    return embedded_picture(figures.stages(summaries), alt, caption, _targets(summaries))
 
 
 def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
@@ -127,7 +123,7 @@ def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
         return None
     timed = words.latency_names(shown)
     caption = f"Median {timed} of each minute, by trial; means over the sessions of each session's median."
-    return _embedded_picture(
+    return embedded_picture(
         sustained_figure.minutes_figure(shown),
         sustained_figure.minutes_words(shown),
         caption,
@@ -208,20 +204,23 @@ def _targets(summaries: Sequence[TrialSummary]) -> int:
     return len({summary.target for summary in summaries})
 
 
-def _embedded_picture(figure: Figure, alt: str, caption: str, targets: int) -> Picture:
-    if targets > drawing.MAX_PANELS:
-        caption += f" The first {drawing.MAX_PANELS} of {targets} targets are drawn; the tables hold all."
-    return Picture(drawing.data_uri("image/svg+xml", drawing.as_svg(figure)), alt, caption)
-
-
 def pictures(
-    results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
+    results: Results,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    profiles: Sequence[Profile] = (),
 ) -> Mapping[str, Picture | None]:
-    """Every figure of the report by its place on the page; None for one that has none there."""
+    """Every figure of the report by its place on the page; None for one that has none there.
+
+    `profiles` are those of the verdicts.
+    """
     return {
         "depth": depth_picture(summaries, verdicts),
         "accuracy": accuracy_picture(summaries),
         "stages": stages_picture(summaries),
         "scene": scene_picture(results, summaries),
         "minutes": minutes_picture(summaries),
+        "energy": energy_picture(summaries),
+        "idle": idle_picture(summaries),
+        "power_over_time": power_over_time_picture(results, summaries, profiles),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -20,11 +20,6 @@ STACKED_STAGES = {"patchify": drawing.SKY, "preprocess": drawing.ORANGE, "infer"
 """Those that follow each other in time, in their order, with their colours."""
 
 _NEAR = 3.0  # a limit further than this factor from every figure would flatten them: the caption has it
-_LABEL_OFFSETS = (
-    (-5, 5),
-    (5, 5),
-    (5, -12),
-)  # where a point's name stands, so that precisions do not cover each other
 
 
 def limits_in_range(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> dict[str, float]:
@@ -73,7 +68,7 @@ def _latency(
     near = limits_in_range(shown, limits)
     precisions = _precisions(shown)
     colours, markers = drawing.colours(precisions), drawing.markers(precisions)
-    ends = [end for summary in shown for end in _ends(summary.latency)]
+    ends = [end for summary in shown for end in ends_of(summary.latency)]
     log = drawing.wants_log(ends)
     with drawing.style():
         figure, all_axes = drawing.grid(max(1, len(panels)))
@@ -111,67 +106,6 @@ def _latency(
             axes.grid(visible=False, axis="x")
             axes.set_xlabel(axis)
             axes.set_ylabel(f"{words.latency_names(shown)}, seconds a scene" + (" (log)" if log else ""))
-            title_panel(axes, target, panels)
-        shared_legend(figure, all_axes, "precision")
-    return figure
-
-
-def accuracy_against_latency(summaries: Sequence[TrialSummary]) -> Figure:
-    """Top-1 on the images against latency: Wilson intervals upwards, latency intervals sideways.
-
-    Args:
-        summaries: trials; those without that latency or accuracy are left out.
-    """
-    shown = words.alike_timed([summary for summary in summaries if summary.accuracy is not None])
-    panels = panels_of(shown)
-    precisions = _precisions(shown)
-    colours, markers = drawing.colours(precisions), drawing.markers(precisions)
-    ends = [end for summary in shown for end in _ends(summary.latency)]
-    log = drawing.wants_log(ends)
-    rates = [
-        100 * end
-        for summary in shown
-        if summary.accuracy
-        for end in (summary.accuracy.low, summary.accuracy.high)
-    ]
-    with drawing.style():
-        figure, all_axes = drawing.grid(max(1, len(panels)))
-        for axes, (target, group) in zip(all_axes, panels.items(), strict=False):
-            for summary in group:
-                if summary.latency is None or summary.accuracy is None:
-                    continue
-                rate = 100 * summary.accuracy.k / summary.accuracy.n if summary.accuracy.n else 0.0
-                axes.errorbar(
-                    [summary.latency.median],
-                    [rate],
-                    xerr=_errors([summary.latency]),
-                    yerr=[
-                        [max(0.0, rate - 100 * summary.accuracy.low)],
-                        [max(0.0, 100 * summary.accuracy.high - rate)],
-                    ],
-                    fmt=markers[summary.precision],
-                    color=colours[summary.precision],
-                    markersize=6,
-                    linewidth=1.1,
-                    alpha=0.9,
-                    label=drawing.label(summary.precision),
-                    gid=f"trial-{drawing.label(summary.key, 16)}",
-                )
-                axes.annotate(
-                    _point_label(summary),
-                    (summary.latency.median, rate),
-                    xytext=_LABEL_OFFSETS[precisions.index(summary.precision) % len(_LABEL_OFFSETS)],
-                    textcoords="offset points",
-                    ha="right" if precisions.index(summary.precision) % len(_LABEL_OFFSETS) == 0 else "left",
-                    fontsize=8,
-                    color=colours[summary.precision],
-                )
-            drawing.scale_axis(axes, "x", ends, log)
-            if rates:
-                room = 0.08 * max(1.0, max(rates) - min(rates))
-                axes.set_ylim(max(0.0, min(rates) - room), min(100.5, max(rates) + room))
-            axes.set_xlabel(f"{words.latency_names(shown)}, seconds a scene" + (" (log)" if log else ""))
-            axes.set_ylabel("top-1 on the images, %")
             title_panel(axes, target, panels)
         shared_legend(figure, all_axes, "precision")
     return figure
@@ -227,7 +161,7 @@ def _patch_ms(summary: TrialSummary) -> float:
     return sum(summary.stages_ms.get(name, 0.0) for name in STACKED_STAGES)
 
 
-def _point_label(summary: TrialSummary) -> str:
+def point_label(summary: TrialSummary) -> str:
     """What stands beside a trial's point: its depth multiplier, or its model's name where it has none."""
     if summary.depth_multiplier is None:
         return drawing.label(words.model(summary), _LONGEST_TICK)
@@ -247,13 +181,14 @@ def _precisions(summaries: Sequence[TrialSummary]) -> list[str]:
     return sorted(precisions, key=lambda name: list(drawing.colours(precisions)).index(name))
 
 
-def _ends(figure: Interval | None) -> list[float]:
+def ends_of(figure: Interval | None) -> list[float]:
+    """A figure and the ends of its interval, as far as it has any."""
     if figure is None:
         return []
     return [end for end in (figure.low, figure.median, figure.high) if end is not None]
 
 
-def _errors(figures: Sequence[Interval]) -> list[list[float]]:
+def error_bars(figures: Sequence[Interval]) -> list[list[float]]:
     """Distances below and above the medians; 0 where there is no interval, which draws no bar."""
     return [
         [0.0 if figure.low is None else max(0.0, figure.median - figure.low) for figure in figures],
@@ -268,7 +203,7 @@ def _points(
         axes.errorbar(
             [x for x, _ in points],
             [figure.median for _, figure in points],
-            yerr=_errors([figure for _, figure in points]),
+            yerr=error_bars([figure for _, figure in points]),
             fmt=marker,
             color=colour,
             markersize=6,
@@ -278,7 +213,7 @@ def _points(
         )
 
 
-def title_panel(axes: Axes, target: str, panels: Mapping[str, object]) -> None:
+def title_panel(axes: Axes, target: str, panels: Sized) -> None:
     """The target above its panel, where there is more than one."""
     if len(panels) > 1:
         axes.set_title("\n".join(textwrap.wrap(drawing.label(target), _PANEL_TITLE)), loc="left")

@@ -68,4 +68,4 @@ def page(
 ) -> dict[str, Any]:
     """Everything that the template shows: the texts, and the figures as `data:` addresses."""
     sections = texts(results, summaries, verdicts, profiles)
-    return sections | {"figures": pictures(results, summaries, verdicts)}
+    return sections | {"figures": pictures(results, summaries, verdicts, profiles)}

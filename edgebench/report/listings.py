@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console
@@ -76,17 +77,27 @@ def _option(about: Mapping[str, Any]) -> str:
 
 
 def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
-    """Print what doctor found: level, subject, message, and the fix below it."""
+    """Print what doctor found: level, subject, message, and the fix below it; of each `meter` together."""
     if as_json:
         write_json(console, {"findings": [dict(finding) for finding in findings]})
         return
-    for subject, finding in zip(words.subjects(findings), findings, strict=True):
+    plain = [finding for finding in findings if "meter" not in finding]
+    _print_lines(console, words.subjects(plain), plain)
+    of_meters = [finding for finding in findings if "meter" in finding]
+    for (meter, target), group in groupby(of_meters, lambda row: (row["meter"], row["target"])):
+        line(console, f"{meter}{f', of {target}' if target else ''}", "bold")
+        steps = list(group)
+        _print_lines(console, [str(step["subject"]) for step in steps], steps)
+    if not findings:
+        line(console, "No findings.")
+
+
+def _print_lines(console: Console, subjects: Sequence[str], findings: Sequence[Mapping[str, Any]]) -> None:
+    for subject, finding in zip(subjects, findings, strict=True):
         level = str(finding.get("level", ""))
         line(console, f"{level:<8} {subject}: {finding.get('message', '')}", _LEVELS.get(level, ""), indent=2)
         if finding.get("fix"):
             line(console, f"fix: {finding['fix']}", indent=11)
-    if not findings:
-        line(console, "No findings.")
 
 
 def print_profiles(console: Console, profiles: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
@@ -122,8 +133,6 @@ def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool
             if isinstance(budget, Mapping)
             else ""
         )
-        if record.get("averaging_s"):
-            origin = f"averaged over {record['averaging_s']:g} s"
         table.add_row(
             *(cell(console, text) for text in (str(record.get("name", "")), requirement(record), origin))
         )
@@ -140,13 +149,12 @@ def requirement(record: Mapping[str, Any]) -> str:
         if limit is not None
         else "?"
     )
-    statistic = str(record.get("statistic", ""))
-    shown = "" if statistic in ("", "declared", "recorded", "share") else f" {statistic}"
+    quantity = words.judged_quantity(
+        str(record.get("quantity", "image_s")), str(record.get("statistic", "")), record.get("averaging_s")
+    )
     sign = "≥" if record.get("comparison") == "at least" else "≤"
     unit = str(record.get("unit", ""))
-    return (
-        f"{record.get('quantity', 'image_s')}{shown} {sign} {bound}{'' if unit in ('', '1') else f' {unit}'}"
-    )
+    return f"{quantity} {sign} {bound}{'' if unit in ('', '1') else f' {unit}'}"
 
 
 def print_variants(

@@ -42,8 +42,10 @@ def export_markdown(
             parts.append(_table(page[name], heading))
     parts.append(_table(page["accuracy"], "## Accuracy"))
     parts += [escape(note.line) for note in page["accuracy_notes"]]
-    if page["power"].rows:
-        parts.append(_table(page["power"], "## Power"))
+    if page["power"]:
+        parts.append("## Power")
+    parts += [escape(sentence) for sentence in page["power_reading"]]
+    parts += [_table(table, f"### {escape(table.title)}") for table in page["power"]]
     parts += [escape(note.line) for note in page["power_notes"]]
     parts.append(_table(tables.memory(summaries), "## Memory"))
     notes = [*page["failures"], *page["warnings"], *([Note(page["unseen"])] if page["unseen"] else [])]

@@ -38,6 +38,9 @@ class Meter:
     readable: bool
     reason: str
     fix: str
+    port: str
+    permission: str
+    held_by: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -65,25 +68,31 @@ class RecordedMeter:
     rails: tuple[Rail, ...]
 
 
-def of_unchecked(name: str, *, readable: bool, reason: str = "", fix: str = "") -> dict[str, Any]:
+def of_unchecked(
+    name: str, access: Mapping[str, Any], *, readable: bool, reason: str = "", fix: str = ""
+) -> dict[str, Any]:
     """The fields of `Meter`, of one that was opened for a moment, or cannot be read.
 
     Args:
         name: KIND[:ADDRESS].
+        access: `port`, `permission` and `held_by`.
         readable: whether it could be opened.
         reason: why not.
         fix: what helps.
     """
-    return asdict(Meter(**_meter(name), readable=readable, reason=reason, fix=fix))
+    return asdict(Meter(**_meter(name), readable=readable, reason=reason, fix=fix, **access))
 
 
-def of_checked(name: str, info: ProbeInfo, rails: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def of_checked(
+    name: str, access: Mapping[str, Any], info: ProbeInfo, rails: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """The fields of `CheckedMeter`, of what it says of itself and the figures of its rails."""
     checked = CheckedMeter(
         **(_meter(name) | {"rate_hz": info.rate_hz}),
         readable=True,
         reason="",
         fix="",
+        **access,
         scope=info.scope,
         averaging_ms=info.averaging_ms,
         resolution=info.resolution,
@@ -129,6 +138,14 @@ _METER = {
     "readable": Described("Whether it can be read there.", "probe"),
     "reason": Described("Why not; empty where it can be.", "probe"),
     "fix": Described("What helps; empty where it can be read.", "probe"),
+    "port": Described(
+        "What it is read from: a node, a file, a program or a library; empty where that is not known.",
+        "probe",
+    ),
+    "permission": Described("Mode, owner and group of that, as crw-rw---- root:dialout; or empty.", "probe"),
+    "held_by": Described(
+        "Other processes that have a device's node open; those that this user sees.", "probe"
+    ),
 }
 DESCRIPTIONS: Descriptions = {
     "Rail": {

@@ -13,9 +13,8 @@ from edgebench.report.model_tables import write_json
 
 
 def print_meters(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
-    """Print meters, each `meter`, `description`, `place`, `rate_hz`, `readable`, `reason` and `fix`.
+    """Print meters, each with the fields of `meter_documents.Meter`.
 
-    `rate_hz` is the stated one, and None where only the address decides.
     Of one that was checked `scope`, `averaging_ms`, `resolution`, `channels`, `total`, `absent`, `rejected`,
     `rejected_first` and `rails` as well.
     """
@@ -26,6 +25,10 @@ def print_meters(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json
         state = "readable" if row["readable"] else "not readable"
         console.print(cell(console, f"{row['meter']}: {state}", "bold"))
         line(console, row["description"], indent=4)
+        if row["port"]:
+            line(console, f"read from {row['port']}{_in_brackets(row['permission'])}", indent=4)
+        if row["held_by"]:
+            line(console, f"open in {', '.join(row['held_by'])} as well", indent=4)
         if not row["readable"]:
             line(console, f"why: {row['reason']}", indent=4)
             line(console, f"fix: {row['fix'] or 'use another meter'}", indent=4)
@@ -82,6 +85,10 @@ def _print_rails(console: Console, rails: Sequence[Mapping[str, Any]]) -> None:
     for rail in rails:
         if rail["mean_w"] is None:
             line(console, f"{rail['channel']}: {rail['reason']}", indent=4)
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
 
 
 def _figure(value: int | float | None) -> str:

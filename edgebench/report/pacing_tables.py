@@ -7,16 +7,30 @@ from collections.abc import Sequence
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import tables, words
 from edgebench.report.tables import Column, Table
-from edgebench.store.records import ExperimentRecord
+from edgebench.store.records import ExperimentRecord, TrialRecord
 
 
 def steady_part(record: ExperimentRecord) -> str:
     """What the steady part of each session was: `3 steady passes`, or how long and how often."""
     often = "" if record.period_s is None else f", one every {record.period_s:g} s"
     if record.sustained_s is None:
-        return f"{record.passes} steady {'pass' if record.passes == 1 else 'passes'}{often}"
+        counts = [_steady_count(record, trial) for trial in record.trials] or [_counted_passes(record.passes)]
+        return f"{' or '.join(dict.fromkeys(counts))}{often}"
     minutes = record.sustained_s / 60
     return f"{minutes:g} {'minute' if minutes == 1 else 'minutes'} of steady passes{often}"
+
+
+def _steady_count(record: ExperimentRecord, trial: TrialRecord) -> str:
+    """How many a session of a trial has, and over how many patches where that is not the whole scene."""
+    passes = trial.passes or record.passes
+    if trial.patches is None:
+        return _counted_passes(passes)
+    noun = "pass or window" if passes == 1 else "passes or windows"
+    return f"{passes} steady {noun} over {trial.patches} of {record.scene_of(trial).patches} patches"
+
+
+def _counted_passes(passes: int) -> str:
+    return f"{passes} steady {'pass' if passes == 1 else 'passes'}"
 
 
 def most_sessions(record: ExperimentRecord) -> str:

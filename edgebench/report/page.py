@@ -9,8 +9,11 @@ from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
 from edgebench.report import notes, pacing_tables, tables, verdict_groups, words
+from edgebench.report.definitions import definitions
 from edgebench.report.environment import command_line, environment, golden
 from edgebench.report.notes import Note, Trials
+from edgebench.report.power_scopes import declared_power_text, meter_text, scopes_note
+from edgebench.report.power_words import reading_notes
 from edgebench.report.small_samples import unseen_modes
 from edgebench.report.telemetry_table import telemetry
 from edgebench.stats.warnings import Flag
@@ -54,15 +57,9 @@ def texts(
         "accuracy": tables.accuracy(summaries),
         "accuracy_notes": _accuracy_notes(results, summaries, trials),
         "matrices": _matrices(summaries, names),
-        "power": tables.power(summaries),
-        "power_notes": notes.shared(
-            [
-                (summary.key, f"no power: {summary.power_reason}")
-                for summary in summaries
-                if summary.power is None
-            ],
-            trials,
-        ),
+        "power": tables.power_tables(summaries),
+        "power_reading": reading_notes(summaries),
+        "power_notes": _power_notes(summaries, trials),
         "memory": tables.memory(summaries),
         "golden": golden(results, names),
         "telemetry": telemetry(results, names),
@@ -72,7 +69,7 @@ def texts(
         "environment": environment(results),
         "command": command_line(exported(record).command) or "the command was not kept",
         "repeat_note": f"With --seed {record.seed} the sessions run in the same order.",
-        "definitions": words.definitions(),
+        "definitions": definitions(),
         "footer": f"Made by EdgeBench from the result {words.plain(results.path.name, 120)}; "
         f"measured by version {words.plain(record.edgebench_version, 40)}.",
     }
@@ -205,6 +202,21 @@ def _warnings(results: Results, summaries: Sequence[TrialSummary], trials: Trial
         if finding.get("level") not in ("ok", None)
     ]
     return [*map(Note, dict.fromkeys(general)), *notes.cautions(summaries, trials)]
+
+
+def _power_notes(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
+    mixed = scopes_note(rail for summary in summaries for rail in summary.power or ())
+    statements = [
+        (summary.key, f"no power: {summary.power_reason}") for summary in summaries if summary.power is None
+    ]
+    statements += [
+        (summary.key, f"{meter_text(rail)}: {rail.reason}")
+        for summary in summaries
+        for rail in summary.power or ()
+        if rail.reason
+    ]
+    statements += [(summary.key, text) for summary in summaries if (text := declared_power_text(summary))]
+    return [*([Note(mixed)] if mixed else []), *notes.shared(statements, trials)]
 
 
 def _accuracy_notes(results: Results, summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:

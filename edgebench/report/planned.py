@@ -5,17 +5,29 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
 
 from edgebench.plan.amounts import clock_text, duration_text, share_text, span_text
-from edgebench.plan.cost import TrialCost, resolution_notes, spread_note, target_of, whole_span
-from edgebench.plan.estimate import Span
+from edgebench.plan.cost import (
+    TrialCost,
+    latency_name,
+    resolution_notes,
+    spread_note,
+    steady_words,
+    target_of,
+    whole_span,
+)
+from edgebench.plan.estimate import Span, longest, session_s, stages_s
+from edgebench.plan.meter_time import meter_notes
+from edgebench.plan.meters_and_monitors import gives_windows
 from edgebench.plan.short_periods import deadline_notes, pass_s
 from edgebench.plan.trials import Plan
 from edgebench.report.console import cell, line, new_table
 from edgebench.report.json_values import SCHEMA_VERSION
+from edgebench.vocabulary.pictures import Scene
 
 
 def print_planned(console: Console, plan: Plan, costs: Sequence[TrialCost]) -> None:
@@ -53,7 +65,12 @@ def planned_json(plan: Plan, costs: Sequence[TrialCost]) -> str:
             **_seconds(cost.span(cost.expected)),
             "estimate_measured": cost.basis == "measured",
             "estimate_basis": cost.basis,
-            "estimated_pass_s": pass_s(cost),
+            "estimated_pass_s": None if cost.shape.windows else pass_s(cost),
+            "passes": plan.passes_of(cost.trial),
+            "patches": cost.trial.patches,
+            "images": cost.shape.images,
+            "idle_window_s": cost.shape.idle_s,
+            "least_steady_s": cost.shape.least_s,
             "builds_on_board": cost.shape.builds,
             "estimated_build_s": cost.cost.build_s if cost.cost and cost.shape.builds else None,
             "expected_sessions": cost.expected,
@@ -106,20 +123,19 @@ def _notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
     most = "at most " if plan.adaptive else ""
     sessions = "1 session" if plan.sessions == 1 else f"{plan.sessions} sessions"
     notes = [
-        f"{count}, {most}{sessions} of {_steady(plan)} each, "
-        f"{_pass_patches(plan)} a pass: {_whole(plan, costs)}"
+        f"{count}, {most}{sessions} of {_steady(plan)} each, {_covered_patches(plan)}: {_whole(plan, costs)}"
     ]
     if plan.max_time_s is not None:
         notes.append(f"no session starts after {duration_text(plan.max_time_s)} of measuring")
     if plan.target_ci is not None:
-        notes.append(f"a trial ends at a half-width of {share_text(plan.target_ci)} of image_s")
+        notes.append(f"a trial ends at a half-width of {share_text(plan.target_ci)} of {latency_name(plan)}")
     if plan.decide:
         notes.append(
             "a trial ends when every verdict that can be settled is settled, "
             f"from {plan.min_sessions} sessions on"
         )
     notes += forecast_notes(plan, costs, always=True)
-    return notes + _build_notes(costs) + _basis_notes(costs)
+    return notes + stage_notes(costs) + _build_notes(costs) + _basis_notes(costs)
 
 
 def _whole(plan: Plan, costs: Sequence[TrialCost]) -> str:
@@ -136,6 +152,34 @@ def _whole(plan: Plan, costs: Sequence[TrialCost]) -> str:
         elif at_most.rpartition(" ")[2] != about.rpartition(" ")[2]:
             about += f", {at_most}"
     return f"{about}, preparation not included"
+
+
+def time_notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
+    """How long a run takes, said before it begins where devices are known to take long for a stage."""
+    slow = stage_notes(costs)
+    return [f"all of it takes {_whole(plan, costs)}", *slow] if slow else []
+
+
+def stage_notes(costs: Sequence[TrialCost]) -> list[str]:
+    """What sessions and images take on targets whose backend knows that, the longest of their trials."""
+    by_target: dict[str, list[TrialCost]] = {}
+    for cost in costs:
+        if "images" in cost.shape.device_stages(None if cost.cost is None else cost.cost.patch_s):
+            by_target.setdefault(cost.trial.target.name, []).append(cost)
+    notes = []
+    for target, trial_costs in by_target.items():
+        shapes = [replace(cost.shape, images=0, builds=False) for cost in trial_costs]
+        session = longest(
+            [session_s(cost.cost, shape) for cost, shape in zip(trial_costs, shapes, strict=True)]
+        )
+        note = f"{target}: {span_text(session.least_s, session.most_s)} a session"
+        most_images = max(cost.shape.images for cost in trial_costs)
+        if most_images:
+            images = longest([stages_s(cost.cost, cost.shape)["images"] for cost in trial_costs])
+            took = span_text(images.least_s, images.most_s)
+            note += f", and {took} once a trial for accuracy on {most_images} images (--accuracy-images)"
+        notes.append(note)
+    return notes
 
 
 def _build_notes(costs: Sequence[TrialCost]) -> list[str]:
@@ -166,12 +210,16 @@ def _basis_notes(costs: Sequence[TrialCost]) -> list[str]:
     """Where the times are from."""
     notes = []
     of = {
-        basis: [cost for cost in costs if cost.basis == basis] for basis in ("measured", "scaled", "unknown")
+        basis: [cost for cost in costs if cost.basis == basis]
+        for basis in ("measured", "scaled", "backend", "unknown")
     }
     if of["measured"]:
         notes.append("times are what sessions took when they were last measured from here")
     if of["scaled"]:
         notes.append("~ scaled by multiply-accumulates from what other trials of the target took")
+    if of["backend"]:
+        targets = ", ".join(dict.fromkeys(cost.trial.target.name for cost in of["backend"]))
+        notes.append(f"times of {targets} are the least and the most: no such trial was measured there yet")
     if of["unknown"]:
         targets = ", ".join(dict.fromkeys(cost.trial.target.name for cost in of["unknown"]))
         notes.append(
@@ -184,9 +232,9 @@ def _basis_notes(costs: Sequence[TrialCost]) -> list[str]:
 def forecast_notes(plan: Plan, costs: Sequence[TrialCost], *, always: bool = False) -> list[str]:
     """What the planned sessions will not come to; with `always` also what they will resolve.
 
-    A line where a period is too short, one or two on what they resolve.
+    A line where a period is too short, those on what meters add, one or two on what they resolve.
     """
-    return [*deadline_notes(plan, costs), *_resolved(plan, costs, always=always)]
+    return [*deadline_notes(plan, costs), *meter_notes(costs), *_resolved(plan, costs, always=always)]
 
 
 def _resolved(plan: Plan, costs: Sequence[TrialCost], *, always: bool) -> list[str]:
@@ -197,7 +245,9 @@ def _resolved(plan: Plan, costs: Sequence[TrialCost], *, always: bool) -> list[s
         if not always:
             return []
         if plan.target_ci is None:
-            resolution = [f"{plan.sessions} sessions will resolve {share_text(target_of(plan))} of image_s"]
+            resolution = [
+                f"{plan.sessions} sessions will resolve {share_text(target_of(plan))} of {latency_name(plan)}"
+            ]
     return [*resolution, spread_note(costs)]
 
 
@@ -205,13 +255,26 @@ def _steady(plan: Plan) -> str:
     """What a session's steady part is, in words."""
     often = "" if plan.period_s is None else f", one every {plan.period_s:g} s,"
     if plan.sustained_s is None:
-        return f"{plan.passes} passes{often}"
-    return f"{plan.sustained_s / 60:g} minutes of passes{often}"
+        return f"{steady_words(plan)}{often}"
+    unit = (
+        "windows" if plan.trials and all(gives_windows(trial.target) for trial in plan.trials) else "passes"
+    )
+    return f"{plan.sustained_s / 60:g} minutes of {unit}{often}"
 
 
-def _pass_patches(plan: Plan) -> str:
-    """How many patches, or samples, a pass is; several numbers where models differ."""
-    scenes = [plan.scene_of(trial) for trial in plan.trials] or [plan.scene]
+def _covered_patches(plan: Plan) -> str:
+    """What a pass goes through, such as `400 patches a pass`, or what is measured: `1 of 400 patches`."""
+    whole = [plan.scene_of(trial) for trial in plan.trials if trial.patches is None]
+    texts = [f"{_patches(whole or [plan.scene])} a pass"] if whole or not plan.trials else []
+    for trial in plan.trials:
+        if trial.patches is not None:
+            each = "" if gives_windows(trial.target) else " a pass"
+            texts.append(f"{trial.patches} of {_patches([plan.scene_of(trial)])}{each}")
+    return " or ".join(dict.fromkeys(texts))
+
+
+def _patches(scenes: Sequence[Scene]) -> str:
+    """How many patches, or samples, scenes have; several numbers where they differ."""
     counts = " or ".join(str(count) for count in dict.fromkeys(scene.patches for scene in scenes))
     noun = "sample" if all(scene.kind == "samples" for scene in scenes) else "patch"
     many = "samples" if noun == "sample" else "patches"

@@ -25,14 +25,19 @@ _IDENTITY = (
 
 
 def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
-    """One row a trial; full precision; for every profile its overall verdict, then each requirement's."""
+    """One row a trial; full precision; for every profile its overall verdict, then each requirement's.
+
+    Where declared power was judged, a column behind the requirement's says which kind.
+    """
     wholes = verdict_groups.wholes(verdicts)
     words_of: dict[str, dict[str, str]] = {}  # by heading, then by trial
     for verdict in verdicts:
         overall = words_of.setdefault(f"verdict:{verdict.profile}", {})
         overall[verdict.trial] = wholes[verdict.trial, verdict.profile].verdict
-        single = words_of.setdefault(f"verdict:{verdict.profile}:{verdict.requirement}", {})
-        single[verdict.trial] = verdict.verdict
+        heading = f"verdict:{verdict.profile}:{verdict.requirement}"
+        words_of.setdefault(heading, {})[verdict.trial] = verdict.verdict
+        if verdict.declared:
+            words_of.setdefault(f"{heading}:declared", {})[verdict.trial] = verdict.declared
     columns = [column for metric in METRICS.values() for column in _columns(metric, summaries)]
     rows = [
         {name: getattr(summary, name) for name in _IDENTITY}

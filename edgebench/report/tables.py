@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from edgebench.fit.metrics import METRICS, shown_in
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import Overall
-from edgebench.report import verdict_groups, words
+from edgebench.report import power_scopes, verdict_groups, words
 from edgebench.report.document import reasons
 from edgebench.report.notes import Trials
 from edgebench.stats.interval import Interval
@@ -207,14 +207,20 @@ def _interval_cells(figure: Interval | None) -> tuple[str, ...]:
 
 
 def latency_tables(summaries: Sequence[TrialSummary]) -> list[tuple[str, str, Table]]:
-    """Each metric of latency: its name, what it is the time of, and its table; then that of requests."""
+    """Each metric of latency: its name, what it is the time of, and its table.
+
+    Then that of requests, and the instructions of what was emulated, where there are such trials.
+    """
     tables = [
         (metric.name, shown.heading or words.passes(summaries), latency(summaries, metric.name))
         for metric, shown in shown_in("latency")
     ]
-    table = requests(summaries)
-    if table.rows:
-        tables.append(("request_ms", "one request, from submission to completion", table))
+    for name, what, table in (
+        ("request_ms", "one request, from submission to completion", requests(summaries)),
+        ("instructions", "what an emulator executes, no device's time", instructions(summaries)),
+    ):
+        if table.rows:
+            tables.append((name, what, table))
     return tables
 
 
@@ -230,6 +236,15 @@ def requests(summaries: Sequence[TrialSummary]) -> Table:
     at_most = (Column("at most", figures=True), [str(summary.concurrency) for summary in queued])
     reason = (Column("", long=True), notes)
     return without_empty(_metric_table("requests", queued, caption, at_most, reason, names=names))
+
+
+def instructions(summaries: Sequence[TrialSummary]) -> Table:
+    """What an inference executes on the trials that were emulated, or why that is not known."""
+    emulated = [summary for summary in summaries if summary.emulated]
+    notes = [words.plain(reasons(summary).get("instructions", "")) for summary in emulated]
+    reason = (Column("", long=True), notes)
+    names = trial_names(summaries)
+    return without_empty(_metric_table("instructions", emulated, words.MEDIAN, reason, names=names))
 
 
 def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[Column, list[str]]]:
@@ -303,35 +318,23 @@ def accuracy(summaries: Sequence[TrialSummary]) -> Table:
     return without_empty(_metric_table("accuracy", summaries, caption, (Column("", long=True), notes)))
 
 
-def power(summaries: Sequence[TrialSummary]) -> Table:
-    """One row a trial, meter and rail."""
+def power_tables(summaries: Sequence[TrialSummary]) -> list[Table]:
+    """A table a meter, rail and scope, with a row a trial; the primary ones first."""
     names = trial_names(summaries)
-    columns = shown_in("power")
-    rows = [
-        (
-            names[summary.key],
-            words.plain(f"{rail.meter} {rail.channel}", 60) + (" (primary)" if rail.primary else ""),
-            words.plain(rail.scope, 20),
-            *(words.metric_text(getattr(rail, metric.rail), shown.form) for metric, shown in columns),
-            words.plain(rail.reason),
-        )
-        for summary in summaries
-        for rail in summary.power or ()
+    rows_by_rail: dict[tuple[bool, str], list[tuple[str, ...]]] = {}
+    for summary in summaries:
+        for rail in summary.power or ():
+            delivered = (rail.p99_w, rail.effective_hz, rail.longest_gap_s)
+            cells = (words.metric_text(value, "number") for value in delivered)
+            row = (names[summary.key], *power_scopes.power_cells(rail), *cells)
+            rows_by_rail.setdefault((not rail.primary, power_scopes.rail_text(rail)), []).append(row)
+    headings = (*(shown.heading for _, shown in shown_in("power")), "p99 [W]", "rate [Hz]", "gap [s]")
+    columns = (Column("trial"), *(Column(heading, figures=True) for heading in headings))
+    has_others = any(is_other for is_other, _ in rows_by_rail)
+    return [
+        Table(f"{name} (primary)" if has_others and not is_other else name, columns, tuple(rows))
+        for (is_other, name), rows in sorted(rows_by_rail.items(), key=lambda item: item[0][0])
     ]
-    return without_empty(
-        Table(
-            "power",
-            (
-                Column("trial"),
-                Column("meter and rail"),
-                Column("scope"),
-                *(Column(shown.heading, figures=True) for _, shown in columns),
-                Column("", long=True),
-            ),
-            tuple(rows),
-            caption="over the steady passes; energy is that of one scene",
-        )
-    )
 
 
 def memory(summaries: Sequence[TrialSummary]) -> Table:

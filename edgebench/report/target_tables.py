@@ -18,7 +18,7 @@ from edgebench.report.listings import print_findings
 def print_targets(
     console: Console, targets: Sequence[Mapping[str, Any]], file: str | None, *, as_json: bool = False
 ) -> None:
-    """Print the targets of a file: name, device, host, meters, mass and size.
+    """Print the targets of a file: name, device, host, meters, mass and size; power as it is declared.
 
     Args:
         console: where to print.
@@ -58,9 +58,9 @@ def _sweeps_text(sweeps: Mapping[str, Sequence[Any]]) -> str:
 
 
 def _body_source(target: Mapping[str, Any]) -> str:
-    """Where mass and size are from: the file itself, or what its boards are known to weigh and measure."""
+    """Where mass, size and power are from: the file itself, or what is known of its boards."""
     if target.get("body_error"):
-        return f"no mass and size by its board: {target['body_error']}"
+        return f"no figures by its board: {target['body_error']}"
     from_boards = set(target.get("from_boards", ()))
     names = {"mass_g": "mass", "size_mm": "size"}
     own = [word for key, word in names.items() if target.get(key) is not None and key not in from_boards]
@@ -68,7 +68,13 @@ def _body_source(target: Mapping[str, Any]) -> str:
     if target.get("body") and (from_boards or not own):
         added = " and ".join(word for key, word in names.items() if key in from_boards)
         sources.append(f"{added} of {target['body']}" if added else str(target["body"]))
-    return "; ".join(sources)
+    powers = target.get("declared_power") or ()
+    return "; ".join(
+        [
+            *sources,
+            *(f"declared {power['kind']} of {power['watts']:g} W by {power['source']}" for power in powers),
+        ]
+    )
 
 
 def _cells(target: Mapping[str, Any]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def telemetry(results: Results, names: Mapping[str, str]) -> Table:
     """Lowest to highest over all sessions of a trial; the last four over their steady passes, the worst."""
     rows = []
     samples = results.probes
-    samples = samples[samples["quantity"].astype(str).isin(SHOWN) & np.isfinite(samples["value"])]
+    samples = samples[samples["quantity"].isin(SHOWN) & np.isfinite(samples["value"])]
     by_trial = dict(list(samples.groupby("trial", observed=True)))
     for trial in results.experiment.trials:
         frame = by_trial.get(trial.key)

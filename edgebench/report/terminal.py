@@ -10,11 +10,19 @@ from rich.text import Text
 
 from edgebench.fit.metric import Metric, Shown
 from edgebench.fit.metrics import shown_in
+from edgebench.fit.power_summary import headline_rails
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import Overall
 from edgebench.report import notes, verdict_groups, words
 from edgebench.report.console import cell, fits, line, make_console, new_table
 from edgebench.report.notes import Trials
+from edgebench.report.power_scopes import (
+    declared_power_text,
+    meter_text,
+    power_cells,
+    rail_text,
+    scopes_note,
+)
 from edgebench.report.small_samples import unseen_modes
 
 __all__ = ["by_target", "cell", "line", "make_console", "new_table", "print_result"]
@@ -44,9 +52,11 @@ def print_result(
             _figures(console, target, group, names)
         if verdicts:
             _verdicts(console, target, group, verdicts, names, figures=figures)
-    if figures and (unseen := unseen_modes(summaries)):
-        line(console, unseen)
-        console.print()
+    rails = [rail for summary in summaries for rail in headline_rails(summary.power or ())]
+    for note in (unseen_modes(summaries), scopes_note(rails)) if figures else ():
+        if note:
+            line(console, note)
+            console.print()
 
 
 def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]]:
@@ -75,23 +85,16 @@ def _figures(console: Console, target: str, group: Sequence[TrialSummary], names
 
 
 def _power(console: Console, group: Sequence[TrialSummary], names: dict[str, str]) -> None:
-    """Power and energy as the primary meter and rail of each trial see them; nothing without a meter."""
-    rails = [(summary, summary.primary_rail) for summary in group if summary.primary_rail is not None]
-    if not rails:
-        return
-    columns = shown_in("power")
-    headings = ("variant", *(shown.heading for _, shown in columns), "meter, rail, scope")
-    rows = [
-        (
-            names[summary.key],
-            *(_text(summary, metric, shown) for metric, shown in columns),
-            words.plain(f"{rail.meter.removesuffix(':')} {rail.channel}", 40)
-            + f", {words.plain(rail.scope or 'scope unknown', 20)}",
-        )
-        for summary, rail in rails
-    ]
-    console.print()
-    _print_figures(console, headings, rows)
+    """A table of power and energy for the headline rail of each meter; nothing without a meter."""
+    by_rail: dict[str, list[tuple[str, ...]]] = {}
+    for summary in group:
+        for rail in headline_rails(summary.power or ()):
+            by_rail.setdefault(rail_text(rail), []).append((names[summary.key], *power_cells(rail)))
+    headings = ("variant", *(shown.heading for _, shown in shown_in("power")))
+    for name, rows in by_rail.items():
+        console.print()
+        line(console, f"power and energy an image by {name}")
+        _print_figures(console, headings, rows)
 
 
 def _print_figures(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -158,8 +161,13 @@ def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
             statements.append((key, f"no accuracy: {summary.accuracy_reason}"))
         if untimed := summary.untimed_reason:
             statements.append((key, f"no image_s: {untimed}"))
-        if (rail := summary.primary_rail) is not None and rail.reason:
-            statements.append((key, f"power: {rail.reason}"))
+        if summary.instructions_reason:
+            statements.append((key, f"no instructions: {summary.instructions_reason}"))
+        if declared := declared_power_text(summary):
+            statements.append((key, declared))
+        for rail in headline_rails(summary.power or ()):
+            if rail.reason:
+                statements.append((key, f"power by {meter_text(rail)}: {rail.reason}"))
         latency = summary.latency
         if latency is not None and latency.low is None and not summary.cautions:
             statements.append((key, f"no interval from {words.counted(latency.sessions, 'session')}"))
@@ -203,7 +211,7 @@ def _verdicts(
         for note in _notes(group, names):
             line(console, note, indent=2)
     for shared in verdict_groups.shared(verdict_groups.of_measured(ours, group)):
-        if shared.word != "pass":
+        if shared.word != "pass" or shared.declared:
             line(console, shared.sentence(), indent=2)
     console.print()
 

@@ -29,7 +29,7 @@ class Shared:
     """One requirement with one verdict, and for how many trials it holds.
 
     Attributes:
-        requirement: as a formula, `power_peak_w max ≤ 5 W`.
+        requirement: as a formula, `power_peak_w max over 1 s ≤ 5 W`.
         word: the verdict.
         profiles: the profiles that state this very requirement, in order.
         trials: keys of the trials with this verdict.
@@ -37,6 +37,9 @@ class Shared:
         reason: what the reasons of all these trials have in common, else the commonest.
         margins: least and greatest margin, where there are any.
         unit: of the margins.
+        basis: of power and energy, what the meters cover, or `declared maximum`; verdicts of another basis
+            are a group of their own.
+        declared: whether declared power was judged, and no meter's.
     """
 
     requirement: str
@@ -47,6 +50,8 @@ class Shared:
     reason: str
     margins: tuple[float, float] | None
     unit: str
+    basis: str
+    declared: bool
 
     @property
     def which(self) -> str:
@@ -57,11 +62,12 @@ class Shared:
 
     @property
     def margin(self) -> str:
-        """`margin +1.50 W to +1.70 W`; empty where there is none."""
+        """`margin +1.50 W to +1.70 W (board)`; empty where there is none."""
         if self.margins is None:
             return ""
         low, high = (words.signed(margin) for margin in self.margins)
-        return f"margin {low}{self.unit}" + (f" to {high}{self.unit}" if low != high else "")
+        basis = f" ({self.basis})" if self.basis else ""
+        return f"margin {low}{self.unit}" + (f" to {high}{self.unit}" if low != high else "") + basis
 
     def sentence(self) -> str:
         """The group in one sentence, for below a table."""
@@ -72,22 +78,25 @@ class Shared:
 
 
 def shared(verdicts: Sequence[Verdict]) -> list[Shared]:
-    """Every requirement with every verdict it got, each once, however many trials and profiles share it."""
+    """Every requirement with every verdict it got, each once, however many trials and profiles share it.
+
+    Power and energy of different scopes are different figures: their margins are in no common range.
+    """
     judged: dict[str, set[str]] = {}
-    groups: dict[tuple[str, Word], list[Verdict]] = {}
+    groups: dict[tuple[str, Word, str], list[Verdict]] = {}
     for verdict in verdicts:
         requirement = words.limit(verdict)
         judged.setdefault(requirement, set()).add(verdict.trial)
-        groups.setdefault((requirement, verdict.verdict), []).append(verdict)
+        groups.setdefault((requirement, verdict.verdict, words.basis(verdict)), []).append(verdict)
     return [
-        _shared(requirement, word, group, len(judged[requirement]))
-        for (requirement, word), group in sorted(
+        _shared(requirement, word, basis, group, len(judged[requirement]))
+        for (requirement, word, basis), group in sorted(
             groups.items(), key=lambda item: (list(judged).index(item[0][0]), WORDS.index(item[0][1]))
         )
     ]
 
 
-def _shared(requirement: str, word: Word, group: Sequence[Verdict], of: int) -> Shared:
+def _shared(requirement: str, word: Word, basis: str, group: Sequence[Verdict], of: int) -> Shared:
     margins = [verdict.margin for verdict in group if verdict.margin is not None]
     return Shared(
         requirement=requirement,
@@ -98,6 +107,8 @@ def _shared(requirement: str, word: Word, group: Sequence[Verdict], of: int) -> 
         reason=_in_common(word, [words.plain(verdict.reason) for verdict in group if verdict.reason]),
         margins=(min(margins), max(margins)) if margins else None,
         unit=words.margin_unit(group[0]),
+        basis=basis,
+        declared=bool(group[0].declared),
     )
 
 

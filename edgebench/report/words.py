@@ -22,47 +22,6 @@ LOPSIDED = 0.2
 MEDIAN = "median: the mean over the sessions of each session's median"
 """What a trial's median is, of an image as of its stages."""
 
-_DEFINITIONS: tuple[tuple[str, str], ...] = (
-    (
-        "median",
-        "the mean over the sessions of each session's median over its steady passes: of image_s, of infer_s, "
-        "of request_ms and of every stage. What is taken once a session (loading, memory) is the mean over "
-        "the sessions. patchify, preprocess and infer sum to nearly image_s where they do not overlap; "
-        "medians do not add up exactly. A device's own stage lies within infer.",
-    ),
-    (
-        "interval",
-        "95 %, Student's t over the medians of the sessions, as a factor on the value: it never reaches "
-        "below zero, and its upper side is the longer one, which is what ± and the half-width give. A "
-        "session is a fresh process with the model loaded anew, so the interval covers what differs between "
-        "starts, not only between passes. Where "
-        "sessions could end their own measuring (--target-ci, --decide) t is taken at 97.5 %, so that it "
-        "still covers 95 %.",
-    ),
-    (
-        "accuracy",
-        "k right of n labelled images, predicted by the very artifact that was timed, with the Wilson "
-        "interval at 95 %. Images are turned upright by their orientation tag and resized to the model's "
-        "input on the host, bilinearly and before anything is timed; patches of the scene that have another "
-        "size are resized on the device, by the nearest pixel, within the timed patchify.",
-    ),
-    (
-        "verdict",
-        "pass when the whole interval meets the limit, fail when the whole interval misses it, inconclusive "
-        "when the data cannot tell, unknown when the figure is missing. A margin is what is left to the "
-        "limit; it is negative where the limit is missed. A requirement is about image_s unless it names "
-        "another metric, and no table mixes image_s with infer_s.",
-    ),
-)
-
-
-def definitions() -> list[tuple[str, str]]:
-    """How the figures of a report are defined: the metrics, then what they are made with."""
-    defined = {name for name, _ in _DEFINITIONS}
-    metrics = [(metric.name, metric.sentence) for metric in METRICS.values() if metric.name not in defined]
-    return [*metrics, *_DEFINITIONS]
-
-
 OVERLAP_NOTE = "Some of the images are crops that share pixels, so these intervals are a little too narrow."
 
 
@@ -198,6 +157,14 @@ def p_value(figure: Agreement) -> str:
     return MISSING if figure.mcnemar_p is None else number(figure.mcnemar_p, 2)
 
 
+_POWER_OF = {"usb": "power through USB", "wall": "power at the wall", "": "power of an unknown part"}
+
+
+def power_of(scope: str) -> str:
+    """What a meter sees: `power of the board`."""
+    return _POWER_OF.get(scope, f"power of the {plain(scope, 20)}")
+
+
 def milliseconds(seconds: float) -> str:
     """Seconds as milliseconds."""
     return number(seconds * 1e3)
@@ -295,14 +262,21 @@ def limit(verdict: Verdict) -> str:
 
 
 def required(verdict: Verdict) -> tuple[str, str]:
-    """What is required and its bound: `image_s median` and `≤ 4.42 s`."""
-    statistic = "" if verdict.statistic in _UNSAID else f" {plain(verdict.statistic, 16)}"
+    """What is required and its bound: `power_peak_w max over 1 s` and `≤ 5 W`."""
     bound = verdict.limit
     text = (
         quantity(bound) if isinstance(bound, Sequence) else f"{bound:.0f}" if bound >= 1e6 else f"{bound:g}"
     )
     sign = "≥" if wants_more(verdict) else "≤"
-    return f"{plain(verdict.quantity, 40)}{statistic}", f"{sign} {text}{unit(verdict)}"
+    quantity_text = judged_quantity(verdict.quantity, verdict.statistic, verdict.averaging_s)
+    return quantity_text, f"{sign} {text}{unit(verdict)}"
+
+
+def judged_quantity(name: str, statistic: str, averaging_s: float | None) -> str:
+    """What a requirement is about: `power_peak_w max over 1 s`, `accuracy`."""
+    shown = "" if statistic in _UNSAID else f" {plain(statistic, 16)}"
+    averaging = "" if averaging_s is None else f" over {averaging_s:g} s"
+    return f"{plain(name, 40)}{shown}{averaging}"
 
 
 _UNSAID = ("", "declared", "recorded", "share")  # there is but one such figure
@@ -315,8 +289,15 @@ def wants_more(verdict: Verdict) -> bool:
 
 
 def value(verdict: Verdict) -> str:
-    """The figure that was judged, with its unit."""
-    return MISSING if verdict.value is None else f"{quantity(verdict.value)}{unit(verdict)}"
+    """The figure that was judged, with its unit and basis: `4.25 W (board)`."""
+    if verdict.value is None:
+        return MISSING
+    return f"{quantity(verdict.value)}{unit(verdict)}" + (f" ({basis(verdict)})" if basis(verdict) else "")
+
+
+def basis(verdict: Verdict) -> str:
+    """Of power what the meter covers, `board`, or what was declared, `declared maximum`; "" for all else."""
+    return f"declared {verdict.declared}" if verdict.declared else plain(verdict.scope, 20)
 
 
 def span(verdict: Verdict) -> str:
@@ -367,6 +348,11 @@ def subjects(findings: Sequence[Mapping[str, object]]) -> list[str]:
     ]
 
 
+def count(value: float) -> str:
+    """A large count to the nearest whole number: `341,066,722`."""
+    return f"{value:,.0f}"
+
+
 FORMS: Mapping[Form, Callable[[Any], str]] = {
     "interval": interval,
     "share": share,
@@ -379,6 +365,7 @@ FORMS: Mapping[Form, Callable[[Any], str]] = {
     "median and p99": request,
     "median": request_median,
     "p99": request_p99,
+    "count": count,
 }
 
 

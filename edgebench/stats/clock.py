@@ -60,17 +60,18 @@ class ClockFit:
     misfit_ns: int
     n: int
 
-    def offset_at(self, host_ns: int) -> int:
-        """Device minus host at a moment of the host's clock, in ns."""
-        drift = (self.drift_ppm or 0.0) * 1e-6
-        return self.offset_ns + round(drift * (host_ns - self.reference_ns))
-
     def stamps_to_device(self, host_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Stamps int64 [n] of the host's clock on the device's."""
         drift = (self.drift_ppm or 0.0) * 1e-6
         gained_ns = np.rint(drift * (host_ns - self.reference_ns)).astype(np.int64)
         stamps: NDArray[np.int64] = host_ns + self.offset_ns + gained_ns
         return stamps
+
+    def to_host(self, device_ns: int) -> int:
+        """A moment of the device's clock on the host's, in ns."""
+        drift = (self.drift_ppm or 0.0) * 1e-6
+        since_ns = device_ns - self.offset_ns - self.reference_ns
+        return self.reference_ns + round(since_ns / (1 + drift))
 
 
 def fit_clocks(trips: Sequence[RoundTrip]) -> ClockFit | None:

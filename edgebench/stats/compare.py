@@ -3,6 +3,8 @@
 Different takes two things: that chance alone does not do it (Welch's test, since two devices need not scatter
 alike) and that it is large enough to matter.
 
+Power and energy are compared where meters of one scope took both sides, and declared power is never.
+
 Times, watts and bytes are above zero, and so are their ratios: test and interval are taken on the logarithm
 of the ratio, as the interval of each side is (see `edgebench.stats.intervals`). Its standard error is that of
 the two means as shares of them (delta method), with Welch's degrees of freedom of those shares, and the

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.stats.power_curve import Integral, PowerCurve, power_curve
-from edgebench.stats.power_spread import half_width
+from edgebench.stats.power_spread import Margin, mean_margin
 
 MIN_PERIODS = 100
 """Sample periods that a window needs for energy."""
@@ -26,8 +26,14 @@ GAP_PERIODS = 10.0
 GAP_SHARE = 0.05
 """A hole in the samples is too long above both this many periods and this share of the window."""
 
+EDGE_SHARE = 0.02
+"""A reading within this share of a period from a pass's edge may be of its other side: no stamp is exact."""
+
 PASS_READINGS = 2
 """A pass has to be as long as so many readings mean, for one of them to lie within it wherever they fall."""
+
+NEARLY = 0.9
+"""From this share of it on a period, or a rate, counts as kept: no meter keeps its rate exactly."""
 
 NO_SAMPLES = PowerCurve(np.empty(0, np.int64), np.empty(0, np.float64))
 
@@ -42,7 +48,7 @@ class WindowPower:
         periods: `window_s` in sample periods, as the samples really came.
         effective_hz: how many samples a second came within the window; None below two.
         longest_gap_s: the longest time within the window without one, up to its edges; None without any.
-        mean_half_width_w: by how much the mean may be off by the samples' own spread; None where unknown.
+        mean_margin_w: by how much the mean may be off by the samples' own spread; None where unknown.
         note: what a reader of the mean should know: that pauses between the passes are in it.
         curve: the samples that lie within the window.
     """
@@ -55,7 +61,7 @@ class WindowPower:
     reason: str = ""
     effective_hz: float | None = None
     longest_gap_s: float | None = None
-    mean_half_width_w: float | None = None
+    mean_margin_w: Margin | None = None
     note: str = ""
     curve: PowerCurve = field(default=NO_SAMPLES, repr=False, compare=False)
 
@@ -101,7 +107,8 @@ def passes_power(
     lengths_s = (passes_ns[:, 1] - passes_ns[:, 0]) / 1e9
     passes_s = float(lengths_s.sum())
     reading_s = 1 / window.effective_hz if averaging_s is None else averaging_s
-    chosen = _readings_within(curve, passes_ns, averaging_s)
+    edge_ns = round(EDGE_SHARE / window.effective_hz * 1e9) if len(passes_ns) > 1 else 0
+    chosen = readings_within(curve, passes_ns + np.array([edge_ns, -edge_ns]), averaging_s)
     pass_s = float(np.median(lengths_s))
     if len(passes_ns) > 1 and (pass_s < PASS_READINGS * reading_s or len(chosen.watts) < 2):
         return replace(
@@ -116,7 +123,9 @@ def passes_power(
         mean_w=float(Integral(chosen).energies_j(passes_ns).sum()) / passes_s,
         window_s=passes_s,
         periods=passes_s * window.effective_hz,
-        mean_half_width_w=half_width(chosen.watts),
+        mean_margin_w=mean_margin(
+            chosen.watts, missing=_missing(window.curve) * len(chosen.watts) / window.samples
+        ),
     )
 
 
@@ -150,7 +159,18 @@ def _window_power(curve: PowerCurve, start_ns: int, end_ns: int) -> WindowPower:
     start, end = max(start_ns, int(curve.t_ns[0])), min(end_ns, int(curve.t_ns[-1]))
     [energy_j] = Integral(_with_neighbours(curve, start_ns, end_ns)).energies_j(np.array([[start, end]]))
     mean_w = float(energy_j) / ((end - start) / 1e9)
-    return replace(window, mean_w=mean_w, mean_half_width_w=half_width(inside.watts))
+    return replace(window, mean_w=mean_w, mean_margin_w=mean_margin(inside.watts, missing=_missing(inside)))
+
+
+def _missing(curve: PowerCurve) -> float:
+    """How many samples did not come between the first and the last, by the usual time between two."""
+    steps_ns = np.diff(curve.t_ns)
+    return float(np.maximum(np.rint(steps_ns / np.median(steps_ns)) - 1, 0).sum())
+
+
+def covers_its_period(averaging_s: float | None, effective_hz: float) -> bool:
+    """Whether readings are means over (nearly) all the time from one to the next."""
+    return averaging_s is not None and averaging_s * effective_hz >= NEARLY
 
 
 def _with_neighbours(curve: PowerCurve, start_ns: int, end_ns: int) -> PowerCurve:
@@ -168,15 +188,17 @@ def _coverage_reason(
         return f"the samples stop {missing_s:.3g} s short of the window's edge"
     window_s = (end_ns - start_ns) / 1e9
     around = _with_neighbours(curve, start_ns, end_ns)
-    gap_s = float(np.diff(around.t_ns).max()) / 1e9
+    return hole_reason(float(np.diff(around.t_ns).max()) / 1e9, period_s, window_s)
+
+
+def hole_reason(gap_s: float, period_s: float, window_s: float) -> str:
+    """That the longest time without a sample is too long for a mean over the window; "" where it is not."""
     if gap_s > max(GAP_PERIODS * period_s, GAP_SHARE * window_s):
         return f"the samples have a hole of {gap_s:.3g} s in a window of {window_s:.3g} s"
     return ""
 
 
-def _readings_within(
-    curve: PowerCurve, passes_ns: NDArray[np.int64], averaging_s: float | None
-) -> PowerCurve:
+def readings_within(curve: PowerCurve, passes_ns: NDArray[np.int64], averaging_s: float | None) -> PowerCurve:
     """The readings whose whole averaging time lies within one pass."""
     lead_ns = 0 if averaging_s is None else round(averaging_s * 1e9)
     firsts = curve.t_ns.searchsorted(passes_ns[:, 0] + lead_ns)
@@ -192,9 +214,16 @@ def _readings_within(
     )
 
 
+def short_window_reason(periods: float, figure: str) -> str:
+    """That a window holds too few sample periods for a figure of it; "" where it holds enough."""
+    if periods < MIN_PERIODS:
+        return f"window too short: {periods:.0f} sample periods, {figure} takes {MIN_PERIODS}"
+    return ""
+
+
 @dataclass(frozen=True)
 class ImageEnergy:
-    """Energy of an image in J, gross and net of idle, each with its half-width by the samples' spread.
+    """Energy of an image in J, gross and net of idle, each with its margin by the samples' spread.
 
     None where it is not known, with the reason.
     """
@@ -202,8 +231,8 @@ class ImageEnergy:
     gross_j: float | None = None
     net_j: float | None = None
     reason: str = ""
-    gross_half_width_j: float | None = None
-    net_half_width_j: float | None = None
+    gross_margin_j: Margin | None = None
+    net_margin_j: Margin | None = None
 
 
 def energy_per_image(window: WindowPower, images: float, idle: WindowPower | None) -> ImageEnergy:
@@ -215,23 +244,22 @@ def energy_per_image(window: WindowPower, images: float, idle: WindowPower | Non
         return ImageEnergy(reason=window.reason)
     if images <= 0:
         return ImageEnergy(reason="no image lies in the window")
-    if window.periods < MIN_PERIODS:
-        reason = f"window too short: {window.periods:.0f} sample periods, energy takes {MIN_PERIODS}"
-        return ImageEnergy(reason=reason)
+    if short := short_window_reason(window.periods, "energy"):
+        return ImageEnergy(reason=short)
     image_s = window.window_s / images
-    half_w = window.mean_half_width_w
+    margin_w = window.mean_margin_w
     gross = ImageEnergy(
-        window.mean_w * image_s, gross_half_width_j=None if half_w is None else half_w * image_s
+        window.mean_w * image_s, gross_margin_j=None if margin_w is None else margin_w.scaled(image_s)
     )
     if idle is None:
         return replace(gross, reason="no idle window was sampled")
     if idle.mean_w is None:
         return replace(gross, reason=f"of the idle window: {idle.reason}")
-    idle_half_w = idle.mean_half_width_w
+    idle_margin_w = idle.mean_margin_w
     return replace(
         gross,
         net_j=(window.mean_w - idle.mean_w) * image_s,
-        net_half_width_j=None
-        if half_w is None or idle_half_w is None
-        else float(np.hypot(half_w, idle_half_w)) * image_s,
+        net_margin_j=None
+        if margin_w is None or idle_margin_w is None
+        else margin_w.without(idle_margin_w).scaled(image_s),
     )

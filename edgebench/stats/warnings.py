@@ -37,7 +37,7 @@ class Flag(Enum):
     )
     GOLDEN_MISMATCH = "outputs differ from the golden scores in {share} sessions, which were ended"
     GOLDEN_ABSENT = "the outputs of {share} sessions were not checked against golden patches"
-    EXTRAPOLATED = "extrapolated: {share} {unit} covered fewer patches than the image has"
+    EXTRAPOLATED = "extrapolated: {share} {unit} covered {what}"
     EMULATED = "emulated in {share} sessions: no device carried it out, so that no figure is its time"
     SKEWED = (
         "the medians of the {of} sessions are skewed, with a tail {what}: "
@@ -52,10 +52,15 @@ class Flag(Enum):
     SEVERAL_WORKERS = (
         "{count} workers shared the device: each has figures of its own, under workers; they are not pooled"
     )
+    IDLE_DRIFT = (
+        "idle power after the passes differed from that before them by up to {worst:.3g} W in {share} "
+        "sessions, more than the spread of the samples explains: net energy is above the mean of both"
+    )
     METER_ABSENT = "no power: {what} (in {share} sessions)"
-    PROBE_LOST = "{what} (in {share} sessions): what it samples is missing from then on"
+    PROBE_LOST = "{what} (in {share} sessions): what it did not sample is missing"
     READINGS_REJECTED = "{what} (in {share} sessions): no figure has anything of them"
     BOARD_UNCONFIRMED = "not confirmed: {what}"
+    POWER_CONTRADICTED = "{what}"
     SAID = "{what} (in {share} sessions)"  # by the device or its runtime
 
 
@@ -64,6 +69,7 @@ _TEXTS = (
     Flag.PROBE_LOST,
     Flag.READINGS_REJECTED,
     Flag.BOARD_UNCONFIRMED,
+    Flag.POWER_CONTRADICTED,
     Flag.SAID,
 )  # sentences of their own, not one with other figures
 

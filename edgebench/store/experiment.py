@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -125,14 +127,27 @@ class ExperimentStore:
         self.record = record
         self._keys = {trial.key for trial in record.trials}
 
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder on the experiment's disk for what a session samples; removed with whatever is left in it.
+
+        One that a killed writer leaves is removed by `open`.
+        """
+        with as_stored_result_error(self.path):
+            folder = Path(tempfile.mkdtemp(dir=self.path, prefix=layout.WRITING_PREFIX))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
     def write_session(self, record: SessionRecord, tables: SessionTables) -> Path:
         """Put a session on disk, whole or not at all; returns its folder.
 
         StoredResultError when there is a session of that number, or when the disk refuses.
         """
         folder = layout.session_folder(self.path, self._require_key(record.trial), record.n)
-        frames = {name: getattr(tables, name) for name in layout.TABLES} | tables.extra
-        for name in frames:
+        tables_by_name = {name: getattr(tables, name) for name in layout.TABLES} | tables.extra
+        for name in tables_by_name:
             if not layout.is_table_name(name):
                 raise ValueError(f"not the name of a table: {name[:100]!r}")
         # Whatever is written must be readable: NaN would come back as a missing figure.
@@ -146,9 +161,9 @@ class ExperimentStore:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with new_folder(folder) as temporary:
                 hashes = {
-                    name: write_table(temporary / f"{name}.parquet", frame, name)
-                    for name, frame in frames.items()
-                    if frame is not None
+                    name: write_table(temporary / f"{name}.parquet", table, name)
+                    for name, table in tables_by_name.items()
+                    if table is not None
                 }
                 with_hashes = record.model_copy(update={"tables": hashes})
                 write_file(temporary / layout.SESSION_FILE, with_hashes.model_dump_json(indent=1).encode())

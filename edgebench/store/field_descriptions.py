@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from edgebench.store.described import Described, Descriptions
 from edgebench.store.session_descriptions import DESCRIPTIONS as OF_SESSIONS
+from edgebench.vocabulary.declared_power import KINDS
+from edgebench.vocabulary.target import BOARD_FIGURES
 
 DESCRIPTIONS: Descriptions = {
     **OF_SESSIONS,
+    "DeclaredPower": {
+        "watts": Described("The figure.", "data sheet or label", unit="W"),
+        "kind": Described(
+            "maximum: it never draws more; typical: what its maker calls typical or nominal, under a load of "
+            "the maker's choice.",
+            "data sheet or label",
+            shape={"enum": list(KINDS)},
+        ),
+        "source": Described("The data sheet or label that says so.", "the user"),
+    },
     "SceneRecord": {
         "name": Described("What it is called.", "plan"),
         "sha256": Described("SHA-256 of its raw pixels, in hex.", "plan"),
@@ -73,8 +85,14 @@ DESCRIPTIONS: Descriptions = {
         ),
         "mass_g": Described("Declared mass.", "the target's description", unit="g"),
         "size_mm": Described("Declared outer dimensions.", "the target's description", unit="mm"),
+        "declared_power": Described(
+            "What it draws as a whole by a data sheet or label, and not by a meter: at most one figure of "
+            "each kind.",
+            "targets file, flag or boards",
+        ),
         "body": Described(
-            "What it is made of, and where mass and size are from; empty where they were declared.",
+            "What it is made of, and where the figures of its boards are from; empty where no board was "
+            "named.",
             "targets file or flag",
         ),
         "boards": Described(
@@ -83,9 +101,10 @@ DESCRIPTIONS: Descriptions = {
             "targets file or flag",
         ),
         "from_boards": Described(
-            "Which of mass_g and size_mm are those of the boards; the others were declared, or are missing.",
+            "Which of mass_g, size_mm and declared_power are those of the boards; the others were declared "
+            "by themselves, or are missing.",
             "targets file or flag",
-            shape={"items": {"enum": ["mass_g", "size_mm"]}},
+            shape={"items": {"enum": list(BOARD_FIGURES)}},
         ),
         "settings": Described(
             "The settings in which the target differs from the others of its sweep, by name: options "
@@ -175,6 +194,9 @@ DESCRIPTIONS: Descriptions = {
             "of it. Empty in older results.",
             "the artifact",
         ),
+        "passes": Described(
+            "Steady passes, or windows, planned a session of this trial; null for the experiment's.", "plan"
+        ),
     },
     "ExperimentRecord": {
         "schema_version": Described(
@@ -204,11 +226,11 @@ DESCRIPTIONS: Descriptions = {
                 }
             },
         ),
-        "seed": Described("Seed of the sessions' order.", "configuration"),
+        "seed": Described("Seed of the sessions' order, and of the choice of images.", "configuration"),
         "sessions": Described(
             "Sessions planned a trial; the most of them where a rule ends a trial.", "configuration"
         ),
-        "passes": Described("Steady passes planned a session.", "configuration"),
+        "passes": Described("Steady passes, or windows, planned a session.", "configuration"),
         "target_ci": Described(
             "Half-width of image_s' 95 % interval at which a trial ends, as a share of its value "
             "(--target-ci); null where it was not asked for. `sessions` is then the most.",

@@ -19,6 +19,7 @@ from edgebench.errors import StoredResultError
 from edgebench.store.columns import Columns
 from edgebench.store.layout import WRITING_PREFIX
 from edgebench.store.parquet import DICTIONARY_COLUMNS, TABLE_COLUMNS, to_arrow
+from edgebench.store.records import TableFile
 from edgebench.store.table_checks import first_fault
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -50,12 +51,15 @@ def write_file(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def write_table(path: Path, frame: pd.DataFrame, name: str) -> str:
+def write_table(path: Path, rows: pd.DataFrame | TableFile, name: str) -> str:
     """Write a new Parquet file and flush it to the disk; returns the hex SHA-256 of its bytes.
 
-    ValueError for rows that nobody could read again.
+    Rows that are a file already are moved there. ValueError for rows that nobody could read again.
     """
-    table = to_arrow(frame, name)
+    if isinstance(rows, TableFile):
+        rows.path.rename(path)
+        return rows.sha256
+    table = to_arrow(rows, name)
     if name in TABLE_COLUMNS:
         columns = Columns(TABLE_COLUMNS[name])
         columns.take([table])

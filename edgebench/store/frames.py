@@ -20,15 +20,15 @@ from edgebench.errors import StoredResultError
 from edgebench.regular_files import read_regular
 from edgebench.store.columns import Columns
 from edgebench.store.layout import regular_file
-from edgebench.store.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column
+from edgebench.store.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column, may_lack
 from edgebench.store.parquet_memory import MAX_BYTES as MAX_UNFOLDED_BYTES
 from edgebench.store.parquet_memory import MemoryBudget, unfolded_bytes
 from edgebench.store.table_checks import first_fault
 
-MAX_ROWS = 50_000_000
-"""A file that declares more rows was not written by a session."""
+MAX_ROWS = 400_000_000
+"""A file that declares more rows was not written by a session: an hour of 100 kHz has 360 million."""
 
-MAX_BYTES = 2**30
+MAX_BYTES = 4 * 2**30
 """A larger file was not written by a session."""
 
 _READERS = 3
@@ -67,7 +67,7 @@ def read_frame(
         keys: the trials' keys, all of which are categories of `trial`.
         root: the experiment's folder, which no link may leave.
         columns: of the table, when not all are wanted; StoredResultError when a file lacks one, except
-            for those of a stage, which not every session has: they are missing there.
+            for those that not every session has (of a stage, of a later version): they are missing there.
 
     Raises:
         StoredResultError: a file is truncated, damaged or has other columns; it says which, and the fix.
@@ -138,6 +138,8 @@ def _read_table(
         raise _damaged(path, "the file is missing")
     if size > MAX_BYTES:
         raise _damaged(path, f"it is larger than {MAX_BYTES} bytes")
+    if lack := budget.lack(size):
+        raise _too_large(path, lack)
     try:
         # At once: the files are small, and nothing changes between the checks and the reading.
         data = read_regular(path, MAX_BYTES)
@@ -154,14 +156,10 @@ def _read_table(
                 raise _damaged(path, fault)
             lacking = [column for column in columns or () if column not in schema.names]
             for column in lacking:
-                if not is_stage_column(name, column):
+                if not may_lack(name, column):
                     raise StoredResultError(f"{path} has no column {column[:60]!r}")
             if lack := budget.take(unfolded):
-                raise StoredResultError(
-                    f"{path} does not fit into memory",
-                    why=lack,
-                    fix="read the result on a machine with more memory",
-                )
+                raise _too_large(path, lack)
             held = None if columns is None else [column for column in columns if column not in lacking]
             table = parquet.read(columns=held, use_threads=False)
         table.validate(full=True)
@@ -180,7 +178,7 @@ def _fault(name: str, schema: pa.Schema) -> str:
     fixed = TABLE_COLUMNS.get(name)
     if fixed is None:
         return ""
-    missing = [column for column in fixed if column not in schema.names]
+    missing = [column for column in fixed if column not in schema.names and not may_lack(name, column)]
     if missing:
         return f"it has no column {missing[0]}"
     for field in schema:
@@ -211,6 +209,11 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
     for column, values in gaps.items():
         frame[column] = values.cast(pa.int64()).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
     return frame[names] if gaps else frame
+
+
+def _too_large(path: Path, lack: str) -> StoredResultError:
+    fix = "read the result on a machine with more memory"
+    return StoredResultError(f"{path} does not fit into memory", why=lack, fix=fix)
 
 
 def _damaged(path: Path, why: str) -> StoredResultError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -125,9 +125,21 @@ class Results:
             StoredResultError: a file is truncated, damaged or has other columns.
             ValueError: no table can have that name, or a key is no trial's of this experiment.
         """
+        keys = [trial.key for trial in self.experiment.trials] if trials is None else list(trials)
+        return self._read(name, {key: self.session_records(key) for key in keys}, columns)
+
+    def session_table(self, name: str, session: SessionRecord) -> pd.DataFrame:
+        """A table of one session, read anew: with all its columns, and otherwise as `table`."""
+        return self._read(name, {session.trial: [session]})
+
+    def _read(
+        self,
+        name: str,
+        records_by_key: Mapping[str, Sequence[SessionRecord]],
+        columns: Sequence[str] | None = None,
+    ) -> pd.DataFrame:
         if not layout.is_table_name(name):
             raise ValueError(f"not the name of a table: {name[:100]!r}")
-        keys = [trial.key for trial in self.experiment.trials] if trials is None else list(trials)
         sources = [
             Source(
                 at,
@@ -135,10 +147,10 @@ class Results:
                 layout.session_folder(self.path, key, record.n) / f"{name}.parquet",
                 record.tables.get(name),
             )
-            for at, key in enumerate(keys)
-            for record in self.session_records(key)
+            for at, (key, records) in enumerate(records_by_key.items())
+            for record in records
         ]
-        return read_frame(name, sources, keys, self.path, columns)
+        return read_frame(name, sources, list(records_by_key), self.path, columns)
 
     @cached_property
     def scene_jpeg(self) -> bytes | None:

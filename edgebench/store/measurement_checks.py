@@ -1,4 +1,4 @@
-"""What a pass and a window from a device have to be before a session takes them in.
+"""What a pass, a window and a chunk of samples from a device have to be before a session takes them in.
 
 Raises SessionError (`protocol_error`) here everywhere, with what is wrong.
 """
@@ -12,10 +12,12 @@ from edgebench.errors import SessionError
 from edgebench.stage_names import fault_of_stages
 from edgebench.store.table_checks import MOST_NS
 from edgebench.vocabulary.passes import Pass, Window
+from edgebench.vocabulary.probe import ProbeChunk
 
 PHASES = ("first", "warmup", "steady")
 MOST_INDEX = 2**31 - 1
 MOST_INFERENCES = 2**62 - 1
+MOST_INSTRUCTIONS = 2**62 - 1
 
 
 def require_valid_pass(pass_: Pass, stages: tuple[str, ...], workers: int | None = None) -> None:
@@ -40,6 +42,25 @@ def require_valid_window(window: Window, scene_patches: int, before: Window | No
     """
     if why := _fault_of_window(window, scene_patches, before):
         raise _refused("window", window.index, why)
+
+
+def require_valid_chunk(chunk: ProbeChunk) -> None:
+    """Samples with stamps that can be, and of each channel as many values.
+
+    Args:
+        chunk: of a probe.
+    """
+    if not are_storable(chunk.stamps_ns):
+        raise misfit(chunk, "its time stamps are out of range")
+    for name, values in chunk.values.items():
+        if len(values) != len(chunk.stamps_ns):
+            raise misfit(chunk, f"{len(values)} values of {name!r} for {len(chunk.stamps_ns)} time stamps")
+
+
+def misfit(chunk: ProbeChunk, why: str) -> SessionError:
+    """The error of samples that do not fit their probe."""
+    what = f"the probe {chunk.probe} sent samples that do not fit it"
+    return SessionError(what, status="protocol_error", stage="measure", why=why)
 
 
 def are_storable(stamps_ns: ArrayLike) -> bool:
@@ -102,7 +123,17 @@ def _fault_of_window(window: Window, scene_patches: int, before: Window | None) 
         return "its inferences took no time"
     if before is not None and window.start_ns < before.end_ns:
         return f"it started before window {before.index} had ended"
-    return _fault_of_scores(window, before)
+    return _fault_of_instructions(window) or _fault_of_scores(window, before)
+
+
+def _fault_of_instructions(window: Window) -> str:
+    if window.instructions is None:
+        return ""
+    if not _is_whole(window.instructions):
+        return f"its number of instructions is {window.instructions!r}, a whole number was due"
+    if not window.inferences <= window.instructions <= MOST_INSTRUCTIONS:
+        return f"it executed {window.instructions} instructions in {window.inferences} inferences"
+    return ""
 
 
 def _fault_of_scores(window: Window, before: Window | None) -> str:

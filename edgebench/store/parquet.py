@@ -10,6 +10,7 @@ import pyarrow as pa
 from edgebench.stage_names import STAGE_NAME
 from edgebench.store.records import (
     BATCH_COLUMNS,
+    LATER_COLUMNS,
     PASS_COLUMNS,
     PREDICTION_COLUMNS,
     PROBE_COLUMNS,
@@ -39,6 +40,7 @@ COLUMN_TYPES: dict[str, pa.DataType] = {
     "window": pa.int32(),
     "patch": pa.int32(),
     "inferences": pa.int64(),
+    "instructions": pa.int64(),
     "probe": _WORD,
     "channel": _WORD,
     "quantity": _WORD,
@@ -77,6 +79,11 @@ def is_stage_column(table: str, column: str) -> bool:
     """Whether a column beside the fixed ones belongs to a stage of that table."""
     pattern = _STAGE_COLUMN.get(table)
     return pattern is not None and pattern.fullmatch(column) is not None
+
+
+def may_lack(table: str, column: str) -> bool:
+    """Whether a session's file of that table may be without the column: not all have it."""
+    return column in LATER_COLUMNS.get(table, ()) or is_stage_column(table, column)
 
 
 def to_arrow(frame: pd.DataFrame, name: str) -> pa.Table:

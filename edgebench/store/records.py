@@ -15,12 +15,16 @@ Every `*_ns` column is on the device's monotonic clock.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from edgebench.vocabulary.built_artifact import BuiltArtifact
+from edgebench.vocabulary.declared_power import DeclaredPower
+from edgebench.vocabulary.load_bursts import BurstTimes
+from edgebench.vocabulary.target import BoardFigure
 
 SCHEMA_VERSION = 1
 SessionStatus = Literal[
@@ -113,9 +117,10 @@ class TargetRecord(_Record):
     preferred_meters: tuple[str, ...] = ()
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
-    body: str = ""  # what it is made of, and where mass and size are from
+    declared_power: tuple[DeclaredPower, ...] = ()  # of the target as a whole, at most one of each kind
+    body: str = ""  # what it is made of, and where its boards' figures are from
     boards: tuple[BoardRecord, ...] = ()  # the machines among what it is made of
-    from_boards: tuple[Literal["mass_g", "size_mm"], ...] = ()  # which figures are the boards', not its own
+    from_boards: tuple[BoardFigure, ...] = ()  # which figures are the boards', not its own
     settings: dict[str, Any] = {}  # those in which it differs from the others of its sweep
     host: str | None = None  # kept here alone: no report and no export shows it
     port: str | None = None  # kept here alone, as `host` is
@@ -148,6 +153,7 @@ class TrialRecord(_Record):
     mark: str = ""  # what stands beside every figure of it, such as "on the CPU"
     companions: dict[str, str] = {}  # files that travel with the artifact: name -> SHA-256
     provenance: dict[str, Any] = {}  # of the artifact: weights, recipe, tools, what a compiler said
+    passes: int | None = Field(default=None, ge=1)  # steady passes, or windows; None: the experiment's
 
     @property
     def concurrency(self) -> int:
@@ -155,6 +161,13 @@ class TrialRecord(_Record):
         settings = self.inputs.get("settings")
         recorded = settings.get("concurrency") if isinstance(settings, dict) else None
         return recorded if isinstance(recorded, int) and recorded >= 1 else 1
+
+    @property
+    def patches(self) -> int | None:
+        """How many patches of the scene are measured; None where its passes go through all."""
+        settings = self.inputs.get("settings")
+        recorded = settings.get("patches") if isinstance(settings, dict) else None
+        return recorded if isinstance(recorded, int) and recorded >= 1 else None
 
 
 class ExperimentRecord(_Record):
@@ -246,7 +259,7 @@ class SessionRecord(_Record):
     status: SessionStatus
     started_utc: str
     duration_s: float  # host's wall time of the whole session, harness included
-    harness_s: float | None = None  # of it: not load, warm-up, measuring, accuracy or idle window
+    harness_s: float | None = None  # of it: not load, warm-up, measuring, accuracy or idle windows
     failure: Failure | None = None
     golden: GoldenCheck | None = None
     cold: dict[str, float | None] = {}  # import_s, load_s, first_inference_s, first_pass_s
@@ -259,12 +272,14 @@ class SessionRecord(_Record):
     probes: tuple[dict[str, Any], ...] = ()
     probe_reasons: dict[str, str] = {}  # meter -> why it gave nothing (more); "" -> why none at all
     monitor_reasons: dict[str, str] = {}  # monitor, such as telemetry -> why it gave nothing (more)
-    windows_ns: dict[str, tuple[Ns, Ns] | None] = {}  # idle, steady
+    windows_ns: dict[str, tuple[Ns, Ns] | None] = {}  # idle, steady, idle_after
+    load_bursts: BurstTimes | None = None  # by which the lag of meters on the host is told
     predicted: dict[str, int] = {}  # how many predictions of `scene` and `images` lie beside it
     tables: dict[str, str] = {}  # table -> SHA-256 of its Parquet file; the store fills it in
     workers: tuple[dict[str, Any], ...] = ({"worker": 0},)
     measured_patches: int | None = Field(default=None, ge=1)  # None: as many as its passes or windows tell
     emulated: bool = False  # no device carried it out: its stamps are no device's time
+    instructions_reason: str = ""  # of an emulated one: why its windows have no instructions
     warnings: tuple[str, ...] = ()
 
 
@@ -279,9 +294,13 @@ pass's end against the moment at which the next is due: above 0 for a deadline m
 BATCH_COLUMNS = ("worker", "pass", "phase", "batch", "first_patch", "patches")
 """batches.parquet; then `<stage>_start_ns` and `<stage>_end_ns` a stage."""
 
-WINDOW_COLUMNS = ("worker", "window", "phase", "patch", "inferences", "start_ns", "end_ns")
+WINDOW_COLUMNS = ("worker", "window", "phase", "patch", "inferences", "start_ns", "end_ns", "instructions")
 """windows.parquet, where a device gives windows and no passes: one row a window, in which one patch of the
-scene was inferred so many times. A session has passes and batches, or windows."""
+scene was inferred so many times. A session has passes and batches, or windows. `instructions` is empty where
+no emulator counts them."""
+
+LATER_COLUMNS = {"windows": ("instructions",)}
+"""By table, the columns that files of earlier versions lack; a reader finds them empty."""
 
 PROBE_COLUMNS = ("probe", "channel", "quantity", "unit", "t_ns", "value")
 """probes.parquet, long form: one row a sample and channel."""
@@ -290,13 +309,22 @@ PREDICTION_COLUMNS = ("worker", "set", "index", "label", "predicted", "scores")
 """predictions.parquet: set is `scene` or `images`; label is -1 where unknown; scores a list of float32."""
 
 
+@dataclass(frozen=True)
+class TableFile:
+    """A table that is a Parquet file already, on the disk of the results: the store moves it."""
+
+    path: Path
+    rows: int
+    sha256: str
+
+
 @dataclass
 class SessionTables:
     """The Parquet side of a session; a table that is None is not written."""
 
     passes: pd.DataFrame | None = None
     batches: pd.DataFrame | None = None
-    probes: pd.DataFrame | None = None
+    probes: pd.DataFrame | TableFile | None = None
     predictions: pd.DataFrame | None = None
     windows: pd.DataFrame | None = None
     extra: dict[str, pd.DataFrame] = field(default_factory=dict)

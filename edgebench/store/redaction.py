@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 from edgebench.errors import UsageError
 from edgebench.store.records import ExperimentRecord, Failure, RunRecord, SessionRecord, TargetRecord
 from edgebench.vocabulary.address import check_address
+from edgebench.vocabulary.declared_power import DeclaredPower
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.launch_secrets import MASK, SHORTEST, masked_inputs, masked_launch, secret_values
 from edgebench.vocabulary.target import Launch
@@ -117,13 +118,13 @@ class PrivateNames:
         )
 
     @classmethod
-    def of_targets(cls, targets: Iterable[Declared], *, hosts: bool = True) -> PrivateNames:
-        """What targets declare: values of launches, ports, and unless `hosts` is off, hosts."""
+    def of_targets(cls, targets: Iterable[Declared], *, places: bool = True) -> PrivateNames:
+        """What targets declare: values of launches, and unless `places` is off, hosts and ports."""
         declared = tuple(targets)
         return cls.of(
-            (target.host for target in declared if hosts),
+            (target.host for target in declared if places),
             launches=(_as_plain(target.launch) for target in declared),
-            ports=(target.port for target in declared),
+            ports=(target.port for target in declared if places),
         )
 
     @classmethod
@@ -242,6 +243,11 @@ def exported_settings(target: TargetRecord) -> dict[str, Any]:
     return dict(PrivateNames.of_targets([target]).paths(target.settings))
 
 
+def exported_power(target: TargetRecord) -> tuple[DeclaredPower, ...]:
+    """The declared power of a target, its sources as an export may show them."""
+    return _exported_power(target, PrivateNames.of_targets([target]))
+
+
 def exported_path(path: Path, record: ExperimentRecord) -> str:
     """A result folder's path as an export may show it."""
     return PrivateNames.of(target.host for target in record.targets).path(str(path))
@@ -308,8 +314,13 @@ def _target(target: TargetRecord, names: PrivateNames) -> TargetRecord:
             "settings": names.paths(target.settings),
             "launch": names.paths(masked_launch(target.launch)),
             "meters": names.paths(target.meters),
+            "declared_power": _exported_power(target, names),
         }
     )
+
+
+def _exported_power(target: TargetRecord, names: PrivateNames) -> tuple[DeclaredPower, ...]:
+    return tuple(replace(power, source=names.text(power.source)) for power in target.declared_power)
 
 
 def masked(command: Sequence[str]) -> tuple[str, ...]:

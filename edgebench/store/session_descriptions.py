@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from edgebench.store.clock_description import CLOCK
 from edgebench.store.described import Described, Descriptions
 
 DESCRIPTIONS: Descriptions = {
@@ -14,6 +15,14 @@ DESCRIPTIONS: Descriptions = {
         "sha256": Described("SHA-256 of the file, in hex.", "agent"),
         "bytes": Described("Its size.", "agent", unit="byte"),
         "cached": Described("Whether it lay on the board already.", "agent"),
+    },
+    "BurstTimes": {
+        "from_ns": Described(
+            "Since when the device idled before the first.", "device clock", unit="ns, device clock"
+        ),
+        "bursts_ns": Described(
+            "Start and end of each; it idled in between.", "device clock", unit="ns, device clock"
+        ),
     },
     "GoldenCheck": {
         "max_abs_diff": Described(
@@ -51,7 +60,7 @@ DESCRIPTIONS: Descriptions = {
             "Wall time of the whole session, harness included.", "host's monotonic clock", unit="s"
         ),
         "harness_s": Described(
-            "Of it, what was neither load, warm-up, measuring, accuracy nor idle window.",
+            "Of it, what was neither load, warm-up, measuring, accuracy nor idle windows.",
             "host's monotonic clock",
             unit="s",
         ),
@@ -150,170 +159,15 @@ DESCRIPTIONS: Descriptions = {
             "to be had.",
             "device",
         ),
-        "clock": Described(
-            "Device clock against host clock: at the session's edges, and over the whole of it.",
-            "round trips",
-            shape={
-                "required": [],
-                "properties": {
-                    "start": {
-                        "type": "object",
-                        "description": "At the start.",
-                        "x-source": "round trips",
-                        "properties": {
-                            "offset_ns": {
-                                "type": "integer",
-                                "description": "Device clock minus host clock.",
-                                "x-unit": "ns",
-                                "x-source": "round trips",
-                            },
-                            "bound_ns": {
-                                "type": "integer",
-                                "description": "By how much the offset is known.",
-                                "x-unit": "ns",
-                                "x-source": "round trips",
-                                "minimum": 0,
-                            },
-                        },
-                        "required": ["offset_ns", "bound_ns"],
-                        "additionalProperties": False,
-                    },
-                    "end": {
-                        "type": "object",
-                        "description": "At the end.",
-                        "x-source": "round trips",
-                        "properties": {
-                            "offset_ns": {
-                                "type": "integer",
-                                "description": "Device clock minus host clock.",
-                                "x-unit": "ns",
-                                "x-source": "round trips",
-                            },
-                            "bound_ns": {
-                                "type": "integer",
-                                "description": "By how much the offset is known.",
-                                "x-unit": "ns",
-                                "x-source": "round trips",
-                                "minimum": 0,
-                            },
-                        },
-                        "required": ["offset_ns", "bound_ns"],
-                        "additionalProperties": False,
-                    },
-                    "fit": {
-                        "type": "object",
-                        "description": "A line through all round trips, at the edges and between "
-                        "passes: device = host + offset_ns + drift_ppm * 1e-6 * (host - "
-                        "reference_ns). Absent where there were none.",
-                        "x-source": "round trips",
-                        "properties": {
-                            "reference_ns": {
-                                "type": "integer",
-                                "description": "Host clock at which offset_ns holds.",
-                                "x-unit": "ns",
-                                "x-source": "host's monotonic clock",
-                            },
-                            "offset_ns": {
-                                "type": "integer",
-                                "description": "Device clock minus host clock at reference_ns.",
-                                "x-unit": "ns",
-                                "x-source": "round trips",
-                            },
-                            "drift_ppm": {
-                                "type": ["number", "null"],
-                                "description": "By how much the device clock runs faster than the "
-                                "host's; null where the round trips do not say.",
-                                "x-unit": "ppm",
-                                "x-source": "round trips",
-                            },
-                            "drift_bound_ppm": {
-                                "type": ["number", "null"],
-                                "description": "By how much the drift is known.",
-                                "x-unit": "ppm",
-                                "x-source": "round trips",
-                                "minimum": 0,
-                            },
-                            "bound_ns": {
-                                "type": "integer",
-                                "description": "By how much the line is known anywhere between from_ns "
-                                "and to_ns, however the delays were split between the "
-                                "two ways.",
-                                "x-unit": "ns",
-                                "x-source": "round trips",
-                                "minimum": 0,
-                            },
-                            "from_ns": {
-                                "type": "integer",
-                                "description": "Host clock at the first round trip.",
-                                "x-unit": "ns",
-                                "x-source": "host's monotonic clock",
-                            },
-                            "to_ns": {
-                                "type": "integer",
-                                "description": "Host clock at the end of the last round trip.",
-                                "x-unit": "ns",
-                                "x-source": "host's monotonic clock",
-                            },
-                            "misfit_ns": {
-                                "type": "integer",
-                                "description": "By how much no straight line reaches the round trip "
-                                "that is farthest off; 0 where the clock ran evenly. It "
-                                "is within bound_ns.",
-                                "x-unit": "ns",
-                                "x-source": "round trips",
-                                "minimum": 0,
-                            },
-                            "n": {
-                                "type": "integer",
-                                "description": "Round trips.",
-                                "x-source": "round trips",
-                                "minimum": 1,
-                            },
-                        },
-                        "required": [
-                            "reference_ns",
-                            "offset_ns",
-                            "drift_ppm",
-                            "drift_bound_ppm",
-                            "bound_ns",
-                            "from_ns",
-                            "to_ns",
-                            "misfit_ns",
-                            "n",
-                        ],
-                        "additionalProperties": False,
-                    },
-                    "test_clock": {
-                        "type": "object",
-                        "description": "By how much a test moved the device's clock "
-                        "(EDGEBENCH_TEST_CLOCK): no figure was measured. Absent where "
-                        "none did.",
-                        "x-source": "worker",
-                        "properties": {
-                            "offset_ns": {
-                                "type": "integer",
-                                "description": "Added to the clock.",
-                                "x-unit": "ns",
-                                "x-source": "worker",
-                            },
-                            "drift_ppm": {
-                                "type": "number",
-                                "description": "By how much faster the clock ran.",
-                                "x-unit": "ppm",
-                                "x-source": "worker",
-                            },
-                        },
-                        "required": ["offset_ns", "drift_ppm"],
-                        "additionalProperties": False,
-                    },
-                },
-            },
-        ),
+        "clock": CLOCK,
         "probes": Described(
             "What was sampled beside the session: kind, address, rate_hz, resolution, scope, channels, "
             "averaging_ms (the time that a reading is the mean over; null where it is not known), "
             "and what was absent, with the reason; place (board or host), and of a probe on the host "
-            "clock_bound_ns, by how much its stamps may be off the device's clock (ns); rejected, how "
+            "clock_bound_ns, by how much its stamps may be off the device's clock (ns), and of a meter there "
+            "lag: lag_ms, how much later its stamps are than the load that its readings are of, bound_ms, by "
+            "how much that may be off (both ms), whether it was applied, taken off the stamps, and the "
+            "reason where none is known; rejected, how "
             "many readings could not be parsed or were out of their channel's range, and "
             "rejected_first, the first of them, verbatim.",
             "probes",
@@ -352,8 +206,22 @@ DESCRIPTIONS: Descriptions = {
                         "x-unit": "ns, device clock",
                         "x-source": "device clock",
                     },
+                    "idle_after": {
+                        "anyOf": [
+                            {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
+                            {"type": "null"},
+                        ],
+                        "description": "The idle device again, after the last steady pass and its pause.",
+                        "x-unit": "ns, device clock",
+                        "x-source": "device clock",
+                    },
                 },
             },
+        ),
+        "load_bursts": Described(
+            "When the device ran golden patches in bursts, between its warm-up and its steady passes, by "
+            "which the lag of meters on the host is told; null where it ran none.",
+            "device clock",
         ),
         "predicted": Described(
             "How many predictions of `scene` and `images` lie beside it.",
@@ -375,6 +243,10 @@ DESCRIPTIONS: Descriptions = {
         "emulated": Described(
             "Whether no device carried it out: its stamps are then no device's time, and no figure in "
             "seconds is made of them.",
+            "the session",
+        ),
+        "instructions_reason": Described(
+            "Of an emulated session, why its windows have no instructions; empty where they have.",
             "the session",
         ),
         "warnings": Described("What a reader should mind, one sentence each.", "host"),

@@ -14,12 +14,12 @@ from edgebench.store.parquet import TABLE_COLUMNS
 MOST_NS = 2**62 - 1
 """146 years: the difference of two such moments is still a whole number of 64 bits."""
 
-MAY_BE_MISSING = frozenset({"infer_ns", "value"})
+MAY_BE_MISSING = frozenset({"infer_ns", "value", "instructions"})
 """Of the columns that every table has; a stage's may be missing, too."""
 
 _LEAST = dict.fromkeys(
     ("worker", "pass", "patches", "batch", "first_patch", "index", "window", "patch"), 0
-) | {"inferences": 1}
+) | {"inferences": 1, "instructions": 1}
 """Of columns that count something."""
 _MOMENTS = frozenset({"start_ns", "end_ns", "due_ns", "lateness_ns"})  # of passes; the others are durations
 
@@ -39,10 +39,10 @@ def first_fault(table: str, columns: Mapping[str, Any]) -> tuple[int, str] | Non
         if values is None or not len(values):
             continue
         low, high = _bounds(table, name)
-        # What is missing holds a 0 beneath, which every bound of a column that may have gaps allows.
         if values.min() < low or values.max() > high:
-            row = int(np.flatnonzero(((values < low) | (values > high)) & present)[0])
-            return row, f"{name!r} of a row is {int(values[row])}"
+            rows = np.flatnonzero(((values < low) | (values > high)) & present)
+            if len(rows):  # what is missing holds a 0 beneath
+                return int(rows[0]), f"{name!r} of a row is {int(values[rows[0]])}"
     return None if table == "passes" else _first_reversed(columns)
 
 

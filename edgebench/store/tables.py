@@ -1,26 +1,23 @@
-"""From what a session measured to the rows that are stored: passes, windows, samples, predictions."""
+"""From what a session measured to the rows that are stored: passes, windows, predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from edgebench.errors import SessionError
-from edgebench.store.measurement_checks import are_storable, require_valid_pass, require_valid_window
+from edgebench.store.measurement_checks import require_valid_pass, require_valid_window
 from edgebench.store.records import (
     BATCH_COLUMNS,
     PACED_COLUMNS,
     PASS_COLUMNS,
     PREDICTION_COLUMNS,
-    PROBE_COLUMNS,
     WINDOW_COLUMNS,
 )
 from edgebench.vocabulary.passes import Pass, Window
-from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo, probe_name
 from edgebench.vocabulary.values import Scores
 
 INFER = "infer"
@@ -87,7 +84,7 @@ def window_rows(windows: Sequence[Window], scene_patches: int, worker: int = 0) 
     """
     for before, window in zip((None, *windows), windows, strict=False):
         require_valid_window(window, scene_patches, before)
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         [
             {
                 "worker": worker,
@@ -97,46 +94,14 @@ def window_rows(windows: Sequence[Window], scene_patches: int, worker: int = 0) 
                 "inferences": window.inferences,
                 "start_ns": window.start_ns,
                 "end_ns": window.end_ns,
+                "instructions": pd.NA if window.instructions is None else window.instructions,
             }
             for window in windows
         ],
         columns=list(WINDOW_COLUMNS),
     )
-
-
-def probe_rows(chunks: Iterable[ProbeChunk], infos: Sequence[ProbeInfo]) -> pd.DataFrame:
-    """One row a sample and channel, as the chunks came, with the columns of `probes`.
-
-    SessionError (`protocol_error`) for a chunk of a probe or channel that was never announced, or whose
-    values are not as many as its stamps.
-    """
-    channels: dict[tuple[str, str], Channel] = {
-        (f"{info.kind}:{info.address}", channel.name): channel for info in infos for channel in info.channels
-    }
-    parts = []
-    for chunk in chunks:
-        probe = probe_name(chunk.probe)
-        for name, values in chunk.values.items():
-            channel = channels.get((probe, name))
-            if channel is None or len(values) != len(chunk.stamps_ns) or not are_storable(chunk.stamps_ns):
-                raise SessionError(
-                    f"the probe {chunk.probe} sent samples that do not fit its channel {name!r}",
-                    status="protocol_error",
-                    stage="measure",
-                )
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "probe": probe,
-                        "channel": name,
-                        "quantity": channel.quantity,
-                        "unit": channel.unit,
-                        "t_ns": np.asarray(chunk.stamps_ns, dtype=np.int64),
-                        "value": np.asarray(values, dtype=np.float64),
-                    }
-                )
-            )
-    return _stacked(parts, PROBE_COLUMNS)
+    frame["instructions"] = frame["instructions"].astype("Int64")
+    return frame
 
 
 def prediction_rows(

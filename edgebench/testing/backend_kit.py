@@ -18,6 +18,7 @@ from edgebench.link.agent_backend import AgentBackend, open_link
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.timeouts import Timeouts
 from edgebench.measure.golden import compare, require
+from edgebench.plan.extent import Extent
 from edgebench.plan.trials import choose_variants
 from edgebench.testing.imports import modules_of
 from edgebench.testing.pictures import scene_of
@@ -93,7 +94,7 @@ class BackendKit:
         """The target that is opened."""
         name = self.backend.name
         launch = Launch(python=self.subject.python)
-        return Target(name, name, self.options, launch, host=self.subject.host)
+        return Target(name, name, self.options, launch, host=self.subject.host, port=self.subject.port)
 
     def request(self, variant: Variant, batch: int = 1) -> PrepareRequest:
         """What is asked of `prepare` and `prepare_inputs`."""
@@ -210,7 +211,13 @@ class BackendKit:
     def plan(self, artifact: Artifact, passes: int = 2) -> MeasurePlan:
         """Over twelve patches, or the backend's own scene, with little warm-up."""
         scene = self.pictures.scene if self.pictures else scene_of(artifact, self.cache)
-        return MeasurePlan(scene, passes, warmup_floor=2, warmup_cap=20)
+        return MeasurePlan(
+            scene,
+            passes,
+            warmup_floor=2,
+            warmup_cap=20,
+            patches=Extent(passes).patches_of(self.backend, scene),
+        )
 
     def close(self) -> None:
         """Close what is open."""

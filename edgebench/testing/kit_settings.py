@@ -22,8 +22,8 @@ class Asked(GoldenContract):
         batch: patches in a batch where batches are tried, 2 or more.
         deciding: options that decide the artifact, each with another value than it has.
         runtime_modules: what the runner imports beside the standard library, numpy and `board_packages`.
-        host, python: where the device is and its Python, as in `--host` and `--python`; a function that finds
-            the Python is called when a test needs it, and may skip.
+        host, port, python: where the device is and its Python, as in `--host`, `--port` and `--python`; a
+            function that finds the port or the Python is called when a test needs it, and may skip.
         pass_limit_s: after how long a pass over twelve patches counts as hung.
         skips: tests that are left out, each with the reason that is shown.
     """
@@ -35,6 +35,7 @@ class Asked(GoldenContract):
     deciding: ClassVar[Mapping[str, Any] | None] = None
     runtime_modules: ClassVar[Sequence[str]] = ()
     host: ClassVar[str | None] = None
+    port: ClassVar[str | Callable[[], str] | None] = None
     python: ClassVar[str | Callable[[], str] | None] = None
     pass_limit_s: ClassVar[float] = 3.0
     skips: ClassVar[Mapping[str, str]] = {}

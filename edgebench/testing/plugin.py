@@ -33,6 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--edgebench-host", metavar="USER@BOARD", help="where the backend's device is. Default: this machine"
     )
+    group.addoption(
+        "--edgebench-port",
+        metavar="PATH",
+        help="the port that the backend's device is at, such as /dev/ttyACM0",
+    )
     group.addoption("--edgebench-python", metavar="PATH", help="the Python that the agent and worker run on")
     group.addoption(
         "--edgebench-skip",

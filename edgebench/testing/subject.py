@@ -35,6 +35,7 @@ class BackendSubject:
     deciding: Mapping[str, Any] | None = None
     runtime_modules: tuple[str, ...] = ()
     host: str | None = None
+    port: str | None = None
     python: str | None = None
     pass_limit_s: float = 3.0
     require_device: bool = False
@@ -77,18 +78,18 @@ def backend_subject(cls: Any, config: pytest.Config) -> BackendSubject:
         deciding=cls.deciding,
         runtime_modules=tuple(cls.runtime_modules),
         host=cls.host or config.getoption("edgebench_host"),
-        python=_python(cls) or config.getoption("edgebench_python"),
+        port=_named(cls.port) or config.getoption("edgebench_port"),
+        python=_named(cls.python) or config.getoption("edgebench_python"),
         pass_limit_s=cls.pass_limit_s,
         require_device=config.getoption("edgebench_require_device"),
         skips=frozenset(_skips(cls, config)),
     )
 
 
-def _python(cls: Any) -> str | None:
-    """The Python that a class names, or that its function finds."""
-    named = cls.python
-    python: str | None = named() if callable(named) else named
-    return python
+def _named(setting: Any) -> str | None:
+    """The port or the Python that a class names, or that its function finds."""
+    text: str | None = setting() if callable(setting) else setting
+    return text
 
 
 def probe_subject(cls: Any, config: pytest.Config) -> ProbeSubject:

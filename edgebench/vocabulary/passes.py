@@ -71,6 +71,7 @@ class Window:
         inferences: how often it was inferred in the window, at least 1.
         start_ns, end_ns: before the first inference, after the last.
         scores: float32 [classes] of the patch; None where the device gives none in a window.
+        instructions: that all of its inferences executed, where an emulator counts them; at least 1.
     """
 
     index: int
@@ -80,6 +81,7 @@ class Window:
     start_ns: int
     end_ns: int
     scores: Scores | None = None
+    instructions: int | None = None
 
     @property
     def duration_ns(self) -> int:

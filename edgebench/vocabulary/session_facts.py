@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from edgebench.vocabulary.built_artifact import BuiltArtifact
+from edgebench.vocabulary.load_bursts import BurstTimes
 from edgebench.vocabulary.probe import ProbeInfo
 from edgebench.vocabulary.values import Json
 
@@ -46,10 +47,17 @@ class ClockMatch:
 
 @dataclass(frozen=True)
 class SessionWindows:
-    """Start and end of the idle window and of the steady passes, ns of the stamps; None: there is none."""
+    """Start and end of each, ns of the stamps; None: there is none.
+
+    Attributes:
+        idle: the idle device, before the first pass.
+        steady: from the first steady pass to the last.
+        idle_after: the idle device again, after the last steady pass and its pause.
+    """
 
     idle: tuple[int, int] | None = None
     steady: tuple[int, int] | None = None
+    idle_after: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,11 +86,14 @@ class SessionFacts:
             `own_time`.
         own_time: whether the stamps are of a time that is not the device's clock.
         windows_ns: in which meters and monitors are read.
+        load_bursts: by which the lag of meters on the host is told; None where it ran none.
         probes: those that were opened, as each describes itself.
         probe_reasons: by meter, why it gave nothing or no more; under "", why no meter was there at all.
         monitor_reasons: by monitor, likewise.
         measured_patches: of the scene, where its passes do not tell.
         emulated: whether no device carried it out.
+        instructions_reason: of an emulated one, why its windows do not say how many instructions they
+            executed; empty where they do.
         built: what the device has made of the artifact on the board; None where it loads the artifact itself.
         stderr_tail: the end of what the worker wrote to stderr.
         warnings: what runtime, clock and processes left running have to say to a reader.
@@ -96,11 +107,13 @@ class SessionFacts:
     clock: Mapping[str, Json] = field(default_factory=dict)
     own_time: bool = False
     windows_ns: SessionWindows = field(default_factory=SessionWindows)
+    load_bursts: BurstTimes | None = None
     probes: tuple[ProbeInfo, ...] = ()
     probe_reasons: Mapping[str, str] = field(default_factory=dict)
     monitor_reasons: Mapping[str, str] = field(default_factory=dict)
     measured_patches: int | None = None
     emulated: bool = False
+    instructions_reason: str = ""
     built: BuiltArtifact | None = None
     stderr_tail: str = ""
     warnings: tuple[str, ...] = ()

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from edgebench.vocabulary.declared_power import DeclaredPower
 from edgebench.vocabulary.values import Json
+
+BoardFigure = Literal["mass_g", "size_mm", "declared_power"]
+BOARD_FIGURES: Mapping[str, str] = {
+    "mass_g": "mass",
+    "size_mm": "size",
+    "declared_power": "declared power",
+}
+"""What the boards of a target may bring, with its word."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +59,12 @@ class Target:
     preferred_meters: tuple[str, ...] = ()  # its backend's, where none was asked for: the first readable one
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
+    declared_power: tuple[DeclaredPower, ...] = ()  # at most one of each kind, of the target as a whole
     host: str | None = None  # user@board[:port], reached by SSH; None: this machine
     port: str | None = None  # of this machine, such as /dev/ttyACM0; None: where its backend finds the device
-    body: str = ""  # where mass and size are from, where they were not declared
+    body: str = ""  # where its boards' figures are from
     boards: tuple[DeclaredBoard, ...] = ()  # the machines among what it is made of
-    from_boards: tuple[Literal["mass_g", "size_mm"], ...] = ()  # which figures are the boards', not its own
+    from_boards: tuple[BoardFigure, ...] = ()  # which figures are the boards', not its own
     settings: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -66,14 +76,14 @@ class Target:
     def connection(self) -> Target:
         """What an open device depends on: targets of equal connections differ in options at most.
 
-        Options reach the device with each session.
+        Options reach the device with each session, and what was declared of it does not.
         """
-        return replace(self, name="", options={}, settings={})
+        return replace(self, name="", options={}, settings={}, declared_power=())
 
 
 @dataclass(frozen=True)
 class Body:
-    """One thing that a target is made of, and what its maker says it weighs and measures.
+    """One thing that a target is made of, and what its maker says it weighs, measures and draws.
 
     Attributes:
         title: what it is called by its maker.
@@ -81,6 +91,8 @@ class Body:
         source: of the figures.
         models: what its device tree or DMI calls it, without a revision; empty where no source tells.
         plugged_in: a stick or card, whose host is a body of its own.
+        power: at most one figure of each kind, without what is plugged into it; empty where no source was at
+            hand.
     """
 
     title: str
@@ -89,3 +101,4 @@ class Body:
     source: str
     models: tuple[str, ...] = ()
     plugged_in: bool = False
+    power: tuple[DeclaredPower, ...] = ()

@@ -46,3 +46,11 @@ def test_what_could_not_be_parsed_is_taken_from_the_probe_and_counted():
 def test_channels_that_a_chunk_cannot_have_are_refused(names, why):
     with pytest.raises(ValueError, match=why):
         sampler._require_channels({"channels": [{"name": name} for name in names]})
+
+
+def test_a_refusal_without_a_step_has_one():
+    assert sampler._missing(RuntimeError("what"))["step"] == "device"
+    about = {"denied": True, "reason": "no", "port": "/dev/null"}
+    denied = sampler._missing(type("Denied", (Exception,), about)())
+    assert denied["step"] == "permission"
+    assert denied["reason"].startswith("no (crw")

@@ -112,7 +112,11 @@ def _out_of_range_at_times(value):
     "reading",
     [
         pytest.param(value, marks=pytest.mark.attack(f"a meter reads {what} amid its window: {NEVER_PASSES}"))
-        for value, what in ((np.nan, "no number, or more than its range,"), (1e300, "1e300 W"))
+        for value, what in (
+            (np.nan, "no number, or more than its range,"),
+            (1e300, "1e300 W"),
+            (np.inf, "infinite power"),
+        )
     ],
 )
 def test_what_a_meter_could_not_read_may_have_been_above_the_limit(reading):

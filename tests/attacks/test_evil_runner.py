@@ -2,7 +2,8 @@
 
 import pytest
 
-from edgebench.measure.session import Job, measure_session
+from edgebench.measure.session import measure_session
+from edgebench.measure.session_job import Job
 from edgebench.store.parquet import to_arrow
 from tests.fakes import agent_backend
 from tests.link.rig import make_rig

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from edgebench import registry
+from edgebench.atomic import require_file_name, write_atomically
 from edgebench.cache.objects import Cache
 from edgebench.cli.common import results_folder
 from edgebench.data.files import list_files
@@ -295,3 +296,24 @@ def test_one_setting_is_taken_and_the_others_are_not_judged(tmp_path, monkeypatc
         results_folder("latest")
     monkeypatch.setenv("EDGEBENCH_OUTPUT_DIR", "from-environment")
     assert resolve_one("output_dir", None).output_dir == Path("from-environment")
+
+
+@pytest.mark.attack(
+    "a report or firmware is written to a device, a pipe or a folder: refused, and that stays"
+)
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to a device"])
+def test_output_in_place_of_a_device(tmp_path, kind):
+    path = tmp_path / "output"
+    {
+        "pipe": os.mkfifo,
+        "folder": os.mkdir,
+        "link to a device": lambda name: os.symlink("/dev/zero", name),
+    }[kind](path)
+    before = path.lstat()
+    with pytest.raises(OSError, match="no plain file"):
+        write_atomically(path, b"figures")
+    with pytest.raises(UsageError):
+        require_file_name(path, "-o")
+    after = path.lstat()
+    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+    assert list(tmp_path.iterdir()) == [path]

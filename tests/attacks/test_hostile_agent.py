@@ -9,6 +9,7 @@ import pytest
 
 from edgebench import interruption
 from edgebench.agent.frames import Frame, ProtocolError
+from edgebench.agent.worker import PREDICT_STEP
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link import connection as connections
 from edgebench.link import pipes, session_probes, ssh
@@ -19,7 +20,7 @@ from edgebench.link.replies import Ended
 from edgebench.link.session_faults import SessionFaults, WorkerEnded, unexplained
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.ssh import SshLink
-from edgebench.link.worker_calls import ImageProgress, WorkerCalls
+from edgebench.link.worker_calls import CountedProgress, WorkerCalls
 
 LONG_S = 60.0
 """A limit that none of these may reach."""
@@ -338,7 +339,7 @@ def test_progress_that_is_none_renews_no_deadline(hostile, monkeypatch, code):
     monkeypatch.setattr(SessionClock, "note_reply", lambda self, sent_ns, worker: None)
     agent = hostile(PREDICTING + code)
     calls = WorkerCalls(agent, SessionClock(agent), SessionFaults(agent, unexplained), 0.2)
-    progress = ImageProgress(100, lambda done, images: None)
+    progress = CountedProgress(100, lambda done, images: None, PREDICT_STEP)
     with pytest.raises(SessionError) as caught:
         calls.wait(calls.send("predict", "predict", 0.4, {}), "predict", 0.4, 0.2, progress)
     assert caught.value.status == "timeout"

@@ -73,13 +73,16 @@ def test_samples_lie_in_the_session_and_cover_its_windows(played):
         mine = results.probes[results.probes["session"] == record.n]
         idle, steady = record.windows_ns["idle"], record.windows_ns["steady"]
         last = results.passes.loc[results.passes["session"] == record.n, "end_ns"].max()
+        if idle_after := record.windows_ns["idle_after"]:
+            assert (idle_after[0], idle_after[1] - idle_after[0]) == (last, 2_000_000_000)
+            last = idle_after[1]
         assert mine["t_ns"].min() == idle[0] and idle[1] - idle[0] == 2_000_000_000
         assert mine["t_ns"].max() <= last
         if steady is None:
             continue
         watts = mine[(mine["channel"] == "board") & (mine["t_ns"] >= steady[0])]
         assert np.diff(watts["t_ns"]).tolist() == [20_000_000] * (len(watts) - 1)
-        assert steady[1] - watts["t_ns"].max() < 20_000_000
+        assert last - watts["t_ns"].max() < 20_000_000
 
 
 def test_the_worker_of_a_crash_truly_dies_and_the_session_is_repeated(played):

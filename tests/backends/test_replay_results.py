@@ -39,6 +39,11 @@ def assert_same_tables(source, replayed, names=MEASURED):
         pd.testing.assert_frame_equal(expected, actual, check_exact=True, check_categorical=False)
 
 
+def records(results):
+    [trial] = results.experiment.trials
+    return results.session_records(trial.key)
+
+
 def test_a_replay_of_a_replay_is_the_first_one_again(session_cache, tmp_path):
     probed = """
 power = { idle_w = 2, active_w = 4, noise_w = 0.1 }
@@ -50,6 +55,8 @@ crashes = [{ session = 1, kind = "abort" }]
     source = replay(session_cache, tmp_path, scenario(tmp_path, probed), name="source", **flags)
     again = replay(session_cache, tmp_path, str(source.path), name="again", **flags)
     assert_same_tables(source, again, MEASURED | {"probes"})
+    windows, replayed = ([record.windows_ns for record in records(results)] for results in (source, again))
+    assert windows == replayed and windows[0]["idle_after"] is not None
     [first], [second] = summarise(source), summarise(again)
     # What ended a session is told in the words of both times.
     assert without(first, ["failures"]) == without(second, ["failures"])

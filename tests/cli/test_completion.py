@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from edgebench.cli.common import complete_results
-from edgebench.cli.completions import complete_board, complete_device, complete_meter
+from edgebench.cli.completions import (
+    complete_board,
+    complete_device,
+    complete_meter,
+    complete_option,
+    complete_port,
+)
 
 
 class Context:
@@ -85,6 +91,23 @@ def test_boards_are_those_of_the_devices_that_are_typed():
     assert boards("coral", "no-such-device") == []
 
 
+def test_options_are_those_of_the_devices_that_are_typed():
+    cortex_m: Any = SimpleNamespace(params={"device": ["cortex-m", "no-such-device"]})
+    assert complete_option(cortex_m, "b") == ["baud=", "board=", "build="]
+    assert complete_option(cortex_m, "icount") == ["icount-shift="]
+    assert complete_option(cortex_m, "engine=") == ["engine=generated", "engine=tflm"]
+    assert complete_option(cortex_m, "flash=t") == ["flash=true"]
+    nothing_typed: Any = SimpleNamespace(params={"device": []})
+    assert complete_option(nothing_typed, "b") == []
+
+
 def test_meters_are_completed_and_monitors_are_not():
     assert complete_meter("ina") == ["ina3221"]
     assert complete_meter("telem") == []
+
+
+def test_ports_are_those_that_there_are(monkeypatch):
+    there = ["/dev/ttyACM0 (STM32 STLink, 0483:374b)", "/dev/ttyUSB0 (FT232R, 0403:6001)", "/dev/rfcomm0"]
+    monkeypatch.setattr("edgebench.probes.host.serial_port.ports_here", lambda: there)
+    assert complete_port("/dev/tty") == ["/dev/ttyACM0", "/dev/ttyUSB0"]
+    assert complete_port("COM") == []

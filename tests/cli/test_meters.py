@@ -1,6 +1,9 @@
 """`edgebench meters` on a Jetson's files and a stand-in for its tegrastats, here and behind ssh."""
 
 import json
+import os
+import signal
+import time
 
 import jsonschema
 import pandas as pd
@@ -8,7 +11,9 @@ import pytest
 
 from edgebench.errors import StoredResultError, UnavailableError, UsageError
 from edgebench.measure import meter_recording
-from edgebench.measure.meter_recording import MeterBench, write_recording
+from edgebench.measure.meter_recording import MeterBench
+from edgebench.measure.recording_file import RecordingFile
+from edgebench.store.probe_table import ProbeTableWriter
 from edgebench.store.records import PROBE_COLUMNS
 from edgebench.store.schemas import schema
 from edgebench.vocabulary.target import Target
@@ -67,11 +72,15 @@ def test_ctrl_c_ends_a_recording_that_is_kept(bench, jetson, tmp_path):
         assert (channel, watts) == ("VDD_IN", pytest.approx(6.625))
         raise KeyboardInterrupt
 
-    recording = bench.record(jetson[0], None, interrupt)
+    with RecordingFile(tmp_path / "power.parquet") as file:
+        recording = bench.record(jetson[0], None, interrupt, file)
+        file.keep(recording.require_readings())
     assert recording.ended == ""
-    assert recording.rails()[0]["peak_w"] == pytest.approx(6.625)
-    write_recording(recording, tmp_path / "power.parquet")
-    assert len(pd.read_parquet(tmp_path / "power.parquet"))
+    rail = recording.rails()[0]
+    assert rail["peak_w"] == pytest.approx(6.625)
+    frame = pd.read_parquet(tmp_path / "power.parquet")
+    assert (frame["channel"] == "VDD_IN").sum() == rail["samples"]
+    assert len(list(tmp_path.glob("*power.parquet*"))) == 1
     # The agent is still there for the next one.
     assert bench.states([jetson[0]])[0].info is not None
 
@@ -93,25 +102,46 @@ def test_what_tegrastats_does_not_print_is_said(field, tmp_path):
     assert "rejected, the first was 'no line of it'" in " ".join(done.stdout.split())
 
 
-def test_one_that_dies_is_written_and_told(field, tmp_path):
+@pytest.mark.attack("a meter dies amid a recording: what it gave before is kept, and the exit code is 1")
+def test_what_one_that_dies_gave_before_is_kept(field, tmp_path):
     program = jetson_board.tegrastats(tmp_path, jetson_board.NANO, mode="dies")
     done = field.call("meters", "record", f"tegrastats:{program}", "-o", "died.parquet")
     assert done.exit_code == 1
-    assert "exit code 3" in done.stderr
-    assert "POM_5V_IN (total)" in " ".join(done.stdout.split())
-    assert (field.folder / "died.parquet").is_file()
+    assert "exit code 3" in done.output
+    assert not pd.read_parquet(field.folder / "died.parquet").empty
 
 
-@pytest.mark.attack("the disk is full when a recording is written: its figures are printed all the same")
+@pytest.mark.attack("a recording is killed: the next one of the same name removes what it left, and no other")
+def test_what_a_killed_recording_left_is_removed_by_the_next(field, jetson):
+    running = field.start("meters", "record", jetson[0], "-o", "killed.parquet")
+    try:
+        latest_s = time.monotonic() + 60
+        while not list(field.folder.glob(".killed.parquet.*")):
+            assert time.monotonic() < latest_s and running.poll() is None
+            time.sleep(0.05)
+    finally:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
+    [left] = field.folder.glob(".killed.parquet.*")
+    with RecordingFile(field.folder / "other.parquet"):
+        assert left.exists()
+        with RecordingFile(field.folder / "other.parquet"):
+            assert len(list(field.folder.glob(".other.parquet.*"))) == 2  # one that is written is no leftover
+        with RecordingFile(field.folder / "killed.parquet"):
+            assert not left.exists()
+    assert not list(field.folder.glob("*killed.parquet*")) and not list(field.folder.glob("*other.parquet*"))
+
+
+@pytest.mark.attack("the disk is full amid a recording: it ends, and its figures are printed all the same")
 def test_figures_outlive_a_full_disk(field, jetson, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(meter_recording, "write_table", full)
-    done = field.call("meters", "record", jetson[0], "--duration", "1s", "-o", "full.parquet", "--json")
+    monkeypatch.setattr(ProbeTableWriter, "write", full)
+    done = field.call("meters", "record", jetson[0], "-o", "full.parquet", "--json")
     assert isinstance(done.exception, StoredResultError)
     assert document(done.stdout, "recording")["rails"][0]["samples"]
-    assert not (field.folder / "full.parquet").exists()
+    assert not list(field.folder.glob("*full.parquet*"))
 
 
 def test_where_nothing_can_be_read_the_reason_and_the_fix_are_said(field):

@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from edgebench.fit.latency import SteadyPasses
 from edgebench.fit.trial_summary import Accuracy
+from edgebench.stats.idle_power import IdleDrift
 from edgebench.stats.proportion import wilson
 from edgebench.store.records import Failure, GoldenCheck, SessionRecord
 from tests.fit.summaries import sentences
@@ -25,11 +28,19 @@ def _record(n=0, status="ok", **changes):
 
 def _steady(*sessions, extrapolated=0):
     at_s = tuple(tuple(map(float, range(len(values)))) for values in sessions)
-    return SteadyPasses(tuple(map(tuple, sessions)), (), at_s, {}, {}, extrapolated)
+    steady = SteadyPasses(tuple(map(tuple, sessions)), (), at_s, {}, {}, extrapolated)
+    return replace(steady, measured_patches=1, scene_patches=400)
 
 
 CALM = _steady([1.0, 1.01, 1.0], [1.0, 0.99, 1.0], [1.01, 1.0, 1.0])
 THREE = [_record(n) for n in range(3)]
+
+
+def test_idle_power_that_drifts_is_told():
+    drifts = [IdleDrift(-0.4, 0.1), IdleDrift(0.05, 0.1), IdleDrift(0.2, None)]
+    [sentence] = sentences(THREE, CALM, idle_drifts=drifts)
+    assert "by up to 0.4 W in 1 of 3 sessions" in sentence
+    assert sentences(THREE, CALM, idle_drifts=drifts[1:]) == ()
 
 
 def test_a_calm_trial_has_none():
@@ -61,7 +72,11 @@ def test_a_calm_trial_has_none():
             "differ from the golden scores in 1 of 4 sessions",
         ),
         ([*THREE[:2], _record(2, golden=None)], CALM, "1 of 3 sessions were not checked"),
-        (THREE, _steady(*CALM.image_s, extrapolated=4), "extrapolated: 4 of 9 passes"),
+        (
+            THREE,
+            _steady(*CALM.image_s, extrapolated=4),
+            "extrapolated: 4 of 9 passes covered 1 of 400 patches",
+        ),
     ],
 )
 def test_each_doubt_is_said(records, steady, expected):
@@ -119,6 +134,12 @@ def test_a_trial_without_a_session_has_none():
     assert sentences([failed], _steady()) == ()
 
 
+def test_rejected_readings_of_a_meter_without_an_address_have_no_second_colon():
+    noisy = {"kind": "fnb58", "address": "", "rejected": 2, "rejected_first": []}
+    [sentence] = sentences([record.model_copy(update={"probes": (noisy,)}) for record in THREE], CALM)
+    assert sentence.startswith("fnb58: 6 readings were rejected (in 3 of 3 sessions)")
+
+
 def test_rejected_readings_are_counted_over_the_sessions_with_the_first_of_them():
     noisy = {"kind": "ina", "address": "0", "rejected": 2, "rejected_first": ["in=-1.0", "?"]}
     silent = {"kind": "rapl", "address": "", "rejected": 0, "rejected_first": []}
@@ -142,4 +163,4 @@ def test_a_meter_that_was_asked_for_and_is_not_there_is_a_warning():
     lost = {"kind": "rapl", "address": ""}
     records = [record.model_copy(update={"probes": (lost,)}) for record in records]
     [sentence] = sentences(records, CALM)
-    assert "missing from then on" in sentence
+    assert "what it did not sample is missing" in sentence

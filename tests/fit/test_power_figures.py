@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from edgebench.fit.power_summary import power_figures, power_reason
-from edgebench.fit.steady_time import steady_times
+from edgebench.fit.steady_time import SteadyTime, steady_times
 from edgebench.probes.host.playback import NOT_LIVE
 from edgebench.store.records import SessionRecord
 
@@ -158,6 +158,24 @@ def test_an_unknown_unit_or_window_is_a_reason():
     assert (figure.reason, figure.window_s, figure.mean_w) == ("no steady window was recorded", None, None)
 
 
+def test_idle_power_is_that_of_both_windows_and_their_drift_is_told():
+    both = {"idle": (0, 2 * S), "steady": (2 * S, 11 * S), "idle_after": (11 * S, 13 * S)}
+
+    def watts(at_s):
+        noise = 0.01 * np.random.default_rng(1).standard_normal(at_s.size)
+        return noise + np.select([at_s < 2, at_s <= 11], [1.0, 3.0], 1.4)
+
+    records = [_record(0, [_probe()], windows_ns=both), _record(1, [_probe()])]
+    probes = pd.concat([_samples(watts), _samples(watts, n=1)])
+    power = power_figures(records, probes, _times(records, {0: 9.0, 1: 10.0}))
+    assert power is not None
+    [figure] = power.figures
+    assert figure.idle_w == pytest.approx((1.2 + 1.0) / 2, abs=0.01)
+    # The second session was recorded without the window after its passes.
+    assert figure.idle_drift_w == pytest.approx(0.4, abs=0.01)
+    assert [drift.unexplained for drift in power.idle_drifts] == [True]
+
+
 def test_without_an_idle_window_there_is_gross_energy_only():
     record = _record(0, [_probe()], windows_ns={"idle": None, "steady": (2 * S, 12 * S)})
     (figure,) = _figures([record], _samples(_steps), {0: 10.0})
@@ -228,9 +246,68 @@ def test_a_counter_is_the_mean_between_its_readings_and_a_session_that_does_not_
 def test_what_was_played_from_a_recording_leaves_open_what_was_drawn():
     live = _probe()
     played = live | {"absent": dict(NOT_LIVE)}
-    frame = _samples(lambda at_s: np.full_like(at_s, 2.0))
+    frame = _samples(lambda at_s: 2.0 + 1e-9 * at_s)
     for probe, is_open in ((live, False), (played, True)):
         (figure,) = _figures([_record(probes=[probe])], frame, {0: 10})
         assert figure.mean_w == pytest.approx(2.0)
         assert bool(figure.uncovered) == is_open
     assert "played from a recording" in figure.uncovered
+
+
+def test_passes_in_step_with_a_meter_of_moments_have_no_interval_and_pass_no_limit():
+    # Bursts of 0.1 s every second, read twice a second: always or never.
+    at_s = np.arange(0, 120, 0.5) + 0.02
+    frame = pd.DataFrame(
+        {
+            "session": 0,
+            "probe": "ina:0",
+            "channel": "in",
+            "t_ns": np.rint(at_s * 1e9).astype(np.int64),
+            "value": np.where(at_s % 1 < 0.1, 5.0, 1.0),
+        }
+    )
+    starts_ns = np.arange(1, 100, dtype=np.int64) * S
+    times = {0: SteadyTime(np.array([[S, 100 * S]]), 99.0, starts_ns=starts_ns)}
+    power = power_figures([_record(0, [_probe(rate_hz=2.0)])], frame, times)
+    assert power is not None
+    [figure] = power.figures
+    assert figure.mean_w == pytest.approx(3.0, rel=0.02)  # 1.4 W are true
+    assert (figure.mean_low_w, figure.mean_high_w) == (None, None)
+    assert "in step" in figure.reason
+    assert "in step" in figure.uncovered
+
+
+@pytest.mark.attack("a meter repeats one answer for ever, idle and at work: said, and it passes no limit")
+def test_a_meter_that_says_one_and_the_same_may_have_hung():
+    stuck, live = _samples(lambda at_s: np.full_like(at_s, 2.0)), _samples(lambda at_s: 2.0 + 1e-9 * at_s)
+    frame = pd.concat([stuck, live.assign(session=1)])
+    records = [_record(n, [_probe()]) for n in range(2)]
+    (figure,) = _figures(records, frame, {0: 10, 1: 10})
+    assert figure.uncovered.startswith("1 of 2 sessions: all 1400 readings are 2 W, idle and at work alike")
+    assert "may have hung (in 1 of 2 sessions)" in figure.reason
+    (lone,) = _figures(records[:1], stuck[stuck["t_ns"] >= 2 * S], {0: 10})
+    assert "hung" not in lone.reason  # without a look at it before the work nobody can say
+
+
+def test_sentences_that_differ_in_their_numbers_alone_stand_once():
+    lag = {"lag_ms": 40.0, "applied": True}
+    records = [
+        _record(n, [{**_probe(), "lag": lag}], windows_ns={"idle": (0, 2 * S), "steady": (2 * S, end_ns)})
+        for n, end_ns in enumerate((2 * S + S // 2, 2 * S + S // 4, 12 * S))
+    ]
+    frame = pd.concat([_samples(_steps).assign(session=n) for n in range(3)])
+    [figure] = _figures(records, frame, {0: 1, 1: 1, 2: 10})
+    assert figure.reason == (
+        "window too short: 50 sample periods, energy takes 100 (in the first of 2 such sessions of 3); "
+        "a lag of 40 ms is taken off its stamps in 3 of 3 sessions"
+    )
+
+
+def test_what_is_to_be_known_of_a_meters_lag_stands_with_its_figure():
+    lag = {"lag_ms": None, "applied": False, "reason": "the bursts are not in its readings"}
+    record = _record(probes=({**_probe(), "lag": lag},))
+    [figure] = _figures([record], _samples(_steps), {0: 10})
+    assert figure.mean_w is not None
+    assert figure.reason == "its lag is not known in 1 of 1 sessions: the bursts are not in its readings"
+    silent = _figures([record], _samples(_steps).iloc[:0], {0: 10})[0]
+    assert silent.mean_w is None and "lag" not in silent.reason

@@ -59,6 +59,26 @@ def test_any_meter_that_misses_the_limit_fails_it():
     assert "rapl (package)" in judged.reason
 
 
+def test_meters_of_different_scopes_are_not_held_against_each_other():
+    board = meter(peak_w=5.5)
+    wall = meter(meter="plug:", scope="wall", primary=False, peak_w=9.0)
+    chips = [meter(meter="rapl:", channel=name, scope="chip", primary=False, peak_w=8.0) for name in "ab"]
+    chips[1] = replace(chips[1], peak_w=8.5)
+    judged = verdict(summary(power=(*chips, wall, board)), quantity="power_peak_w", limit=5)
+    assert (judged.verdict, judged.value, judged.scope) == ("fail", 5.5, "board")
+    judged = verdict(summary(power=(*chips, meter())), quantity="power_peak_w", limit=5)
+    assert (judged.verdict, judged.value, judged.scope) == ("fail", 8.5, "chip")
+    unnamed = verdict(summary(power=(meter(scope=""),)), quantity="power_peak_w", limit=5)
+    assert (unnamed.verdict, unnamed.scope) == ("inconclusive", "scope unknown")
+    assert verdict(summary(), quantity="power_peak_w", limit=5).scope == ""
+
+
+def test_a_verdict_keeps_the_averaging_time_of_its_limit():
+    trial = summary(power=(meter(),))
+    assert verdict(trial, quantity="power_peak_w", limit=5, averaging_s=1).averaging_s == 1.0
+    assert verdict(trial, quantity="power_peak_w", limit=5).averaging_s is None
+
+
 def test_a_meter_that_gave_nothing_leaves_it_unknown():
     silent = meter(
         peak_w=None,
@@ -97,6 +117,13 @@ def test_an_averaged_peak_is_the_highest_rolling_mean_of_the_samples():
     assert verdict(trial, quantity="power_peak_w", limit=3.0, averaging_s=8).verdict == "fail"
     none = summary(power=(meter(),), power_curves=())
     assert "no samples over 1 s" in verdict(none, quantity="power_peak_w", limit=5, averaging_s=1).reason
+
+
+def test_a_meter_of_100_hz_that_loses_a_packet_decides_a_second():
+    for effective_hz, outcome in ((99.8, "pass"), (91.0, "pass"), (89.0, "inconclusive")):
+        trial = summary(power=(meter(effective_hz=effective_hz),), power_curves=bursts(100, burst_w=4.0))
+        judged = verdict(trial, quantity="power_peak_w", limit=5, averaging_s=1)
+        assert judged.verdict == outcome, (effective_hz, judged.reason)
 
 
 def test_readings_that_are_means_over_their_whole_period_decide_from_two_periods_on():

@@ -1,10 +1,15 @@
-"""A meter that samples on the host: a package with an entry point of its own, in a folder of a test's."""
+"""A meter that samples on the host: a package with an entry point of its own, in a folder of a test's.
+
+`benchtop:` gives the seconds of its own clock as watts; `benchtop:beside:WORD` 5 W while the process that has
+WORD in its environment runs or is ready to, else 2 W, with stamps that are LAG_NS late.
+"""
 
 import sys
 
 from edgebench import registry
 
 KIND = "benchtop"
+LAG_NS = 300_000_000
 INIT = '''"""A made-up meter on this machine: its watts are the seconds of its own clock."""
 
 PLACE = "host"
@@ -24,6 +29,26 @@ RATE_HZ = 100.0
 
 class Missing(Exception):
     reason, fix, denied = "no meter is plugged in", "plug it in", False
+
+
+def state_beside(word):
+    # The path of the state of the process that was started with that word; None before it was.
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/{}/environ".format(pid), "rb") as environment:
+                if b"=" + word.encode() + b"\\0" in environment.read():
+                    return "/proc/{}/stat".format(pid)
+        except OSError:
+            pass
+    return None
+
+
+def watts_by(state):
+    try:
+        with open(state) as file:
+            return 5.0 if file.read().rpartition(")")[2].split()[0] == "R" else 2.0
+    except OSError:
+        return 2.0
 
 
 class Meter:
@@ -51,6 +76,8 @@ class Meter:
         self.running = False
 
     def __iter__(self):
+        if self.address.startswith("beside:"):
+            yield from self.beside(self.address[len("beside:"):])
         while self.running:
             stamps = []
             while self.running and len(stamps) < RATE_HZ / 10:
@@ -71,6 +98,18 @@ class Meter:
             yield stamps, {"in": watts}
             if self.address == "dies":
                 os.abort()
+
+    def beside(self, word):
+        state = None
+        while self.running:
+            stamps, watts = [], []
+            while self.running and len(stamps) < RATE_HZ / 10:
+                time.sleep(1 / RATE_HZ)
+                now_ns = time.monotonic_ns()
+                state = state or state_beside(word)
+                stamps.append(now_ns + LAG_NS)
+                watts.append(watts_by(state) if state else 2.0)
+            yield stamps, {"in": watts}
 """
 
 
@@ -79,7 +118,7 @@ def install(folder, monkeypatch):
     package = folder / "benchtop_meter"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(INIT)
-    (package / "meter.py").write_text(METER)
+    (package / "meter.py").write_text(f"LAG_NS = {LAG_NS}\n{METER}")
     about = folder / "benchtop_meter-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: benchtop-meter\nVersion: 1.0\n")

@@ -38,8 +38,9 @@ def test_another_machine_or_a_silent_one_is_doubted(boards, model, doubt):
 
 
 def test_doctor_warns_with_a_fix_or_names_the_board():
-    wrong = declared_finding((PI_4,), "ThinkPad")
+    wrong = declared_finding((PI_4,), "ThinkPad", ("mass_g", "declared_power"))
+    assert "mass and declared power may be another machine's" in wrong.message
     assert (wrong.level, wrong.subject) == ("warning", "board")
     assert "ThinkPad" in wrong.message and "mass_g" in wrong.fix
-    right = declared_finding((PI_4,), "Raspberry Pi 4 Model B Rev 1.4")
+    right = declared_finding((PI_4,), "Raspberry Pi 4 Model B Rev 1.4", ("mass_g",))
     assert (right.level, right.fix) == ("ok", "")

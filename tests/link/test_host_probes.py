@@ -1,6 +1,7 @@
 """A meter on the host beside a device, here and over SSH: its samples are brought to the device's clock."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,23 @@ import pytest
 
 from edgebench import registry
 from edgebench.agent import clock
+from edgebench.fit.probe_reasons import recorded_name
 from edgebench.link.host_probes import HostProbes, _within
 from edgebench.link.inspection import check_target
 from edgebench.link.local import LocalLink
+from edgebench.link.sample_spool import SampleSpool
 from edgebench.link.timeouts import Timeouts
-from edgebench.measure.session import Job, measure_session
-from edgebench.measure.session_watch import SessionWatch
-from edgebench.plan.estimate import Shape
+from edgebench.measure.session import measure_session
+from edgebench.measure.session_job import Job
 from edgebench.stats.clock import ClockFit
+from edgebench.vocabulary import load_bursts
 from edgebench.vocabulary.probe import ProbeChunk
 from edgebench.vocabulary.target import Target
 from tests.link import host_meter, sshd
+from tests.probes import jetson_board
 from tests.probes.csv_recorder import Recorder, five_watts
 from tests.probes.um25c_meter import StandIn
+from tests.sample_tables import samples_of
 
 LEAVES_ITS_REASON = "its reason is kept, and the session is measured"
 OFFSET_NS, DRIFT_PPM = 3_600_000_000_000, 400.0
@@ -34,11 +39,23 @@ def meter(tmp_path, monkeypatch):
     host_meter.uninstall()
 
 
+@pytest.fixture(autouse=True)
+def short_bursts(monkeypatch):
+    monkeypatch.setattr(load_bursts, "LEAST_BURST_S", 0.01)
+
+
 @pytest.fixture
 def host_probes():
     probes = HostProbes()
     yield probes
     probes.close()
+
+
+@pytest.fixture
+def spool(tmp_path):
+    samples = SampleSpool(tmp_path / "spool")
+    yield samples
+    samples.close()
 
 
 @pytest.fixture(params=["this machine", "ssh"])
@@ -68,9 +85,8 @@ def job(rig, *meters, n=0):
 def test_its_samples_are_on_the_devices_clock_in_every_session(far_device, rig, meter, host_probes):
     for n in range(2):
         measured = measure_session(far_device, job(rig, meter, n=n), {}, host_probes=host_probes)
-        record, rows = measured.record, measured.tables.probes
+        record, rows = measured.record, samples_of(measured)
         assert (record.status, record.probe_reasons) == ("ok", {})
-        assert rows is not None
         [info] = record.probes
         known: dict[str, Any] = record.clock["fit"]
         bound_ns = known["bound_ns"]
@@ -79,12 +95,33 @@ def test_its_samples_are_on_the_devices_clock_in_every_session(far_device, rig, 
         host_ns = rows["value"].to_numpy() * 1e9
         due_ns = host_ns + OFFSET_NS + host_ns * DRIFT_PPM * 1e-6
         assert np.abs(rows["t_ns"].to_numpy() - due_ns).max() <= bound_ns + 1000
-        for window in ("idle", "steady"):
+        times = record.load_bursts
+        assert times is not None and record.windows_ns["steady"] is not None
+        assert 0.3 < times.total_s < 5 and times.bursts_ns[-1][1] < record.windows_ns["steady"][0]
+        for window in ("idle", "steady", "idle_after"):
             start, end = record.windows_ns[window] or (0, 0)
             assert rows["t_ns"].between(start, end).sum() >= 5, window
         fit = ClockFit(**known)
         edges_ns = fit.stamps_to_device(np.array([fit.from_ns, fit.to_ns]))
         assert rows["t_ns"].between(*edges_ns).sum() >= len(rows) - 1
+
+
+def test_a_board_meter_and_a_host_meter_stand_side_by_side(device, rig, meter, host_probes, tmp_path):
+    files = jetson_board.write(tmp_path / "sys", jetson_board.orin_nano())
+    on_board = f"ina3221:{files}"
+    both = job(rig, meter)
+    both = replace(both, settings=replace(both.settings, meters=(on_board,)))
+    measured = measure_session(device, both, {}, host_probes=host_probes)
+    record, rows = measured.record, samples_of(measured)
+    assert (record.status, record.probe_reasons) == ("ok", {})
+    seen = {recorded_name(info): (info["place"], info["scope"]) for info in record.probes}
+    assert seen == {on_board: ("board", "module"), f"{meter}:": ("host", "board")}
+    start_ns, end_ns = record.windows_ns["steady"] or (0, 0)
+    steady = rows[rows["t_ns"].between(start_ns, end_ns)]
+    assert set(steady["probe"]) == set(seen)
+    # The lag of the host's meter is told by the bursts; the board's has the clock of the passes.
+    lags = {recorded_name(info): info["lag"] for info in record.probes}
+    assert lags[on_board] is None and lags[f"{meter}:"] is not None
 
 
 def agent_of(probes):
@@ -109,7 +146,8 @@ def test_one_that_cannot_be_opened_leaves_its_reason(device, rig, meter, host_pr
     record = measure_session(device, job(rig, f"{meter}:none"), {}, host_probes=host_probes).record
     assert (record.status, record.probes) == ("ok", ())
     assert record.probe_reasons == {f"{meter}:none": f"{meter}: no meter is plugged in (plug it in)"}
-    assert record.windows_ns["idle"] is None
+    assert record.windows_ns["idle"] is None and record.windows_ns["idle_after"] is None
+    assert record.load_bursts is None
 
 
 @pytest.mark.attack("a meter on the host dies amid the session: it goes on, and the next session tries again")
@@ -135,8 +173,10 @@ def test_one_that_opens_late_samples_for_later_sessions(meter, tmp_path):
         probes.begin_session([name])  # it is not begun anew, and not waited for again
         assert [child.pid for child in agent_of(probes).children()] == [opening.pid]
         plugged_in.touch()
-        assert probes._connection is not None
-        assert probes._connection.listen_until(lambda: bool(probes.state().probes), 20)
+        latest_s = time.monotonic() + 20
+        while not probes.state().probes:
+            assert time.monotonic() < latest_s
+            time.sleep(0.05)
         assert probes.begin_session([name])
         assert probes.state().reasons == {}
     finally:
@@ -183,7 +223,7 @@ def test_one_whose_samples_cannot_be_ends_no_session(device, rig, meter, host_pr
 def test_an_interrupt_while_the_last_samples_are_waited_for_loses_nothing(
     device, rig, meter, host_probes, monkeypatch
 ):
-    def interrupted(self, fit):
+    def interrupted(self, fit, bursts):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(HostProbes, "end_session", interrupted)
@@ -193,18 +233,12 @@ def test_an_interrupt_while_the_last_samples_are_waited_for_loses_nothing(
     assert (measured.tables.passes["phase"] == "steady").sum() == 3
 
 
-def test_probes_are_heard_while_a_session_reports_how_far_it_is(device, rig, meter, host_probes, monkeypatch):
-    heard = []
-    poll = HostProbes.poll
-
-    def counted(self):
-        heard.append(watch.text)
-        poll(self)
-
-    watch = SessionWatch(Shape(4, 3))
-    monkeypatch.setattr(HostProbes, "poll", counted)
-    measure_session(device, job(rig, meter), {}, watch, host_probes=host_probes)
-    assert "idle window" in heard
+def test_what_probes_send_is_on_disk_while_a_pass_goes_on(meter, host_probes, spool):
+    assert host_probes.begin_session([meter], spool)
+    latest_s = time.monotonic() + 20
+    while not spool.probes:  # nobody asks for it
+        assert time.monotonic() < latest_s
+        time.sleep(0.05)
 
 
 @pytest.mark.attack(
@@ -234,17 +268,17 @@ def test_an_agent_that_cannot_be_started_leaves_its_reason(meter, host_probes, m
 def test_without_a_match_of_the_clocks_no_sample_has_a_place(meter, host_probes):
     assert host_probes.begin_session([meter])
     samples = host_probes.end_session(None)
-    assert samples.chunks == []
+    assert samples.chunks == {}
     assert "was not matched" in samples.reasons[meter]
 
 
 @pytest.mark.attack(
     "a meter sends what is no reading, or none that can be: counted, the first kept, no figure"
 )
-def test_rejected_readings_are_counted_and_the_first_are_kept(meter, host_probes):
+def test_rejected_readings_are_counted_and_the_first_are_kept(meter, host_probes, spool):
     name = f"{meter}:noisy"
     began_ns = time.monotonic_ns()
-    assert host_probes.begin_session([name])
+    assert host_probes.begin_session([name], spool)
     until_ns = time.monotonic_ns() + 250_000_000
     fit = ClockFit((began_ns + until_ns) // 2, 0, None, None, 1, began_ns, until_ns, 0, 2)
     samples = host_probes.end_session(fit)
@@ -253,20 +287,20 @@ def test_rejected_readings_are_counted_and_the_first_are_kept(meter, host_probes
     assert info.rejected_first[:2] == ("in=-1.0", "watts: \ufffd[1m?")
     assert len(info.rejected_first) <= 5
     assert info.channels[0].total
-    values = np.concatenate([chunk.values["in"] for chunk in samples.chunks])
+    values = np.concatenate([chunk.values["in"] for chunk in samples.chunks[name]])
     assert np.isnan(values).any()
     assert not (values < 0).any()
     assert host_probes.begin_session([name])
     assert host_probes.state().probes[0].rejected < info.rejected  # the next session's own
 
 
-def test_two_meters_of_the_host_stand_side_by_side(host_probes, tmp_path):
+def test_two_meters_of_the_host_stand_side_by_side(host_probes, spool, tmp_path):
     pytest.importorskip("serial", reason="pyserial is not installed: pip install 'edgebench[meters]'")
     usb, rows = StandIn(tmp_path / "port"), Recorder(tmp_path / "power.csv", five_watts)
     names = [f"um25c:{usb.path}", f"csv:{rows.path}?time=t_s&power=p_mw&scope=usb"]
     try:
         began_ns = time.monotonic_ns()
-        assert host_probes.begin_session(names)
+        assert host_probes.begin_session(names, spool)
         until_ns = time.monotonic_ns() + 300_000_000
         fit = ClockFit((began_ns + until_ns) // 2, 0, None, None, 1, began_ns, until_ns, 0, 2)
         samples = host_probes.end_session(fit)
@@ -280,7 +314,7 @@ def test_two_meters_of_the_host_stand_side_by_side(host_probes, tmp_path):
         ("csv", "host", "usb"),
     ]
     for name, channel in zip(names, ("usb", "power"), strict=True):
-        watts = [chunk.values[channel] for chunk in samples.chunks if chunk.probe == name]
+        watts = [chunk.values[channel] for chunk in samples.chunks[name]]
         assert set(np.concatenate(watts)) == {5.0}
 
 

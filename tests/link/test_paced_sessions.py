@@ -1,5 +1,6 @@
 """Paced and sustained sessions, with a real agent and worker."""
 
+import dataclasses
 import itertools
 import os
 import signal
@@ -62,6 +63,26 @@ def test_a_sustained_session_goes_on_for_its_time(rig):
     assert [measured_pass.index for measured_pass in passes] == sorted(
         {measured_pass.index for measured_pass in passes}
     )
+
+
+@pytest.mark.parametrize("period_s", [None, 0.1])
+def test_passes_go_on_for_as_long_as_a_meter_takes(rig, period_s):
+    device = rig.device()
+    plan = rig.plan(passes=1, period_s=period_s, least_s=0.35, warmup_cap=0)
+    metered, unmetered = dataclasses.replace(rig.settings(), host_metering=True), rig.settings()
+    try:
+        with device.session(rig.artifact(), metered) as session:
+            steady = [timed for timed in session.measure(plan) if timed.phase == "steady"]
+        with device.session(rig.artifact(), unmetered) as session:
+            assert len([timed for timed in session.measure(plan) if timed.phase == "steady"]) == 1
+    finally:
+        device.close()
+    if period_s is None:
+        lasted_ns = [timed.image_ns for timed in steady]
+        assert sum(lasted_ns) >= 350_000_000 > sum(lasted_ns[:-1])
+    else:
+        assert steady[-1].deadline_ns - steady[0].due_ns >= 350_000_000
+        assert steady[-1].due_ns - steady[0].due_ns < 350_000_000
 
 
 def test_a_paced_measurement_that_is_left_early_leaves_the_worker_to_the_next_request(rig):

@@ -66,8 +66,53 @@ def test_a_device_that_does_not_keep_the_schedule_is_not_believed(start, due):
         passes_schedule.take_in(start, start + 1, due)
 
 
+def test_passes_go_on_until_they_have_lasted_long_enough_for_a_meter():
+    passes_schedule = schedule(least_s=10.0)
+    taken = 0
+    while not passes_schedule.over:
+        # What lies between two passes, three seconds here, is no time within them.
+        passes_schedule.take_in(taken * 5 * SECOND, taken * 5 * SECOND + 2 * SECOND, None)
+        taken += 1
+    assert taken == 5
+    long_enough = schedule(passes=1, least_s=10.0)
+    long_enough.take_in(0, 11 * SECOND, None)
+    assert long_enough.over
+    sustained = schedule(sustained_s=3.0, least_s=10.0)
+    sustained.take_in(0, 9 * SECOND, None)
+    assert not sustained.over
+    assert sustained.request["least_ns"] == 10 * SECOND
+
+
+def test_passes_that_a_meter_cannot_tell_from_the_pauses_last_with_them():
+    passes_schedule = schedule(least_s=10.0)
+    taken = 0
+    while not passes_schedule.over:
+        passes_schedule.take_in(taken * SECOND, taken * SECOND + SECOND // 10, None)
+        taken += 1
+    assert taken == 11
+
+
+def test_of_paced_passes_whole_cycles_last():
+    passes_schedule = schedule(passes=1, period_s=2.0, least_s=5.0)
+    taken = 0
+    while not passes_schedule.over:
+        passes_schedule.take_in(taken * 2 * SECOND, taken * 2 * SECOND + 1, taken * 2 * SECOND)
+        taken += 1
+    assert taken == 3
+
+
+def test_a_link_that_stood_still_is_not_held_against_a_devices_clock():
+    now = iter([0.0, 1.0, 90.0, 91.0])
+    passes_schedule = schedule(least_s=5.0, host=lambda: next(now))
+    passes_schedule.take_in(0, SECOND, None)
+    passes_schedule.take_in(SECOND, 2 * SECOND, None)  # its reply was on its way for a minute and a half
+    passes_schedule.take_in(90 * SECOND, 91 * SECOND, None)
+    with pytest.raises(ProtocolError):
+        passes_schedule.take_in(2 * SECOND, 3 * SECOND, None)
+
+
 def test_a_clock_that_stands_still_does_not_go_on_for_ever():
-    now = iter([0.0, 1.0, 100.0])
+    now = iter([0.0, 100.0])
     passes_schedule = schedule(sustained_s=10, host=lambda: next(now))
     passes_schedule.take_in(5, 6, None)
     with pytest.raises(ProtocolError):

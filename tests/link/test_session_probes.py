@@ -41,25 +41,51 @@ def test_samples_reach_the_host_with_both_windows_covered(rig, device, tmp_path)
         assert set(chunk.values) == {"package-0", "package-0/core"}
         # The counters of the made tree stand still.
         assert all((values == 0.0).all() for values in chunk.values.values())
-    idle, steady = facts.windows_ns.idle, facts.windows_ns.steady
-    assert idle[1] - idle[0] >= 300_000_000
-    assert idle[1] <= steady[0]
+    windows = facts.windows_ns
+    idle, steady, idle_after = windows.idle, windows.steady, windows.idle_after
+    assert min(idle[1] - idle[0], idle_after[1] - idle_after[0]) >= 300_000_000
+    assert idle[1] <= steady[0] < steady[1] <= idle_after[0]
     assert stamps[0] < idle[1]
-    assert stamps[-1] >= steady[1]
+    assert stamps[-1] >= idle_after[1]
     [info] = facts.probes
     assert (info.kind, info.scope, info.is_meter) == ("rapl", "chip", True)
     assert f"{info.kind}:{info.address}" == meter
     assert facts.probe_reasons == {}
 
 
-def test_the_pause_after_the_last_paced_pass_is_sampled(rig, device, tmp_path):
+def test_the_pause_after_the_last_paced_pass_is_sampled_and_no_part_of_the_idle_window(rig, device, tmp_path):
     meter = f"rapl:{tree(tmp_path / 'powercap', {'intel-rapl:0': 1000})}"
-    with device.session(rig.artifact(), rig.settings(meters=(meter,))) as session:
+    with device.session(rig.artifact(), rig.settings(meters=(meter,), idle_s=0.1)) as session:
         passes = list(session.measure(rig.plan(passes=2, period_s=0.4, warmup_cap=0)))
         stamps = np.concatenate([chunk.stamps_ns for chunk in session.probe_chunks()])
         facts = session.facts()
     assert stamps[-1] >= passes[-1].deadline_ns > passes[-1].end_ns
     assert facts.windows_ns.steady == (passes[-2].start_ns, passes[-1].end_ns)
+    assert facts.windows_ns.idle_after[0] >= passes[-1].deadline_ns
+
+
+def test_an_interrupt_ends_an_idle_window_at_once(rig, device, tmp_path):
+    meter = f"rapl:{tree(tmp_path / 'powercap', {'intel-rapl:0': 1000})}"
+
+    def report(stage, done, steps):
+        heard.append((stage, steps))
+        if stage == "idle window after":
+            raise KeyboardInterrupt
+
+    heard: list[tuple[str, int]] = []
+    settings = dataclasses.replace(rig.settings(meters=(meter,), idle_s=0.1), report=report)
+    with pytest.raises(KeyboardInterrupt), device.session(rig.artifact(), settings) as session:
+        passes = session.measure(rig.plan(passes=1, warmup_cap=0))
+        next(passes)
+        # The window before was short; the one after the passes is a minute from here on.
+        session._order._settings = dataclasses.replace(settings, idle_s=60.0)
+        list(passes)
+    assert heard[-1] == ("idle window after", 60)
+    # What is left of the minute is nobody's: the worker has ended, and the next session begins.
+    assert psutil.Process(device._connection._process.pid).children() == []
+    assert session.facts().windows_ns.idle_after is None
+    with device.session(rig.artifact(), rig.settings()) as session:
+        assert session.golden().shape == (10, 5)
 
 
 def test_a_meter_that_is_not_there_leaves_its_reason_and_the_session_goes_on(rig, device, tmp_path):

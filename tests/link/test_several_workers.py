@@ -66,6 +66,14 @@ def test_two_paced_workers_each_keep_the_period(rig, device):
         assert list(np.diff(due_ns)) == [200_000_000] * 2
 
 
+def test_two_workers_go_on_until_each_has_lasted_long_enough_for_a_meter(rig, device):
+    with device.session(rig.artifact(), two_workers(rig, host_metering=True)) as session:
+        passes = of_each(session.measure(rig.plan(passes=1, least_s=0.15, warmup_cap=0)))
+    lasted_ns = [[timed.image_ns for timed in mine if timed.phase == "steady"] for mine in passes]
+    assert all(sum(mine) >= 150_000_000 for mine in lasted_ns)
+    assert any(sum(mine[:-1]) < 150_000_000 for mine in lasted_ns)
+
+
 @pytest.mark.attack("one of two workers is killed amid a session: it is named, the other one is ended")
 def test_the_end_of_one_of_two_workers_ends_the_session(rig, device):
     agent = psutil.Process(device._connection._process.pid)

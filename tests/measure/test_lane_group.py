@@ -1,5 +1,7 @@
 """Rounds of sessions on a device that answers at once."""
 
+import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +37,11 @@ class MemoryStore:
 
     def next_n(self, key):
         return len(self.finished(key))
+
+    @contextmanager
+    def scratch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
 
     def write_session(self, record, tables):
         self.records.append(record)

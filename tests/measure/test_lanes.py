@@ -12,7 +12,7 @@ import pytest
 from edgebench import interruption, registry
 from edgebench.link.host_probes import HostProbes, HostSamples
 from tests.fakes import FakeDevice, FakeSession, made_pass
-from tests.measure.lanes import StrictStore, by_target, experiment
+from tests.measure.lanes import StrictStore, Watching, by_target, experiment
 from tests.measure.test_lane_group import MemoryStore, statuses
 
 
@@ -63,12 +63,14 @@ def test_meters_on_the_host_sample_through_all_sessions_of_a_lane_until_its_last
     events, on_device = [], []
     monkeypatch.setattr(registry, "samples_on_host", lambda name: name == "benchtop")
 
-    def begin_session(self, names):
+    def begin_session(self, names, spool):
         events.append(names)
         return True
 
     monkeypatch.setattr(HostProbes, "begin_session", begin_session)
-    monkeypatch.setattr(HostProbes, "end_session", lambda self, fit: HostSamples((), {"benchtop": "died"}))
+    monkeypatch.setattr(
+        HostProbes, "end_session", lambda self, *clocks: HostSamples((), {"benchtop": "died"})
+    )
     monkeypatch.setattr(HostProbes, "close", lambda self: events.append("probes closed"))
 
     class Noting(FakeDevice):
@@ -81,7 +83,8 @@ def test_meters_on_the_host_sample_through_all_sessions_of_a_lane_until_its_last
             super().close()
 
     store = MemoryStore()
-    run = experiment(store, lambda trial: Noting(), {"a": None}, sessions=2)
+    observer = Watching()
+    run = experiment(store, lambda trial: Noting(), {"a": None}, sessions=2, observer=observer)
     targets = [replace(trial.target, meters=("benchtop", "rapl:")) for trial in run.plan.trials]
     trials = [replace(trial, target=target) for trial, target in zip(run.plan.trials, targets, strict=True)]
     run.plan = replace(run.plan, trials=tuple(trials))
@@ -89,6 +92,9 @@ def test_meters_on_the_host_sample_through_all_sessions_of_a_lane_until_its_last
     assert events == [("benchtop",), ("benchtop",), "device closed", "probes closed"]
     assert on_device == [(("rapl:",), True, True)] * 2
     assert [record.probe_reasons["benchtop"] for record in store.records] == ["died"] * 2
+    assert observer.notes == [
+        "a, meter benchtop: died; latency is measured all the same"
+    ]  # not at each session
 
 
 def test_the_preferred_meters_of_a_target_reach_its_sessions_and_have_an_idle_window():
@@ -96,7 +102,7 @@ def test_the_preferred_meters_of_a_target_reach_its_sessions_and_have_an_idle_wi
 
     class Noting(FakeDevice):
         def session(self, artifact, settings):
-            asked.append((settings.meters, settings.preferred_meters, settings.idle_s > 0))
+            asked.append((settings.meters, settings.preferred_meters, settings.idle_s))
             return super().session(artifact, settings)
 
     run = experiment(MemoryStore(), lambda trial: Noting(), {"a": None}, sessions=1)
@@ -104,7 +110,7 @@ def test_the_preferred_meters_of_a_target_reach_its_sessions_and_have_an_idle_wi
     target = replace(trial.target, preferred_meters=("ina3221", "tegrastats"))
     run.plan = replace(run.plan, trials=(replace(trial, target=target),))
     run.run()
-    assert asked == [((), ("ina3221", "tegrastats"), True)]
+    assert asked == [((), ("ina3221", "tegrastats"), 5.0)]  # 100 samples of the slower one
 
 
 def test_targets_that_differ_in_options_alone_share_one_open_device():

@@ -1,12 +1,18 @@
 """The figures of a recording, from samples that are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from edgebench.measure.meter_recording import MeterState, Recording, newest_power
+from edgebench.errors import UnavailableError
+from edgebench.measure.meter_recording import MeterState, Recording
+from edgebench.measure.recorded_figures import RecordedFigures
 from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
+from tests.sample_tables import figures_of
 
 S = 1_000_000_000
+POWER = Channel("in", "power", "W")
 
 
 def recording(at_s, values, quantity="power", unit="W", rate_hz=10.0):
@@ -18,7 +24,7 @@ def recording(at_s, values, quantity="power", unit="W", rate_hz=10.0):
     chunks = [
         ProbeChunk("ina:0", stamps[part], {"in": column[part], "gpu_clock": column[part]}) for part in halves
     ]
-    return Recording(MeterState("ina:0", info), tuple(chunk for chunk in chunks if len(chunk.stamps_ns)))
+    return Recording(MeterState("ina:0", info), figures_of(chunks, info))
 
 
 def test_energy_is_the_trapezoid_between_the_first_sample_and_the_last():
@@ -43,21 +49,35 @@ def test_a_counter_of_energy_gives_power():
     ("quantity", "unit", "values"),
     [("power", "mW", [1000.0, 1000.0, 3000.0, 5000.0]), ("energy", "J", [0.0, 1.0, 4.0, 9.0])],
 )
-def test_the_newest_power_is_that_of_the_fresh_samples(quantity, unit, values):
+def test_the_newest_power_is_that_of_the_newest_chunk(quantity, unit, values):
     """Of a counter the first of their intervals begins with the last sample before them."""
-    recorded = recording([0, 1, 2, 3], values, quantity, unit)
-    earlier, fresh = recorded.chunks
-    info = recorded.state.info
-    assert info is not None
-    newest = newest_power(info, [earlier], [fresh])
-    assert newest is not None
-    assert newest == ("in", 4.0)
+    figures = RecordedFigures([Channel("in", quantity, unit)])
+    stamps, column = S * np.arange(4), np.array(values)
+    figures.add(ProbeChunk("ina:0", stamps[:2], {"in": column[:2]}))
+    assert figures.add(ProbeChunk("ina:0", stamps[2:], {"in": column[2:]})) == ("in", 4.0)
 
 
 def test_there_is_no_newest_power_without_a_number():
-    recorded = recording([0, 1], [1.0, np.nan])
+    figures = RecordedFigures([POWER])
+    assert figures.add(ProbeChunk("ina:0", np.array([S]), {"in": np.array([np.nan])})) is None
+    assert figures.add(ProbeChunk("ina:0", np.array([], np.int64), {"in": np.array([])})) is None
+    assert (figures.readings, figures.duration_s) == (0, 0.0)
+
+
+@pytest.mark.attack("every reading of a meter is rejected: recording it is an error with the first of them")
+def test_a_recording_without_a_reading_is_an_error():
+    recorded = recording([0, 1], [np.nan, np.nan])
     assert recorded.state.info is not None
-    assert newest_power(recorded.state.info, recorded.chunks[:1], recorded.chunks[1:]) is None
+    state = replace(
+        recorded.state, info=replace(recorded.state.info, rejected=2, rejected_first=("in=-1.0",))
+    )
+    with pytest.raises(UnavailableError) as caught:
+        replace(recorded, state=state).require_readings()
+    assert "2 readings were rejected, the first was 'in=-1.0'" in caught.value.why
+    with pytest.raises(UnavailableError) as caught:
+        recording([], []).require_readings()
+    assert "no sample came" in caught.value.why
+    assert recording([0], [1.0]).require_readings().kind == "ina"
 
 
 def test_a_hole_leaves_rate_and_gap_and_no_mean():

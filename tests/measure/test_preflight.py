@@ -27,6 +27,12 @@ def test_the_state_of_a_machine_is_said_once_as_it_was_first_seen():
     assert [row["targets"] for row in once_a_machine(findings)] == [["cpu", "onnx"], ["far", "far-too"]]
 
 
+def test_the_user_reads_the_port_that_a_finding_is_about():
+    board = Target("board", "cortex-m", port="/dev/ttyACM0")
+    missing = Finding("error", "port", "there is no port /dev/ttyACM0")
+    assert shown((board, missing)) == [("board", "port", "there is no port /dev/ttyACM0")]
+
+
 def test_of_a_single_target_it_is_its_own():
     assert shown((CPU, load("3.1")), (CPU, NUMPY)) == [("cpu", "load", "3.1"), ("cpu", "numpy", "2.4")]
 

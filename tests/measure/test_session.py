@@ -2,12 +2,15 @@
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 import pytest
 
 from edgebench.errors import DiskFullError, UnavailableError
-from edgebench.measure.session import Job, measure_session, unmeasured_session
+from edgebench.measure.session import measure_session
+from edgebench.measure.session_job import Job
+from edgebench.measure.session_record import unmeasured_session
 from edgebench.measure.session_watch import SessionWatch
 from edgebench.plan.estimate import Cost, Shape
 from edgebench.vocabulary.passes import Window
@@ -16,7 +19,9 @@ from edgebench.vocabulary.session import MeasurePlan, SessionSettings
 from edgebench.vocabulary.target import Launch
 from edgebench.vocabulary.values import Report
 from tests.fakes import FakeDevice, FakeSession, made_artifact, made_images, made_pass, made_scene
+from tests.sample_tables import samples_of
 
+SECOND = 1_000_000_000
 POWER = Channel("power", "power", "W")
 METER = ProbeInfo("m", "", 1.0, "", "board", (POWER,))
 
@@ -50,6 +55,24 @@ class Metered(FakeSession):
     def facts(self):
         clock = {"start": {"n": 1}, "end": {"n": 1}} if self.ended else {"start": {"n": 1}}
         return replace(super().facts(), clock=clock, probes=(METER,))
+
+
+@dataclass
+class Endless(FakeSession):
+    """Gives passes for ever, whatever it is asked for."""
+
+    def measure(self, plan):
+        for index in count():
+            yield made_pass(index, 6, "steady" if index else "first", SECOND)
+
+
+@pytest.mark.parametrize(("least_s", "taken"), [(None, 500), (60.0, 601)])
+def test_passes_beyond_those_that_were_asked_for_are_taken_until_they_have_lasted(least_s, taken):
+    job = made_job()
+    job = replace(job, plan=replace(job.plan, warmup_cap=395, least_s=least_s))
+    measured = measure_session(Device(kind=Endless), job, {})
+    assert measured.record.failure and "without end" in measured.record.failure.what
+    assert measured.tables.passes is not None and len(measured.tables.passes) == taken
 
 
 @dataclass
@@ -91,9 +114,9 @@ def test_ctrl_c_between_two_passes_keeps_the_clocks_last_edge_and_the_last_sampl
     measured = measure_session(Device(kind=Metered), made_job(), {})
     assert measured.interrupted
     assert list(measured.record.clock) == ["start", "end"]
-    assert measured.tables.passes is not None and measured.tables.probes is not None
+    assert measured.tables.passes is not None
     assert len(measured.tables.passes) == 2
-    assert list(measured.tables.probes["t_ns"]) == [1, 3]
+    assert list(samples_of(measured)["t_ns"]) == [1, 3]
 
 
 def test_what_the_device_reports_is_told_once_and_only_goes_forward():

@@ -34,6 +34,13 @@ class Watched:
         self.watch.arrived(replace(scene_pass, **more))
 
 
+def test_windows_are_called_windows_before_the_first_has_arrived():
+    seen = Watched(replace(SHAPE, windows=True))
+    seen.report("first pass")
+    seen.report("passes", 0, 3)
+    assert [text for text, *_ in seen.lines] == ["first window", "window 1 of 3"]
+
+
 def test_stages_and_passes_are_told_as_they_come():
     seen = Watched()
     seen.report("load")
@@ -56,6 +63,26 @@ def test_stages_and_passes_are_told_as_they_come():
     ]
     shares = [share for *_, share in seen.lines]
     assert shares == sorted(shares) and 0.0 == shares[0] < shares[2] < shares[3] < shares[-1] < 1.0
+
+
+def test_passes_that_are_lengthened_for_a_meter_are_told_as_they_are_expected():
+    seen = Watched(replace(SHAPE, least_s=5.5))
+    seen.arrive(0, "first")
+    for index in range(1, 7):
+        seen.arrive(index, "steady")
+    assert [text for text, *_ in seen.lines] == [
+        "pass 2 of about 6",
+        "pass 3 of about 6",
+        "pass 4 of about 6",
+        "pass 5 of about 6",
+        "pass 6 of about 6",
+        "pass 6 of about 6",
+    ]
+    assert seen.watch.left.most_s == pytest.approx(10 / 6)
+    sustained = Watched(replace(SHAPE, least_s=5.5, sustained_s=2.0))
+    sustained.arrive(1, "steady", 1.0)
+    assert sustained.watch.text == "pass 2"
+    assert sustained.watch.left.most_s == pytest.approx(6 * (1 - 1 / 5.5) + 10 / 6)
 
 
 def test_nothing_is_known_before_the_first_pass_and_all_of_it_after_it():

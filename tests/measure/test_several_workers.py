@@ -9,7 +9,8 @@ from edgebench.fit.figures import figure_of
 from edgebench.fit.requirement import Requirement
 from edgebench.fit.summarise import summarise, trial_json
 from edgebench.fit.trial_metrics import missing_reasons
-from edgebench.measure.session import Job, measure_session
+from edgebench.measure.session import measure_session
+from edgebench.measure.session_job import Job
 from edgebench.measure.session_latency import session_latency
 from edgebench.stats.warnings import Flag
 from edgebench.store.experiment import ExperimentStore
@@ -113,7 +114,11 @@ def test_requests_are_each_workers_own_too(results):
 def test_windows_are_each_workers_own_too(results):
     steady = results.passes[results.passes["phase"] == "steady"]
     as_windows = steady.assign(
-        patch=0, inferences=1, window=steady["pass"], end_ns=steady["start_ns"] + 2_000_000
+        patch=0,
+        inferences=1,
+        window=steady["pass"],
+        end_ns=steady["start_ns"] + 2_000_000,
+        instructions=None,
     )
     in_windows = Results(results.path, results.experiment)
     in_windows.__dict__ |= {"passes": results.passes.iloc[:0], "windows": as_windows}

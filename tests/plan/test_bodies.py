@@ -9,6 +9,7 @@ from edgebench.errors import UsageError
 from edgebench.plan.bodies import HOSTS, assemble
 from edgebench.plan.targets import listed, make_targets
 from edgebench.plan.targets_file import DeclaredTarget
+from edgebench.vocabulary.declared_power import DeclaredPower
 from edgebench.vocabulary.target import Body, DeclaredBoard
 from tests.fakes import FakeBackend
 
@@ -64,6 +65,26 @@ def test_a_targets_own_figures_beat_those_of_its_boards():
     assert (target.mass_g, target.size_mm) == (99.0, (90.0, 60.0, 15.0))
     assert "Plate" in target.body
     assert target.from_boards == ("size_mm",)
+
+
+def test_powers_of_one_kind_are_added_and_kept_with_their_sources():
+    stick = replace(
+        PARTS["stick"],
+        power=(DeclaredPower(2.0, "typical", "page 3"), DeclaredPower(4.5, "maximum", "label")),
+    )
+    plate = replace(PARTS["plate"], power=(DeclaredPower(6.0, "maximum", "drawing"),))
+    backend = Backend()
+    backend.bodies = lambda: {"stick": stick, "plate": plate}  # type: ignore[method-assign]
+    assembly = assemble(("stick", "plate"), backend)
+    assert assembly.power == (DeclaredPower(10.5, "maximum", "Stick: 4.5 W, label + Plate: 6 W, drawing"),)
+    assert "no typical power: no source gives that of Plate" in assembly.sources
+    assert "power" not in assemble(("raspberry-pi-4b",), backend).sources
+    [target] = make_targets({"fake": backend}, (), (), boards=("stick",))
+    assert [power.watts for power in target.declared_power] == [4.5, 2.0]
+    assert target.from_boards == ("mass_g", "size_mm", "declared_power")
+    [target] = make_targets({"fake": backend}, (), (), boards=("stick",), declared_power=("3:maximum:scale",))
+    assert [power.watts for power in target.declared_power] == [3.0]
+    assert target.from_boards == ("mass_g", "size_mm")
 
 
 def test_the_machines_among_the_parts_are_kept_to_be_held_against_what_the_machine_says():

@@ -52,8 +52,8 @@ def test_quick_leaves_the_sessions_to_a_rule_that_is_a_flag_and_limits_that_of_a
 @pytest.mark.parametrize(
     ("flags", "quick", "project", "expected"),
     [
-        ({"sustained": 30}, False, {"passes": 20}, (10, 30)),
-        ({"sustained": 30}, True, {"passes": 20}, (10, 30)),
+        ({"sustained": 30}, False, {"passes": 20}, (None, 30)),
+        ({"sustained": 30}, True, {"passes": 20}, (None, 30)),
         ({"passes": 20}, False, {"sustained": 30}, (20, None)),
         ({}, True, {"sustained": 30}, (3, None)),
     ],
@@ -63,6 +63,14 @@ def test_passes_and_sustained_are_said_by_the_first_source_with_either(flags, qu
     assert (resolved.config.passes, resolved.config.sustained) == expected
     unused = resolved.origins["passes"] == "not used with sustained"
     assert unused == (resolved.config.sustained is not None)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [({"patches": 2}, 3), ({"patches": 4}, 4), ({"patches": 4, "passes": 3}, 3)],
+)
+def test_quick_leaves_a_window_for_each_patch(flags, expected):
+    assert resolve(flags, quick=True).config.passes == expected
 
 
 @pytest.mark.parametrize(

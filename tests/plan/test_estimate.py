@@ -14,6 +14,7 @@ from edgebench.plan.estimate import (
     longest,
     session_s,
     stages_s,
+    steady_passes,
 )
 from edgebench.session_stages import STAGES
 
@@ -29,18 +30,18 @@ def test_stages_are_in_the_order_in_which_a_session_has_them():
     assert tuple(stages_s(COST, SHAPE)) == STAGES
 
 
-def test_load_idle_window_passes_and_images_add_up():
-    whole = session_s(COST, shape(idle_s=2.0, images=1000))
-    assert whole.least_s == whole.most_s == pytest.approx(1.5 + 2 + 4 * 4.0 + 10.0)
+def test_load_idle_windows_bursts_passes_and_images_add_up():
+    whole = session_s(COST, shape(idle_s=2.0, bursts_s=5.5, images=1000))
+    assert whole.least_s == whole.most_s == pytest.approx(1.5 + 2 * 2 + 5.5 + 4 * 4.0 + 10.0)
 
 
 def test_without_a_cost_only_the_plan_is_known():
     whole = session_s(None, shape(idle_s=2.0, period_s=10.0, images=5))
-    assert whole.least_s == pytest.approx(2 + 30)
+    assert whole.least_s == pytest.approx(2 * 2 + 30)
     assert not whole.known
-    assert session_s(None, shape(idle_s=2.0, sustained_s=600.0)).least_s == pytest.approx(602)
+    assert session_s(None, shape(idle_s=2.0, sustained_s=600.0)).least_s == pytest.approx(604)
     # Whoever has a clock of their own waits for none of it.
-    assert session_s(None, shape(idle_s=2.0, period_s=10.0, own_clock=True)).least_s == 0.0
+    assert session_s(None, shape(idle_s=2.0, bursts_s=5.5, period_s=10.0, own_clock=True)).least_s == 0.0
 
 
 def test_a_warm_up_that_nobody_has_seen_takes_from_its_floor_to_its_cap():
@@ -70,16 +71,32 @@ def test_sustained_passes_take_as_long_as_they_are_told_to():
     assert passes_s(sustained_s=1.0, period_s=30.0) == pytest.approx(30.0)
 
 
+def test_passes_go_on_for_as_long_as_a_meter_takes():
+    assert passes_s(least_s=10.0) == pytest.approx(12.0)  # 3 of 4 s
+    assert passes_s(least_s=55.0) == pytest.approx(56.0)
+    assert passes_s(least_s=55.0, period_s=10.0) == pytest.approx(60.0)
+    assert passes_s(least_s=55.0, sustained_s=600.0) == pytest.approx(600.0)
+    assert passes_s(least_s=55.0, sustained_s=5.0) == pytest.approx(56.0)
+    assert passes_s(least_s=55.0, own_clock=True) == pytest.approx(12.0)
+    unknown = stages_s(None, shape(least_s=55.0))["passes"]
+    assert unknown == Span(55.0, math.inf)
+    assert steady_passes(4.0, shape(least_s=55.0)) == 14
+    assert steady_passes(4.0, shape(least_s=55.0, period_s=10.0)) == 6
+    assert steady_passes(0.0, shape(least_s=55.0)) == steady_passes(4.0, SHAPE) == 3
+
+
 def test_what_is_left_shrinks_from_stage_to_stage():
     work = shape(idle_s=2.0, images=100)
     left = [left_s(COST, work, stage, share).most_s for stage in STAGES for share in (0.0, 0.5)]
     assert left[0] == pytest.approx(session_s(COST, work).most_s)
     assert all(later <= earlier for earlier, later in pairwise(left))
-    assert left_s(COST, work, "passes", 2 / 3).most_s == pytest.approx(4.0 + 1.0)
+    assert left_s(COST, work, "passes", 2 / 3).most_s == pytest.approx(4.0 + 2.0 + 1.0)
     assert left_s(COST, work, "images", 1.0) == Span()
 
 
-@pytest.mark.parametrize("changes", [{}, {"idle_s": 2.0}, {"images": 50}, {"period_s": 9.0}, {"batch": 32}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"idle_s": 2.0}, {"images": 50}, {"period_s": 9.0}, {"batch": 32}, {"least_s": 11.0}]
+)
 def test_a_session_that_was_measured_takes_as_long_again(changes):
     work = shape(**changes)
     cost = cost_of_session(work, scene_s=3.0, warmup_batches=20, took_s=60.0)

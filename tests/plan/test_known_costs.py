@@ -152,3 +152,10 @@ def test_a_target_that_is_slower_today_is_so_for_all_that_was_noted():
     assert before is not None and corrected is not None and after is not None
     assert corrected.patch_s == pytest.approx(0.008)
     assert after.patch_s == pytest.approx(2 * before.patch_s)
+
+
+def test_an_emulated_board_says_nothing_of_the_next_one(tmp_path):
+    cache = Cache(tmp_path)
+    trial = trials()[0]
+    note_cost(cache, trial.inputs, Cost(0.0, 1.4))
+    assert noted_cost(cache, trial.inputs) is None

@@ -117,6 +117,31 @@ def test_what_is_to_be_known_of_the_pictures_is_noted_once(
         assert progress.count(f"note: {note}") == 1
 
 
+@pytest.mark.parametrize(("folder", "labels"), [(".", (0, 1, 2)), ("cat", None)])
+def test_accuracy_on_some_images_of_the_users(
+    user_models: Path, session_cache: Cache, scene: Path, tmp_path: Path, folder: str, labels
+):
+    images = make_pictures(tmp_path / "test", seed=1)
+    settings = {
+        "device": ("cpu",),
+        "model": (str(user_models / "tower.tflite"),),
+        "scene": scene,
+        "images": images / folder,
+        "no_meter": True,
+    }
+    whole = build(run_config(settings), session_cache, lambda _: None).plan
+    some = build(
+        run_config({**settings, "accuracy_images": 3 if labels else 2}), session_cache, lambda _: None
+    )
+    [trial], [of_all] = some.plan.trials, whole.trials
+    tested = some.plan.images_of(trial)
+    assert tested is not None and whole.images is not None
+    assert (tested.n, tested.labels) == (3 if labels else 2, labels)
+    assert tested.name.startswith(f"{whole.images.name} (") and len(np.load(tested.path)) == tested.n
+    # The artifact with its golden patches is the same; what accuracy is taken on is not.
+    assert trial.inputs["artifact"] == of_all.inputs["artifact"] and trial.key != of_all.key
+
+
 @pytest.mark.parametrize(
     ("folder", "says"),
     [("cat", "cat: the pictures have no labels"), (".", "test: all pictures are of one class")],

@@ -1,6 +1,6 @@
 """Targets from --device with its flags, and from the targets file."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -10,6 +10,8 @@ from edgebench.plan.config import resolve
 from edgebench.plan.targets import listed, make_targets
 from edgebench.plan.targets_file import DeclaredLaunch, DeclaredTarget
 from edgebench.plan.trials import choose_variants, make_trials
+from edgebench.store.records import TargetRecord
+from edgebench.vocabulary.declared_power import DeclaredPower
 from edgebench.vocabulary.target import Launch
 from tests.fakes import FakeBackend, made_images, made_scene
 
@@ -54,6 +56,22 @@ def test_a_declared_target_is_taken_whole():
 def test_flags_beat_the_file():
     [target] = made(["threads=4"], ["telemetry"], devices=(), declared=[NANO], power_modes=["MAXN"])
     assert (target.options, target.meters, target.power_mode) == ({"threads": 4}, ("telemetry",), "MAXN")
+
+
+def test_declared_power_is_the_files_or_the_flags_and_in_no_key():
+    figure = {"watts": 9, "kind": "maximum", "source": "label"}
+    nano = DeclaredTarget.model_validate({**NANO.model_dump(), "declared_power": figure})
+    [plain], [target] = made(devices=(), declared=[NANO]), made(devices=(), declared=[nano])
+    assert target.declared_power == (DeclaredPower(9.0, "maximum", "label"),)
+    assert listed(nano)["declared_power"] == [figure]
+    [flagged] = made(devices=(), declared=[nano], declared_power=["nano=6:typical:sheet"])
+    assert flagged.declared_power == (DeclaredPower(6.0, "typical", "sheet"),)
+    assert TargetRecord(**asdict(flagged)).declared_power == flagged.declared_power
+    keys = {key_and_inputs(replace(each, name="fake"))[0] for each in (plain, target, flagged)}
+    assert len(keys) == 1
+    assert plain.connection == flagged.connection
+    swept = made(["threads=1", "threads=2"], declared_power=["fake[threads=2]=3:maximum:label"])
+    assert [len(target.declared_power) for target in swept] == [0, 1]
 
 
 def test_a_power_mode_is_set_where_the_flag_or_the_file_says_so():
@@ -127,6 +145,12 @@ def test_a_port_that_no_device_takes_is_a_usage_error(arguments, what):
     with pytest.raises(UsageError, match=what) as caught:
         made(**arguments)
     assert caught.value.fix
+
+
+def test_devices_of_which_some_have_a_port_are_told_of_the_targets_file():
+    with pytest.raises(UsageError) as refused:
+        make_targets({"fake": BACKENDS["fake"], "plugged": Plugged()}, [], [], port="COM3")
+    assert "targets.toml" in refused.value.fix
 
 
 def key_and_inputs(target):

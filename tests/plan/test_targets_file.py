@@ -8,6 +8,7 @@ import pytest
 from edgebench.errors import UsageError
 from edgebench.plan import targets_file
 from edgebench.plan.targets_file import DeclaredTarget, read_targets
+from edgebench.vocabulary.declared_power import DeclaredPower
 
 WHOLE = """
 schema_version = 1
@@ -52,6 +53,20 @@ def test_a_syntax_error_is_to_be_mended_and_a_file_that_is_not_there_to_be_named
 
 def one(line):
     return f'[[targets]]\nname = "nano"\ndevice = "cpu"\n{line}\n'
+
+
+def power(figure):
+    return one(f"declared_power = {{ {figure} }}")
+
+
+MAXIMUM = '{ watts = 9, kind = "maximum", source = "label" }'
+
+
+def test_declared_power_is_a_figure_or_a_list_of_one_of_each_kind():
+    [nano] = parsed(one(f"declared_power = {MAXIMUM}"))
+    assert [figure.power for figure in nano.declared_power] == [DeclaredPower(9.0, "maximum", "label")]
+    [nano] = parsed(one(f"declared_power = [{MAXIMUM}, {MAXIMUM.replace('maximum', 'typical')}]"))
+    assert [figure.kind for figure in nano.declared_power] == ["maximum", "typical"]
 
 
 def test_a_whole_file():
@@ -102,6 +117,17 @@ def test_the_readmes_example_is_one():
         (one("host = '-oProxyCommand=true'"), "host"),
         (one("host = 'board name'"), "host"),
         (one("host = 'a@b:99999'"), "host"),
+        (one("declared_power = 5"), "declared_power: 5 is not a list"),
+        (power("watts = 5, kind = 'maximum'"), "source is missing"),
+        (power("watts = 5, kind = 'peak', source = 'x'"), "kind: 'peak' is not known"),
+        (power("watts = 0, kind = 'maximum', source = 'x'"), "watts: 0 is not above 0"),
+        (power("watts = nan, kind = 'maximum', source = 'x'"), "watts"),
+        (power("watts = 5000, kind = 'maximum', source = 'x'"), "watts: 5000 is not at most 2000"),
+        (power("watts = '5kW', kind = 'maximum', source = 'x'"), "watts: '5kW' is not a number"),
+        (power("watts = true, kind = 'maximum', source = 'x'"), "watts: True is not a number"),
+        (power("watts = 5, kind = 'maximum', source = ''"), "source"),
+        (power("watts = 5, kind = 'maximum', source = 'x', mode = '5W'"), "unknown key 'mode'"),
+        (one(f"declared_power = [{MAXIMUM}, {MAXIMUM}]"), "two figures of kind 'maximum'"),
         (one("python = '--version'"), "python: a path or a name of a Python does not"),
         (one("python = 'a\\u0000b'".replace("'", '"')), "python"),
         (one("meters = 'rapl'"), "meters: 'rapl' is not a list"),
@@ -129,6 +155,8 @@ def test_what_does_not_fit_is_named_with_the_file_and_the_fix(text, message):
         (one("launch = { affinity = [-1] }"), "affinity = [0, 1]"),
         (one('launch = { env = { "A=B" = "c" } }'), "env = { NAME = 'value' }"),
         (one("meters = 'rapl'"), "meters = ['rapl']"),
+        (one("declared_power = 5"), "declared_power = { watts = 9.5, kind = 'maximum', source = "),
+        (one(f"declared_power = [{MAXIMUM.replace('9', '-9')}]"), "write watts, such as watts = 9.5"),
         (one('python = "a\\u0000b"'), "without control characters"),
         ('[[targets]]\nname = "../up"\ndevice = "cpu"', "up to 40 letters"),
     ],

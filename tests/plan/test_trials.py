@@ -165,3 +165,22 @@ def test_an_option_that_was_added_later_leaves_stored_keys_as_they_are():
     assert key(After) == key(Before)
     assert key(After, "threads=2") == key(Before, "threads=2") != key(Before)
     assert key(After, "build=true") != key(Before)
+
+
+def test_an_option_that_decides_no_result_stays_out_of_the_key():
+    class Options(BackendOptions):
+        not_in_key = frozenset({"flash"})
+        threads: int = 1
+        flash: bool = False
+
+    def of(*settings):
+        backend = FakeBackend()
+        backend.options_model = Options  # type: ignore[misc,assignment]
+        return trials(backend, settings=settings)[0]
+
+    flashed = of("flash=true")
+    assert flashed.target.options["flash"] is True
+    assert flashed.inputs["settings"]["options"] == {"threads": 1}
+    assert flashed.key == of().key != of("threads=2").key
+    with pytest.raises(UsageError, match="flash has several values"):
+        of("flash=true", "flash=false")

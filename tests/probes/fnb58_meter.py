@@ -1,7 +1,9 @@
 """A stand-in for a FNIRSI meter: its entry in sysfs, and packets over sockets that keep them whole."""
 
+import contextlib
 import os
 import select
+import shutil
 import socket
 import struct
 import threading
@@ -31,6 +33,8 @@ class StandIn:
         node: the name of its node.
     """
 
+    packet_s = 0.01
+
     def __init__(self, tree, answer=lambda n: packet((5.0, 1.0)), ids=FNB58, serial="A1", node="hidraw3"):
         self.ids, self.serial, self.node, self.tree = ids, serial, node, tree
         self.answer = answer
@@ -39,6 +43,13 @@ class StandIn:
         self.plug_in()
 
     def plug_in(self):
+        self._write_entry()
+        self.probes_end, self.own_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.end = threading.Event()
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+        self.thread.start()
+
+    def _write_entry(self):
         device = self.tree / self.node / "device"
         device.mkdir(parents=True)
         vendor, product = self.ids
@@ -46,18 +57,11 @@ class StandIn:
             f"DRIVER=hid-generic\nHID_ID=0003:{vendor:08X}:{product:08X}\nHID_NAME=FNIRSI\nHID_UNIQ={self.serial}\n"
         )
         (device / "report_descriptor").write_bytes(VENDOR_PAGE)
-        self.probes_end, self.own_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.end = threading.Event()
-        self.thread = threading.Thread(target=self._serve, daemon=True)
-        self.thread.start()
 
     def unplug(self):
         if self.thread is None:
             return
-        for file in ("uevent", "report_descriptor"):
-            (self.tree / self.node / "device" / file).unlink()
-        (self.tree / self.node / "device").rmdir()
-        (self.tree / self.node).rmdir()
+        shutil.rmtree(self.tree / self.node)
         self.end.set()
         self.thread.join(10)
         self.thread = None
@@ -74,7 +78,7 @@ class StandIn:
     def _serve(self):
         number = 0
         while not self.end.is_set():
-            if select.select([self.own_end], [], [], 0.01)[0]:
+            if select.select([self.own_end], [], [], self.packet_s)[0]:
                 data = self.own_end.recv(100)
                 if not data:
                     return
@@ -89,3 +93,41 @@ class StandIn:
     def _is_started(self):
         last = SELECT if self.ids[0] == 0x2E3C else GO_ON
         return self.written[:3] == [START, SELECT, last]
+
+
+class SocketStandIn(StandIn):
+    """The same for a probe in a process of its own: its node is a socket in a folder.
+
+    Args:
+        nodes: the folder, in place of /dev.
+    """
+
+    packet_s = 0.04  # as long as its four samples
+
+    def __init__(self, tree, nodes, **more):
+        self.path = nodes / "hidraw3"
+        super().__init__(tree, **more)
+
+    def plug_in(self):
+        self._write_entry()
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(str(self.path))
+        self.listener.listen()
+        self.listener.settimeout(0.02)
+        self.own_end = self.listener
+        self.end = threading.Event()
+        self.thread = threading.Thread(target=self._accept, daemon=True)
+        self.thread.start()
+
+    def unplug(self):
+        self.probes_end = self.listener
+        super().unplug()
+        self.path.unlink(missing_ok=True)
+
+    def _accept(self):
+        while not self.end.is_set():
+            with contextlib.suppress(TimeoutError):
+                self.own_end, _ = self.listener.accept()
+                self.written = []
+                with self.own_end, contextlib.suppress(ConnectionError):
+                    self._serve()

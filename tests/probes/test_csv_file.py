@@ -10,7 +10,7 @@ from edgebench.probes import basics
 from edgebench.probes.host import csv_file, epoch_clock, sampling
 from edgebench.probes.host.csv_columns import BadRow, Columns
 from tests.probes.csv_recorder import Recorder, five_watts
-from tests.probes.host_samples import closing, sample_until
+from tests.probes.host_samples import closing, energies_j, sample_until, wave_w
 
 MAPPED = "?time=t_s&power=p_mw&scope=usb"
 
@@ -56,8 +56,9 @@ def append(path, data):
 def test_rows_are_samples_on_the_monotonic_clock(recorder):
     rows = recorder()
     before_ns = time.monotonic_ns()
-    with closing(csv_file.open_probe(rows.path + MAPPED)) as probe:
+    with closing(csv_file.open_probe(rows.path + MAPPED + "&rate_hz=100&averaging_ms=10")) as probe:
         [channel] = probe.info["channels"]
+        assert (probe.info["rate_hz"], probe.info["averaging_ms"]) == (100.0, 10.0)
         assert (channel["quantity"], channel["unit"], channel["total"]) == ("power", "W", True)
         assert probe.info["scope"] == "usb"
         assert probe.info["absent"] == {}
@@ -65,6 +66,19 @@ def test_rows_are_samples_on_the_monotonic_clock(recorder):
     assert set(heard.columns["power"]) == {5.0}
     assert before_ns < heard.stamps[0] and heard.stamps[-1] <= time.monotonic_ns()
     assert probe.rejected == []
+
+
+def test_a_slow_file_whose_rate_nobody_states_says_so(recorder, monkeypatch):
+    monkeypatch.setattr(csv_file, "PLANNED_HZ", 1e6)
+    with closing(csv_file.open_probe(recorder().path + MAPPED)) as probe:
+        assert "add rate_hz=" in probe.info["absent"]["rate_hz"]
+        assert probe.info["rate_hz"] > 0 and probe.info["averaging_ms"] is None
+
+
+@pytest.mark.parametrize("number", ["x", "0", "-1", "nan", "inf"])
+def test_a_stated_rate_that_is_no_number_above_0(written, number):
+    with pytest.raises(basics.ProbeMissing, match="is no number above 0"):
+        csv_file.open_probe(written("1,2") + MAPPED + f"&rate_hz={number}")
 
 
 def test_the_monotonic_clock_needs_no_match(recorder):
@@ -87,6 +101,48 @@ def test_voltage_and_current_make_the_power(recorder):
 
 
 @pytest.mark.attack("a CSV's cell has no number: a gap and a rejected reading, never 0")
+@pytest.mark.parametrize(("between", "decimal"), [(",", "."), (";", ",")])
+def test_the_energy_of_a_known_waveform_with_faults(tmp_path, monkeypatch, between, decimal):
+    """On a clock of its own, at uneven moments: noise, cells of no number, rows cut short, a pause."""
+    drawn = np.random.default_rng(1)
+    clock_ns = [77 * 10**9]
+    monkeypatch.setattr(csv_file, "now_ns", lambda: clock_ns[0])
+    wave_hz = 1.3
+    path = tmp_path / "power.csv"
+    path.write_text(f"stamp{between}Power (W)\n")
+
+    def grow(number):
+        clock_ns[0] += int(drawn.uniform(0.8, 1.2) * 20e6)
+        watts = wave_w(clock_ns[0], wave_hz) * drawn.normal(1.0, 0.005)
+        cell = "OL" if number % 50 == 7 else f"{watts:.4f}".replace(".", decimal)
+        row = f"{clock_ns[0]}\n" if number % 50 == 31 else f"{clock_ns[0]}{between}{cell}\n"
+        for piece in (row[:9], row[9:]):  # as a buffer that is written out amid a row
+            append(path, piece.encode())
+            yield
+
+    for number in range(2):
+        list(grow(number))
+    options = "?time=stamp&time_unit=ns&clock=monotonic&power=Power%20(W)&power_unit=W&scope=usb"
+    probe = csv_file.open_probe(str(path) + options)
+    samples = sampling.Samples([channel["name"] for channel in probe.info["channels"]], 0)
+    parts_ns = []
+    with closing(probe):
+        for first, last in ((0, 200), (200, 400)):
+            for number in range(first, last):
+                for _ in grow(number):
+                    probe._take(samples, 0.0)
+                if number == first:
+                    start_ns = samples.latest_ns
+            parts_ns.append((start_ns, samples.latest_ns))
+            clock_ns[0] += 5 * 10**9
+    stamps, columns = samples.chunk()
+    assert np.isnan(columns["power"]).sum() + (400 - len(stamps)) == 16
+    assert np.nanmin(columns["power"]) > 2.9
+    assert len(probe.rejected) == 16
+    sampled_j, wave_j = energies_j(stamps, columns["power"], parts_ns, wave_hz)
+    assert sampled_j == pytest.approx(wave_j, rel=0.01)
+
+
 def test_a_cell_without_a_number_is_a_gap(recorder):
     rows = recorder(lambda n: f"{time.time():.6f},{'---' if n % 4 == 0 else '5000'}")
     with closing(csv_file.open_probe(rows.path + MAPPED)) as probe:
@@ -122,6 +178,13 @@ def test_a_cell_without_a_number_is_a_gap(recorder):
             lambda path: append(path, bytes(100)),
             "no text in lines",
             marks=pytest.mark.attack("a CSV turns out to be no text: the meter ends with the reason"),
+        ),
+        pytest.param(
+            lambda path: append(path, b"x" * 200_000 + b"\n"),
+            "no text in lines",
+            marks=pytest.mark.attack(
+                "a CSV has a line of 200,000 characters: the meter ends with the reason"
+            ),
         ),
     ],
 )
@@ -227,11 +290,28 @@ def test_times_and_units(header, options, line, t_ns, watts):
     assert values == {"power": pytest.approx(watts)}
 
 
-@pytest.mark.parametrize("line", ["", "x", "2026-01-31T12:00:00,5", "nan,5", "inf,5"])
+@pytest.mark.parametrize("line", ["", "x", "2026-01-31T12:00:00,5", "nan,5", "inf,5", "1e300,5", "1\r2,5"])
 def test_a_row_without_a_time(line):
     unit = "iso" if "T" in line else "s"
     with pytest.raises(BadRow):
         Columns("t,p_w", {"time": "t", "time_unit": unit, "power": "p_w"}).row(line)
+
+
+@pytest.mark.attack("a CSV has decimal commas between its commas: no part of a number is taken for it")
+@pytest.mark.parametrize("line", ["1,5,25", "1,5,4,5", '1,5,"25"'])
+def test_a_row_with_more_cells_than_columns(line):
+    columns = Columns("t,p_w", {"time": "t", "time_unit": "s", "power": "p_w"})
+    with pytest.raises(BadRow, match="the header 2"):
+        columns.row(line)
+    assert columns.row("1,5.25,") == (1_000_000_000, {"power": 5.25})
+
+
+@pytest.mark.attack("a CSV's times have more than 64 bits of nanoseconds: its rows are no samples")
+def test_times_beyond_64_bits(written):
+    path = written("9" * 400 + ",5", header="t_ns,p_w")
+    with pytest.raises(basics.ProbeMissing, match="has no time") as caught:
+        csv_file.open_probe(path + "?time=t_ns&power=p_w&scope=usb&clock=start")
+    assert "decimal commas" in caught.value.fix
 
 
 def test_a_file_that_is_not_there_or_may_not_be_read(tmp_path, monkeypatch):

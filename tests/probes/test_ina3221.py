@@ -4,10 +4,12 @@ import json
 import math
 import os
 
+import numpy as np
 import pytest
 
 from edgebench.probes import basics
 from edgebench.probes.jetson import ina3221
+from edgebench.stats.power import window_power
 from tests.probes.jetson_board import gpu, hwmon, iio, orin_nano, write
 
 XAVIER_1 = {"GPU": 100, "CPU": 216, "SOC": 864}
@@ -229,3 +231,31 @@ def test_what_a_reading_is_the_mean_over_is_the_chips_own_word(tmp_path, first, 
         if interval is not None:
             files[f"bus/i2c/drivers/ina3221/{folder}/update_interval"] = interval
     assert opened(tmp_path, files).info["averaging_ms"] == averaging_ms
+
+
+def test_the_energy_of_a_known_waveform(tmp_path, monkeypatch):
+    """At uneven moments of a clock of its own, with noise, a hole and readings that are none."""
+    drawn = np.random.default_rng(1)
+    clock_ns = [77 * 10**9]
+    monkeypatch.setattr(ina3221, "now_ns", lambda: clock_ns[0])
+    probe = opened(tmp_path, orin_nano())
+    [current] = tmp_path.glob("bus/i2c/drivers/ina3221/*/hwmon/*/curr1_input")
+    stamps, watts = [], []
+    for number in range(250):
+        clock_ns[0] += int(drawn.uniform(0.9, 1.1) * 20e6)
+        at_s = clock_ns[0] / 1e9
+        wave_w = 6.0 + 3.0 * math.sin(2 * math.pi * 1.3 * at_s)
+        lost = 200 <= number < 205 or number % 50 == 7
+        noisy_ma = wave_w * drawn.normal(1.0, 0.005) / 5.0 * 1000
+        current.write_text("no number\n" if lost else f"{noisy_ma:.0f}\n")
+        rows: list[int] = []
+        values: dict[str, list[float]] = {channel["name"]: [] for channel in probe.info["channels"]}
+        probe._sample(rows, values)
+        stamps += rows
+        watts += values["VDD_IN"]
+    assert np.isnan(watts).sum() == len(probe.rejected) == 10
+    start_ns, end_ns = stamps[3], stamps[-3]
+    window = window_power(np.array(stamps), np.array(watts), start_ns, end_ns)
+    turns = 2 * math.pi * 1.3 * np.array([start_ns, end_ns]) / 1e9
+    waves_j = 3.0 / (2 * math.pi * 1.3) * (math.cos(turns[0]) - math.cos(turns[1]))
+    assert window.mean_w == pytest.approx(6.0 + waves_j / ((end_ns - start_ns) / 1e9), rel=0.01)

@@ -1,13 +1,14 @@
 """The probe of a Joulescope on a stand-in for its package: samples, silence, unplugging, refusals."""
 
 import math
+import os
 import sys
 
 import numpy as np
 import pytest
 
-from edgebench.probes.basics import ProbeMissing
-from edgebench.probes.host import joulescope, sampling
+from edgebench.probes.basics import ProbeDenied, ProbeMissing
+from edgebench.probes.host import joulescope, sampling, usb_devices
 from edgebench.stats.power import window_power
 from tests.probes import joulescope_package
 from tests.probes.host_samples import closing, sample_until
@@ -84,7 +85,7 @@ def test_unplugged_and_plugged_in_again(plugged_in):
     with closing(joulescope.open_probe("")) as probe:
         heard = sample_until(probe, enough)
     assert set(heard.readings("in")) == {5.0}
-    assert "it is gone: JS220-001234 is unplugged" in probe.rejected
+    assert probe.outages[0] == "JS220-001234 is unplugged"
 
 
 @pytest.mark.attack("a Joulescope falls silent amid a session: gaps, and it goes on when it speaks again")
@@ -110,7 +111,25 @@ def test_what_is_plugged_in_is_said(plugged_in, monkeypatch):
     plugged_in[0].refusal = RuntimeError("open failed")
     with pytest.raises(ProbeMissing, match="JS220-001234 cannot be opened: open failed") as caught:
         joulescope.open_probe("001234")
-    assert "udev" in caught.value.fix
+    assert caught.value.step == "in use" and caught.value.fix
+
+
+@pytest.mark.attack("a Joulescope that this user may not open: its node, and the udev rule with its ids")
+def test_one_that_may_not_be_opened(plugged_in, tmp_path, monkeypatch):
+    made = {"idVendor": "16d0", "idProduct": "10ba", "busnum": "3", "devnum": "7", "product": "JS220"}
+    (tmp_path / "3-1").mkdir()
+    for name, text in made.items():
+        (tmp_path / "3-1" / name).write_text(f"{text}\n")
+    node = tmp_path / "003" / "007"
+    node.parent.mkdir()
+    node.touch()
+    for name in ("TREE", "NODES"):
+        monkeypatch.setattr(usb_devices, name, str(tmp_path))
+    monkeypatch.setattr(os, "access", lambda path, mode: path != str(node))
+    with pytest.raises(ProbeDenied, match=f"may not open {node}, JS220") as caught:
+        joulescope.open_probe("")
+    assert 'SUBSYSTEM=="usb", ATTR{idVendor}=="16d0", ATTR{idProduct}=="10ba"' in caught.value.fix
+    assert "/etc/udev/rules.d/70-edgebench-meters.rules" in caught.value.fix
 
 
 def test_one_without_samples(plugged_in, monkeypatch):

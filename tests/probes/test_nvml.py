@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgebench.probes import nvml
+from edgebench.probes import basics, nvml
 
 SOURCE = Path(__file__).with_name("nvml_library.c")
 
@@ -81,29 +81,29 @@ def test_a_library_that_is_older_than_the_counter(monkeypatch):
 
 def test_one_of_several_is_named(monkeypatch):
     monkeypatch.setenv("STANDIN_GPUS", "2")
-    with pytest.raises(nvml.ProbeMissing, match=r"there are 2 GPUs: 0 \(NVIDIA A\), 1 \(NVIDIA B\)"):
+    with pytest.raises(basics.ProbeMissing, match=r"there are 2 GPUs: 0 \(NVIDIA A\), 1 \(NVIDIA B\)"):
         nvml.open_probe("")
     assert nvml.open_probe("1").info["resolution"].startswith("NVIDIA B")
     for address in ("2", "-1", "A"):
-        with pytest.raises(nvml.ProbeMissing, match="there is no GPU"):
+        with pytest.raises(basics.ProbeMissing, match="there is no GPU"):
             nvml.open_probe(address)
     monkeypatch.setenv("STANDIN_GPUS", "0")
-    with pytest.raises(nvml.ProbeMissing, match="the driver has no GPU"):
+    with pytest.raises(basics.ProbeMissing, match="the driver has no GPU"):
         nvml.open_probe("")
 
 
 @pytest.mark.parametrize(
     ("settings", "kind", "why"),
     [
-        ({"STANDIN_INIT": "9"}, nvml.ProbeMissing, "nvmlInit_v2: Driver Not Loaded"),
-        ({"STANDIN_INIT": "4"}, nvml.ProbeDenied, "Insufficient Permissions"),
-        ({"STANDIN_ENERGY": "3", "STANDIN_POWER": "3"}, nvml.ProbeMissing, "PowerUsage: Not Supported"),
+        ({"STANDIN_INIT": "9"}, basics.ProbeMissing, "nvmlInit_v2: Driver Not Loaded"),
+        ({"STANDIN_INIT": "4"}, basics.ProbeDenied, "Insufficient Permissions"),
+        ({"STANDIN_ENERGY": "3", "STANDIN_POWER": "3"}, basics.ProbeMissing, "PowerUsage: Not Supported"),
     ],
 )
 def test_what_the_library_refuses_is_said(monkeypatch, settings, kind, why):
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(nvml.ProbeMissing, match=why) as caught:
+    with pytest.raises(basics.ProbeMissing, match=why) as caught:
         nvml.open_probe("")
     assert type(caught.value) is kind
     assert caught.value.fix
@@ -111,14 +111,14 @@ def test_what_the_library_refuses_is_said(monkeypatch, settings, kind, why):
 
 def test_without_a_driver_there_is_none(monkeypatch, tmp_path):
     monkeypatch.setattr(nvml, "LIBRARY", str(tmp_path / "libnvidia-ml.so.1"))
-    with pytest.raises(nvml.ProbeMissing, match="driver is not installed"):
+    with pytest.raises(basics.ProbeMissing, match="driver is not installed"):
         nvml.open_probe("")
 
 
 @pytest.mark.parametrize("file", ["none", "compatible"])
 def test_a_jetson_is_refused_with_the_reason(tmp_path, file):
     (tmp_path / file).write_bytes(b"nvidia,p3768-0000+p3767-0005\0nvidia,tegra234\0")
-    with pytest.raises(nvml.ProbeMissing, match="on a Jetson") as caught:
+    with pytest.raises(basics.ProbeMissing, match="on a Jetson") as caught:
         nvml.open_probe("")
     assert "ina3221" in caught.value.fix
 

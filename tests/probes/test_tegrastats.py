@@ -96,6 +96,15 @@ def test_without_rails_there_is_no_meter(tmp_path, monkeypatch, user, denied):
     assert caught.value.fix
 
 
+def test_lines_before_the_programs_end_are_samples(opened, tmp_path, monkeypatch):
+    monkeypatch.setattr(tegrastats, "CHUNK_S", 60.0)
+    probe = opened(board.tegrastats(tmp_path, board.NANO, mode="dies"))
+    chunks = iter(probe)
+    assert next(chunks)[0]
+    with pytest.raises(basics.ProbeMissing, match="cannot read the power monitor"):
+        next(chunks)
+
+
 def test_where_there_is_no_program_the_reason_says_so(tmp_path):
     with pytest.raises(basics.ProbeMissing, match="no program"):
         tegrastats.open_probe(str(tmp_path / "tegrastats"))

@@ -68,7 +68,7 @@ def test_a_boards_line(name):
     total = total_of(reading.rails_w)
     assert total is not None
     assert total.channel == channel
-    assert with_total(reading.rails_w)[channel] == pytest.approx(watts)
+    assert with_total(reading.rails_w, total)[channel] == pytest.approx(watts)
 
 
 def test_a_sensor_that_is_off_has_no_temperature():
@@ -139,4 +139,4 @@ def test_only_a_known_set_of_rails_has_a_total():
     assert total_of(["VIN_SYS_5V0", "VDD_GPU_SOC"]) is None
     assert total_of(["GPU", "CPU"]) is None
     assert total_of(["VDD_GPU", "VDD_SOC"]) is None
-    assert with_total({"VDD_GPU": 1.0}) == {"VDD_GPU": 1.0}
+    assert with_total({"VDD_GPU": 1.0}, None) == {"VDD_GPU": 1.0}

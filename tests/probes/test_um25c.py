@@ -2,17 +2,19 @@
 
 import errno
 import fcntl
+import grp
 import math
 import os
 import time
+import types
 
 import numpy as np
 import pytest
 
 from edgebench.probes import basics
-from edgebench.probes.host import sampling, serial_port, um25c
+from edgebench.probes.host import sampling, serial_port, um25c, usb_devices
 from edgebench.stats.power import window_power
-from tests.probes.host_samples import closing, sample_until
+from tests.probes.host_samples import closing, energies_j, sample_until, wave_w
 from tests.probes.um25c_meter import StandIn, frame
 
 
@@ -69,6 +71,50 @@ def test_the_energy_of_a_known_waveform(stand_in):
     truth_s = np.linspace(heard.stamps[2] / 1e9, heard.stamps[-2] / 1e9, 10_000)
     truth_w = float(np.mean(5.0 + 2.0 * np.sin(2 * np.pi * truth_s)))
     assert window.mean_w == pytest.approx(truth_w, rel=0.01)
+
+
+def test_the_energy_of_a_known_waveform_with_faults(stand_in, monkeypatch):
+    """On a clock of its own, at uneven moments: noise, cut and spoilt frames, silence, an unplugging."""
+    monkeypatch.setattr(um25c, "RATE_HZ", 500.0)
+    monkeypatch.setattr(um25c, "ANSWER_S", 0.1)
+    monkeypatch.setattr(sampling, "LOOK_S", 0.02)
+    drawn = np.random.default_rng(1)
+    clock_ns = [77 * 10**9]
+    for module in (um25c, sampling):
+        monkeypatch.setattr(module, "now_ns", lambda: clock_ns[0])
+    faults = {20: "silent", 60: "watts", 90: "half", 190: "watts", 210: "half"}
+    wave_hz = 0.13
+
+    def answer(n):
+        clock_ns[0] += int(drawn.uniform(0.8, 1.2) * 0.5e9)
+        whole = frame(5.0, wave_w(clock_ns[0], wave_hz) * drawn.normal(1.0, 0.005) / 5.0)
+        spoilt = {"silent": [], "watts": [frame(5.0, 1.0, watts=51.0)], "half": [whole[:57]]}
+        cut = int(drawn.integers(1, 129))
+        return spoilt[faults[n]] if n in faults else [whole[:cut], whole[cut:]]
+
+    meter = stand_in(answer)
+    edges_ns: list[int] = []  # the last sample before the meter was unplugged, the first after it was back
+
+    def enough(heard):
+        if not edges_ns and len(heard.readings("usb")) >= 120:
+            meter.unplug()
+            edges_ns.append(heard.stamps[-1])
+        elif edges_ns and meter._thread is None and math.isnan(heard.columns["usb"][-1]):
+            clock_ns[0] += 20 * 10**9
+            edges_ns.append(clock_ns[0])
+            meter.plug_in()
+        return len(heard.readings("usb")) >= 260
+
+    with closing(um25c.open_probe(meter.path)) as probe:
+        heard = sample_until(probe, enough)
+    assert heard.gaps("usb") > len(faults)  # those of the unplugging too
+    assert min(heard.readings("usb")) > 2.9
+    assert len(probe.rejected) >= len(faults)
+    assert probe.outages[0] and probe.outages[1:] == [""]
+    back_ns = min(stamp for stamp in heard.stamps if stamp > edges_ns[1])
+    parts_ns = [(heard.stamps[0], edges_ns[0]), (back_ns, heard.stamps[-1])]
+    sampled_j, wave_j = energies_j(heard.stamps, heard.columns["usb"], parts_ns, wave_hz)
+    assert sampled_j == pytest.approx(wave_j, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +179,7 @@ def test_unplugged_and_plugged_in_again(stand_in):
     with closing(um25c.open_probe(meter.path)) as probe:
         heard = sample_until(probe, enough)
     assert set(heard.readings("usb")) == {5.0}
-    assert "is gone" in probe.rejected[0]
-    assert len(probe.rejected) <= 3  # its loss is told, not every look for it
+    assert probe.outages[0] and probe.outages[1:] == [""]  # its loss is told, not every look for it
 
 
 @pytest.mark.attack("a meter is unplugged and stays away: gaps until the stop, and the probe ends in time")
@@ -148,7 +193,20 @@ def test_unplugged_for_good(stand_in):
     with closing(um25c.open_probe(meter.path)) as probe:
         heard = sample_until(probe, enough)
     assert math.isnan(heard.columns["usb"][-1])
-    assert f"there is no port {meter.path}" in probe.rejected
+    assert len(probe.outages) == 1
+
+
+@pytest.mark.attack("a meter stops answering and its port stays: it is opened anew, and the loss is told")
+def test_one_that_answers_nothing_any_more(stand_in, monkeypatch):
+    monkeypatch.setattr(um25c, "ANSWER_S", 0.03)
+    monkeypatch.setattr(sampling, "LOOK_S", 0.05)
+    answers = iter([[frame()]] * 3 + [[]] * (sampling.MOST_MISSES + 1))
+    meter = stand_in(lambda n: next(answers, [frame()]))
+    with closing(um25c.open_probe(meter.path)) as probe:
+        heard = sample_until(probe, lambda heard: len(heard.readings("usb")) >= 5)
+    assert heard.gaps("usb") >= sampling.MOST_MISSES
+    assert set(heard.readings("usb")) == {5.0}
+    assert "4 times in a row: no answer" in probe.outages[0] and probe.outages[1:] == [""]
 
 
 @pytest.mark.parametrize(
@@ -197,17 +255,48 @@ def test_a_port_that_is_in_use(stand_in):
     assert "fuser" in caught.value.fix
 
 
-def test_a_port_that_may_not_be_opened(stand_in, monkeypatch):
-    meter = stand_in()
+@pytest.mark.parametrize(
+    ("group", "mode", "is_of_usb", "fix"),
+    [
+        pytest.param(
+            "tty",
+            0o660,
+            False,
+            "sudo usermod -aG tty $USER",
+            marks=pytest.mark.attack("a port that its group alone may open: the command that joins it"),
+        ),
+        pytest.param(
+            "root",
+            0o600,
+            True,
+            'SUBSYSTEM=="tty", ATTRS{idVendor}=="1a86", ATTRS{idProduct}=="7523"',
+            marks=pytest.mark.attack("a port of USB that root alone may open: the udev rule with its ids"),
+        ),
+        ("root", 0o600, False, 'KERNEL=="port"'),
+    ],
+)
+def test_a_port_that_may_not_be_opened(tmp_path, monkeypatch, group, mode, is_of_usb, fix):
+    port = tmp_path / "port"
+    port.touch()
+    port.chmod(mode)
+    if is_of_usb:
+        adapter = tmp_path / "usb" / "1-2"
+        (adapter / "1-2:1.0" / "port").mkdir(parents=True)
+        for name, text in {"idVendor": "1a86", "idProduct": "7523", "busnum": "1", "devnum": "5"}.items():
+            (adapter / name).write_text(text)
+        (tmp_path / "tty" / "port").mkdir(parents=True)
+        (tmp_path / "tty" / "port" / "device").symlink_to(adapter / "1-2:1.0" / "port")
+    monkeypatch.setattr(usb_devices, "TTYS", str(tmp_path / "tty"))
 
     def refuse(path, flags, *_):
         raise PermissionError(errno.EACCES, "Permission denied", path)
 
     monkeypatch.setattr("serial.serialposix.os.open", refuse)
+    monkeypatch.setattr(grp, "getgrgid", lambda number: types.SimpleNamespace(gr_name=group, gr_mem=[]))
     with pytest.raises(basics.ProbeDenied, match="may not open") as caught:
-        um25c.open_probe(meter.path)
-    assert "usermod -aG" in caught.value.fix
-    assert "KERNEL==" in caught.value.fix
+        um25c.open_probe(str(port))
+    assert (caught.value.step, caught.value.port) == ("permission", str(port))
+    assert fix in caught.value.fix
 
 
 @pytest.mark.parametrize(

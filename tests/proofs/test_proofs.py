@@ -1,17 +1,23 @@
 """The claims at the small size, and that each proof would catch a method that is wrong."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from edgebench.fit.figure import Figure
+from edgebench.stats import power
 from edgebench.stats.forecast import Forecast, sessions_for
 from edgebench.stats.intervals import Bounds, session_interval, t_interval
 from edgebench.stats.percentiles import percentile_interval
-from proofs import best, coverage, differences, forecasts, scatter, shapes, stopping, tails
+from edgebench.stats.power_spread import Margin
+from proofs import best, coverage, differences, forecasts, power_bursts, scatter, shapes, stopping, tails
 from proofs.__main__ import PROOFS
+from proofs.power_loads import Bursts
 from proofs.topic import Size
 from proofs.worlds import Passes, World, pool_of
 
+STATISTICS = Path(__file__).parents[2] / "docs" / "statistics.md"
 TINY = Size(experiments=2_000, single=100, pool=1_000)
 
 
@@ -21,6 +27,7 @@ def test_what_is_claimed_is_kept(name, proved):
     topic = proved(name)
     assert [row for row in topic.rows if row.met is False] == []
     assert any(row.met for row in topic.rows)
+    assert topic.claim in STATISTICS.read_text()
 
 
 def test_a_simulated_experiment_is_its_sessions_medians():
@@ -155,3 +162,24 @@ def test_a_forecast_that_takes_the_pilots_spread_for_the_truth_is_caught(monkeyp
 
     monkeypatch.setattr(forecasts, "forecast_anew", sure)
     assert not forecasts.proof(TINY).met
+
+
+def test_power_samples_that_are_taken_for_independent_are_caught(monkeypatch):
+    def one_load():
+        moments, _ = power_bursts.METERS[0]
+        return power_bursts._one_session(TINY, Bursts(8.0, 0.5), moments)
+
+    assert one_load().covers
+    monkeypatch.setattr(power, "mean_margin", lambda values, missing: _independent(values))
+    assert not one_load().covers
+
+
+def _independent(values):
+    return Margin(*[1.96 * values.std() / np.sqrt(len(values))] * 2)
+
+
+def test_a_load_that_is_read_has_the_energy_of_its_power():
+    load = Bursts(3.0, 0.3, 0.1).draw(np.random.default_rng(6), 50.0)
+    at = np.linspace(0.0, 50.0, 200_001)
+    drawn = float(np.diff(load.energy(at[[0, -1]]))[0])
+    assert load.watts(at).mean() * 50.0 == pytest.approx(drawn, rel=1e-3)

@@ -5,7 +5,7 @@ from rich.console import Console
 
 from edgebench.errors import UsageError
 from proofs import __main__ as command
-from proofs.show import BEGIN, END, markdown, put, table
+from proofs.show import BEGIN, END, markdown, put, renewed, table
 from proofs.topic import FULL, Row, Topic
 
 ROWS = (Row(("first", "95.0"), True), Row(("second", "12.3"), False), Row(("third", "4.0"), None))
@@ -42,6 +42,18 @@ def test_the_tables_replace_what_lies_between_the_markers(tmp_path):
     assert path.read_text() == f"# Page\n\n{BEGIN}\n\nnew\n\n{END}\n\nThe end.\n"
     put(path, "newer\n")
     assert path.read_text() == f"# Page\n\n{BEGIN}\n\nnewer\n\n{END}\n\nThe end.\n"
+
+
+def test_one_topic_is_renewed_among_the_others(tmp_path):
+    path = tmp_path / "page.md"
+    other = Topic("other", "Another", "It holds too.", ("case", "share"), ROWS[:1])
+    assert renewed(path, [TOPIC], "10 experiments.") == markdown([TOPIC], "10 experiments.")
+    path.write_text(f"{BEGIN}\n\n{markdown([TOPIC, other], '10 experiments.')}\n{END}\n")
+    anew = Topic("toy", "A toy", "It holds.", ("case", "share"), ROWS[2:])
+    new = Topic("new", "A new one", "It holds.", ("case", "share"), ROWS)
+    assert renewed(path, [new, anew], "10 experiments.") == markdown([anew, other, new], "10 experiments.")
+    with pytest.raises(UsageError, match="another size"):
+        renewed(path, [anew], "20 experiments.")
 
 
 def test_a_file_without_markers_is_left_alone(tmp_path):

@@ -12,7 +12,7 @@ from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 
 from edgebench.fit.trial_summary import TrialSummary
-from edgebench.report import drawing, figures
+from edgebench.report import accuracy_figures, drawing, figures
 from edgebench.report.captioned_figures import depth_picture, stages_picture
 from tests.report import samples
 
@@ -89,7 +89,7 @@ def test_an_interval_that_is_missing_draws_no_bar() -> None:
 def test_accuracy_against_latency_shows_both_intervals() -> None:
     summary = samples.summary()
     assert summary.image_s and summary.accuracy
-    [axes] = figures.accuracy_against_latency([summary, samples.summary(0.5, accuracy=None)]).axes
+    [axes] = accuracy_figures.accuracy_against_latency([summary, samples.summary(0.5, accuracy=None)]).axes
     drawn = points(axes)
     assert list(drawn) == ["int8"]
     assert drawn["int8"][0] == pytest.approx((summary.image_s.median, 95.4))
@@ -137,7 +137,7 @@ def test_a_panel_a_target_and_one_legend() -> None:
     ]
     for figure in (
         figures.latency_by_depth(summaries, {}),
-        figures.accuracy_against_latency(summaries),
+        accuracy_figures.accuracy_against_latency(summaries),
         figures.stages(summaries),
     ):
         assert [axes.get_title(loc="left") for axes in figure.axes] == ["cpu", "ncs2", "coral"]
@@ -149,7 +149,7 @@ def test_a_panel_a_target_and_one_legend() -> None:
 def test_nothing_to_draw_is_drawn_as_nothing(summaries: list[TrialSummary]) -> None:
     for figure in (
         figures.latency_by_depth(summaries, samples.LIMITS),
-        figures.accuracy_against_latency(summaries),
+        accuracy_figures.accuracy_against_latency(summaries),
         figures.stages(summaries),
     ):
         assert drawing.as_svg(figure).startswith(b"<?xml")
@@ -163,7 +163,7 @@ def test_names_from_outside_are_drawn_as_text() -> None:
     ]
     for figure in (
         figures.latency_by_depth(summaries, {HOSTILE: 0.3}),
-        figures.accuracy_against_latency(summaries),
+        accuracy_figures.accuracy_against_latency(summaries),
         figures.stages(summaries),
     ):
         assert drawing.as_svg(figure)
@@ -227,7 +227,7 @@ def test_the_figure_is_by_depth_for_one_family_and_by_model_otherwise() -> None:
 
 
 def test_a_point_without_depth_bears_its_models_name() -> None:
-    figure = figures.accuracy_against_latency([own("tower-1a2b3c4d-int8", "int8")])
+    figure = accuracy_figures.accuracy_against_latency([own("tower-1a2b3c4d-int8", "int8")])
     assert "tower-1a2b3c4d" in texts(figure)
 
 

@@ -215,7 +215,7 @@ def test_little_or_nothing_measured_is_still_a_page(bare: Judged, nothing: Judge
     assert "There is no figure of accuracy against latency" in text
     assert "inconclusive" in text
     text = Page(rendered(nothing)).text
-    assert "There is no figure of image_s: no trial has been measured." in text
+    assert "There is no figure of image_s: no trial has a time." in text
     assert "There is no picture of the scene" in text
     assert "No trial is shown to meet every requirement: 3 of 3 cannot be decided." in text
 
@@ -270,6 +270,14 @@ def test_every_cell_names_its_column_for_narrow_screens(whole_text: str) -> None
     headings = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', table)
     first = table[table.index("<tbody>") : table.index("</tr>", table.index("<tbody>"))]
     assert re.findall(r'data-label="([^"]*)"', first) == headings[1:]
+
+
+def test_a_long_figure_breaks_and_leaves_its_row_to_the_reason(whole: Judged) -> None:
+    first, *others = (verdict for verdict in whole.verdicts if verdict.value is not None)
+    declared = replace(first, value=4.5, quantity="power_peak_w", unit="W", limit=5.0, declared="maximum")
+    text = render(whole.results, whole.summaries, [declared, *others])
+    assert re.findall(r'<td class="([^"]*)"[^>]*>4.50 W \(declared maximum\)</td>', text) == ["n broken"]
+    assert '<td class="n" ' in text
 
 
 def test_trials_that_a_row_counts_can_be_looked_up(whole: Judged) -> None:

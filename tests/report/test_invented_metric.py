@@ -17,6 +17,7 @@ from edgebench.fit.summarise import trial_json
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.fit.verdict import judge
 from edgebench.report import tables, words
+from edgebench.report.definitions import definitions
 from edgebench.report.document import document
 from edgebench.report.markdown import escape, export_markdown
 from edgebench.report.schema_documents import schemas
@@ -90,7 +91,7 @@ def test_a_table_has_its_column(whole: Judged) -> None:
 
 
 def test_the_page_defines_it() -> None:
-    assert (INVENTED.name, INVENTED.sentence) in words.definitions()
+    assert (INVENTED.name, INVENTED.sentence) in definitions()
 
 
 def test_the_generated_schemas_describe_it() -> None:

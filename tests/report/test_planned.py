@@ -11,6 +11,7 @@ from edgebench.cache.objects import Cache
 from edgebench.plan.cost import costs_of
 from edgebench.plan.estimate import Cost
 from edgebench.plan.known_costs import note_cost
+from edgebench.plan.meter_time import meter_notes
 from edgebench.plan.spread import Spread, note_spread
 from edgebench.report.planned import forecast_notes, planned_json, print_planned
 from tests.plan.test_cost import made_plan, note_all
@@ -23,7 +24,7 @@ def cache(tmp_path):
 
 def printed(plan, cache):
     out = io.StringIO()
-    print_planned(Console(file=out, width=80), plan, costs_of(plan, cache, 2.0))
+    print_planned(Console(file=out, width=80), plan, costs_of(plan, cache))
     text = out.getvalue()
     assert all(len(line) <= 80 for line in text.splitlines())
     return text
@@ -66,7 +67,7 @@ def test_a_plain_plan_that_will_do_says_so_only_where_it_is_asked(cache):
     for trial in plan.trials:
         note_spread(cache, trial.inputs, Spread(0.002, 20))
     assert "5 sessions will resolve 1 % of image_s" in printed(plan, cache)
-    assert forecast_notes(plan, costs_of(plan, cache, 0.0)) == []
+    assert forecast_notes(plan, costs_of(plan, cache)) == []
 
 
 def test_a_target_has_its_sessions_and_both_times(cache):
@@ -96,13 +97,13 @@ def test_what_verdicts_take_nobody_knows(cache):
 
 def test_the_document_has_the_same(cache):
     plan = made_plan(sessions=30, target_ci=0.02)
-    unknown = json.loads(planned_json(plan, costs_of(plan, cache, 0.0)))
+    unknown = json.loads(planned_json(plan, costs_of(plan, cache)))
     for entry in (unknown["plan"], *unknown["trials"]):
         assert (entry["estimated_s"], entry["estimated_least_s"]) == (None, 0.0)
     assert unknown["plan"]["at_most_s"] is None
     assert {trial["estimate_basis"] for trial in unknown["trials"]} == {"unknown"}
     note_all(cache, plan)
-    document = json.loads(planned_json(plan, costs_of(plan, cache, 0.0)))
+    document = json.loads(planned_json(plan, costs_of(plan, cache)))
     assert document["schema_version"] == 1
     assert (document["plan"]["target_ci"], document["plan"]["forecast_for"]) == (0.02, 0.02)
     assert document["plan"]["estimated_s"] < document["plan"]["at_most_s"]
@@ -111,16 +112,51 @@ def test_the_document_has_the_same(cache):
         assert (trial["spread"], trial["spread_measured"], trial["resolves"]) == (0.02, False, "yes")
 
 
+def metered(plan, *meters, **more):
+    target = replace(plan.trials[0].target, meters=meters, **more)
+    return replace(plan, trials=tuple(replace(trial, target=target) for trial in plan.trials))
+
+
+def test_what_a_slow_meter_adds_is_said(cache):
+    plan = metered(made_plan(), "um25c:/dev/ttyUSB0", "fnb58")
+    text = " ".join(printed(plan, cache).split())
+    lengthened = "the steady part of each session is lengthened to 55 s for um25c at 2 Hz:"
+    assert f"{lengthened} at most 9:10 more in all" in text  # ten sessions, nothing known of a pass
+    idles = "each session idles for 50 s before its passes and again after them for um25c at 2 Hz:"
+    assert f"{idles} 16:40 in all" in text
+    note_all(cache, plan)
+    without = made_plan()
+    note_all(cache, without)
+    costs = costs_of(plan, cache)
+    assert f"{lengthened} about 9:09 more in all" in " ".join(printed(plan, cache).split())
+    extra_s = costs[0].span(1).most_s - costs_of(without, cache)[0].span(1).most_s
+    bursts_s = costs[0].shape.bursts_s  # of a meter on this machine
+    assert extra_s == pytest.approx(100.0 + bursts_s + 55.0 - 2 * 0.06, abs=0.06)
+    [entry, _] = json.loads(planned_json(plan, costs))["trials"]
+    assert (entry["idle_window_s"], entry["least_steady_s"]) == (50.0, pytest.approx(55.0))
+
+
+def test_what_lasts_long_enough_for_its_meter_is_not_lengthened(cache):
+    long_enough = metered(made_plan(period_s=30.0), "nvml")
+    assert meter_notes(costs_of(long_enough, cache)) == [
+        "each session idles for 10 s before its passes and again after them for nvml at 10 Hz: 3:20 in all"
+    ]
+    preferring = metered(made_plan(), preferred_meters=("tegrastats",))
+    [steady, _] = meter_notes(costs_of(preferring, cache))
+    assert "to 5.5 s for tegrastats at 20 Hz, where it can be read: at most 0:55 more" in steady
+    assert meter_notes(costs_of(metered(made_plan(), "csv:power.csv"), cache)) == []
+
+
 def test_a_period_that_a_pass_is_longer_than_is_said(cache):
     plan = made_plan(period_s=0.05, decide=True)
     assert "too short" not in printed(plan, cache)
     note_cost(cache, plan.trials[0].inputs, Cost(0.01, 0.5, warmup_batches=34))
-    [note] = forecast_notes(plan, costs_of(plan, cache, 0.0))
+    [note] = forecast_notes(plan, costs_of(plan, cache))
     assert note.startswith("a period of 0.05 s is too short: a pass takes about 0.06 to ")
     note_cost(cache, plan.trials[1].inputs, Cost(0.002, 0.5, warmup_batches=34))
     text = " ".join(printed(plan, cache).split())
     assert "a period of 0.05 s is too short for 1 of 2 trials: a pass takes 0.06 s, so that it misses" in text
-    document = json.loads(planned_json(plan, costs_of(plan, cache, 0.0)))
+    document = json.loads(planned_json(plan, costs_of(plan, cache)))
     assert [trial["estimated_pass_s"] for trial in document["trials"]] == pytest.approx([0.06, 0.012])
     roomy = replace(plan, period_s=0.06)
-    assert forecast_notes(roomy, costs_of(roomy, cache, 0.0)) == []
+    assert forecast_notes(roomy, costs_of(roomy, cache)) == []

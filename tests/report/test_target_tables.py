@@ -95,7 +95,7 @@ def test_the_listing_says_where_mass_and_size_are_from():
         "b: mass as the file says; size of Pi",
         "c: mass and size as the file says",
         "d: Stick; no mass",
-        "e: no mass and size by its board: there is no board 'x'",
+        "e: no figures by its board: there is no board 'x'",
         "g cannot be measured: there is no device 'zpu'",
     ):
         assert line in text

@@ -106,8 +106,22 @@ def test_power_is_that_of_the_primary_rail_with_what_it_covers() -> None:
     text = printed([samples.summary(power=(other, rail))], [])
     assert "4.25" in text and "rapl package-0, chip" in text
     assert "7.75" not in text
-    assert "power: the window is too short" in text
+    assert "power by rapl package-0: the window is too short" in text
     assert "rapl" not in printed([samples.summary()], [])
+
+
+def test_two_meters_of_a_trial_stand_below_each_other_and_are_not_compared() -> None:
+    chip = replace(samples.power(), primary=False, mean_w=12.25)
+    board = replace(chip, meter="um25c:/dev/ttyACM0", channel="usb", scope="usb", primary=True, mean_w=21.5)
+    text = printed([samples.summary(power=(chip, board))], [])
+    assert text.index("21.5") < text.index("12.2")
+    assert "um25c:/dev/ttyACM0 usb, usb" in text and "rapl package-0, chip" in text
+    note = "meters that cover different things (usb, chip)"
+    assert note in " ".join(text.split())
+    # Trials of two targets as well: their tables stand below each other.
+    two = [samples.summary(power=(replace(chip, primary=True),)), samples.summary(0.5, power=(board,))]
+    assert note in " ".join(printed([replace(two[0], target="other"), two[1]], []).split())
+    assert "different things" not in printed([replace(two[0], target="other"), two[0]], [])
 
 
 def test_a_session_that_failed_and_was_repeated_is_told() -> None:

@@ -57,6 +57,16 @@ def test_reasons_that_differ_are_cut_to_what_they_share() -> None:
     assert group.reason == "one (and 1 other reason)"
 
 
+def test_margins_of_power_that_meters_of_different_scopes_saw_are_in_no_common_range() -> None:
+    board, other = (replace(power(trial, 1.5, "it meets it"), scope="board") for trial in "ab")
+    chip = replace(power("c", 4.2, "it meets it"), scope="chip")
+    sentences = [group.sentence() for group in verdict_groups.shared([board, chip, other])]
+    assert sentences == [
+        "power_peak_w max ≤ 5 W: inconclusive for 2 of 3 trials, margin +1.50 W (board): it meets it",
+        "power_peak_w max ≤ 5 W: inconclusive for 1 of 3 trials, margin +4.20 W (chip): it meets it",
+    ]
+
+
 def test_trials_without_a_session_are_left_to_their_own_reason() -> None:
     summaries = samples.nine()
     summaries[0] = samples.without_figures(0.25, "fp32", "failed", "it crashed", key=summaries[0].key)

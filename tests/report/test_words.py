@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgebench.report import tables, words
+from edgebench.fit.profile import load_profile
+from edgebench.report import listings, tables, words
 from edgebench.stats.interval import Interval
 from tests.fit.summaries import summary
 from tests.report import samples
@@ -117,9 +118,20 @@ def test_requirements_read_as_formulas() -> None:
     }
 
 
-def test_an_open_interval_shows_the_end_that_it_has() -> None:
-    from dataclasses import replace
+def test_an_averaging_time_is_part_of_the_formula_of_verdict_and_profile() -> None:
+    _, power, *_ = samples.verdicts([samples.summary()], ("disco-realtime",))
+    assert words.limit(replace(power, averaging_s=1.0)) == "power_peak_w max over 1 s ≤ 5 W"
+    disco = load_profile("disco-realtime").as_record()
+    assert "power_peak_w max over 1 s ≤ 5 W" in map(listings.requirement, disco["requirements"])
 
+
+def test_the_value_of_power_is_shown_with_what_the_meter_covers() -> None:
+    _, power, *_ = samples.verdicts([samples.summary()], ("disco-realtime",))
+    assert words.value(replace(power, value=4.25, scope="chip")) == "4.25 W (chip)"
+    assert words.value(replace(power, value=4.25)) == "4.25 W"
+
+
+def test_an_open_interval_shows_the_end_that_it_has() -> None:
     verdict = samples.latency(samples.summary(), "disco-realtime")
     assert words.span(replace(verdict, low=1.0, high=2.0)) == "1.00 to 2.00 s"
     assert words.span(replace(verdict, low=1.0, high=None)) == "from 1.00 s"

@@ -23,7 +23,7 @@ def test_constant_power():
     energy = energy_per_image(window, 8, idle)
     assert (energy.gross_j, energy.net_j) == pytest.approx((2.0, 1.5))
     assert energy.reason == ""
-    assert energy.gross_half_width_j == pytest.approx(0.0)
+    assert energy.gross_margin_j == pytest.approx((0.0, 0.0))
 
 
 def test_a_ramp_is_integrated_exactly_with_its_edges_between_samples():

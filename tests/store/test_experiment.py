@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.store.experiment import ExperimentStore, require_writable
 from edgebench.store.load import load
 from edgebench.store.records import ExperimentRecord, SessionRecord, SessionTables
+from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
+from tests.sample_tables import write_samples
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 KEY = key_of(QUARTER[0])
@@ -116,6 +119,35 @@ def test_a_session_is_written_whole_and_read_back(tmp_path, record, experiment_p
         ]
         assert store.next_n(KEY) == 2
         assert not list(store.path.rglob(".writing-*"))
+
+
+def samples(path):
+    channel = Channel("in", "power", "W")
+    info = ProbeInfo("m", "", 1.0, "", "usb", (channel,))
+    return write_samples(path, [ProbeChunk("m:", np.array([1, 2]), {"in": np.array([2.5, 3.0])})], [info])
+
+
+def test_samples_that_are_on_disk_already_are_moved_to_their_session(tmp_path, record):
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        with store.scratch() as scratch:
+            tables = SessionTables(probes=samples(scratch / "probes.parquet"))
+            folder = store.write_session(session(0), tables)
+            assert list(scratch.iterdir()) == []
+        assert sorted(os.listdir(folder)) == ["probes.parquet", "session.json"]
+        assert load(store.path).table("probes")["value"].tolist() == [2.5, 3.0]  # and the hash is the file's
+        assert not list(store.path.rglob(".writing-*"))
+
+
+@pytest.mark.attack("a run is killed amid a session: its samples are no session, and are taken away")
+def test_what_a_killed_session_sampled_is_removed(tmp_path, record):
+    with ExperimentStore.create(tmp_path, "mine", record) as store:
+        scratch = store.scratch()
+        samples(scratch.__enter__() / "probes.parquet")  # which nobody leaves
+        assert load(store.path).warnings == []
+        assert len(load(store.path).table("probes")) == 0
+    with ExperimentStore.open(store.path):
+        assert not list(store.path.rglob(".writing-*"))
+    scratch.__exit__(None, None, None)
 
 
 def test_a_session_is_never_overwritten(tmp_path, record):

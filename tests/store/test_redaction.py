@@ -96,9 +96,9 @@ def test_a_target_and_its_record_declare_the_same_names():
     assert names == PrivateNames.of_targets([record])
     text = "ann@pi.example, s3cret-token, /dev/ttyUSB-4711"
     assert names.text(text) == "(host), (TOKEN), (port)"
-    without_hosts = PrivateNames.of_targets([target], hosts=False)
-    assert without_hosts.text(text) == "ann@pi.example, (TOKEN), (port)"
-    assert without_hosts | PrivateNames.of(["ann@pi.example"]) == names
+    of_launches = PrivateNames.of_targets([target], places=False)
+    assert of_launches.text(text) == "ann@pi.example, (TOKEN), /dev/ttyUSB-4711"
+    assert of_launches | PrivateNames.of(["ann@pi.example"], ports=[DECLARED["port"]]) == names
     finding = written(Finding("error", "link", "pi.example is away", "ask ann"), names)
     assert finding == Finding("error", "link", "(host) is away", "ask (user)")
 

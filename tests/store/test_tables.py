@@ -12,11 +12,9 @@ from edgebench.store.records import (
     BATCH_COLUMNS,
     PASS_COLUMNS,
     PREDICTION_COLUMNS,
-    PROBE_COLUMNS,
     WINDOW_COLUMNS,
 )
 from edgebench.vocabulary.passes import Pass, Window
-from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
 
 STAGES = ("patchify", "preprocess", "infer")
 
@@ -139,47 +137,6 @@ def test_stamps_that_cannot_be_are_refused(changes):
     assert caught.value.why
 
 
-INFO = ProbeInfo(
-    "fake", "0", 50.0, "1 mW", "board", (Channel("vdd", "power", "W"), Channel("t", "temperature", "C"))
-)
-
-
-def test_samples_become_one_row_a_channel():
-    stamps = np.array([10, 20], np.int64)
-    chunk = ProbeChunk("fake:0", stamps, {"vdd": np.array([1.5, 2.5]), "t": np.array([40.0, 41.0])})
-    rows = tables.probe_rows([chunk, chunk], [INFO])
-    assert list(rows.columns) == list(PROBE_COLUMNS)
-    assert len(rows) == 8
-    assert rows[rows["channel"] == "t"]["unit"].unique().tolist() == ["C"]
-    assert rows[rows["channel"] == "vdd"]["value"].tolist() == [1.5, 2.5, 1.5, 2.5]
-    assert rows["t_ns"].dtype == np.int64
-
-
-@pytest.mark.parametrize(
-    "chunk",
-    [
-        ProbeChunk("fake:1", np.array([1]), {"vdd": np.array([1.0])}),
-        ProbeChunk("fake:0", np.array([1]), {"other": np.array([1.0])}),
-        ProbeChunk("fake:0", np.array([1, 2]), {"vdd": np.array([1.0])}),
-        ProbeChunk("fake:0", np.array([-(2**63)]), {"vdd": np.array([1.0])}),
-    ],
-)
-def test_samples_that_were_not_announced_are_refused(chunk):
-    with pytest.raises(SessionError):
-        tables.probe_rows([chunk], [INFO])
-
-
-@pytest.mark.parametrize("asked", ["rapl", "rapl:"])
-def test_a_meter_without_an_address_is_one_meter(asked):
-    info = ProbeInfo("rapl", "", 50.0, "", "chip", (Channel("package", "power", "W"),))
-    rows = tables.probe_rows([ProbeChunk(asked, np.array([1]), {"package": np.array([2.0])})], [info])
-    assert rows["probe"].tolist() == ["rapl:"]
-
-
-def test_no_samples_are_no_rows():
-    assert list(tables.probe_rows([], [INFO]).columns) == list(PROBE_COLUMNS)
-
-
 def test_predictions_take_the_highest_score():
     scores = np.array([[0.1, 0.9], [0.8, 0.2], [np.nan, 1.0]], np.float32)
     rows = tables.prediction_rows("images", scores, [1, 1, 0])
@@ -212,9 +169,14 @@ def window(index=0, phase="first", **changes) -> Window:
 
 
 def test_windows_are_one_row_each():
-    rows = tables.window_rows([window(), window(1, "steady", inferences=20)], scene_patches=6, worker=1)
+    windows = [window(), window(1, "steady", inferences=20, instructions=2**60)]
+    rows = tables.window_rows(windows, scene_patches=6, worker=1)
+    assert rows["instructions"].isna().tolist() == [True, False] and rows["instructions"][1] == 2**60
     assert tuple(rows.columns) == WINDOW_COLUMNS
-    assert rows.to_numpy().tolist() == [[1, 0, "first", 3, 10, 0, 1000], [1, 1, "steady", 3, 20, 5000, 6000]]
+    assert rows.drop(columns="instructions").to_numpy().tolist() == [
+        [1, 0, "first", 3, 10, 0, 1000],
+        [1, 1, "steady", 3, 20, 5000, 6000],
+    ]
     assert window().scene_ns(6) == 600
 
 
@@ -231,6 +193,9 @@ def test_windows_are_one_row_each():
         ({"end_ns": 0}, "took no time"),
         ({"patch": True}, "whole number"),
         ({"end_ns": 2**80}, "out of range"),
+        ({"instructions": 9}, "9 instructions in 10 inferences"),
+        ({"instructions": 2**62}, "instructions in 10"),
+        ({"instructions": 1e9}, "whole number"),
     ],
 )
 def test_a_window_that_cannot_be_is_refused(changes, why):

@@ -31,6 +31,8 @@ BACKENDS: dict[str, dict[str, Any]] = {
         "batch": 1,
         "runtime_modules": ["pycoral"],
     },
+    # No board here: what needs one is tried beside the backend, against firmware that runs on this machine.
+    "cortex-m": {"batch": 1, "deciding": {"engine": "generated"}},
     "cpu": {"pytestmark": pytest.mark.slow},
     # No Jetson here, and no discrete GPU: a stand-in for TensorRT in the shape of JetPack 4.6's, and of 10.
     "jetson": {

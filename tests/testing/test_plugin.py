@@ -16,6 +16,7 @@ OPTIONS: dict[str, Any] = {
     "edgebench_set": [],
     "edgebench_probe": None,
     "edgebench_host": None,
+    "edgebench_port": None,
     "edgebench_python": None,
     "edgebench_skip": [],
     "edgebench_require_device": False,

@@ -21,6 +21,8 @@ UNPLAYED = {
     Flag.EMULATED,  # no scenario is one of an emulator, nor of a device that builds
     Flag.BUILDS_DIFFER,
     Flag.SEVERAL_WORKERS,  # no run has several
+    Flag.IDLE_DRIFT,  # an idle device of a scenario draws the same before and after
+    Flag.POWER_CONTRADICTED,  # no scenario declares a power
     Flag.SAID,  # every replay says something
     Flag.METER_ABSENT,  # a scenario has the meter that it is asked for
     Flag.PROBE_LOST,  # a replayed probe gives all that it has

@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 import edgebench
 from edgebench import registry
 from edgebench.cli.main import app
+from edgebench.errors import UsageError
 from edgebench.fit.summarise import summarise
 from edgebench.testing import HostContract
-from tests.serial_board import PATCH_NS, SerialBackend
+from tests.serial_board import PATCH_INSTRUCTIONS, PATCH_NS, UNCOUNTED, WINDOW_INFERENCES, SerialBackend
 
 SCENE_S = 6 * PATCH_NS / 1e9
 PROFILE = """
@@ -92,12 +93,12 @@ def test_windows_go_the_whole_way(run):
     assert trial["image_s"] is None and "windows" in trial["reasons"]["image_s"]
     assert trial["infer_s"]["median"] == pytest.approx(SCENE_S)
     assert trial["infer_s"]["sessions"] == 3 and trial["infer_s"]["n"] == 9
-    assert (trial["measured_patches"], trial["extrapolated"], trial["emulated"]) == (1, True, False)
-    assert (row["measured_patches"], row["extrapolated"], row["emulated"]) == ("1", "True", "False")
+    assert (trial["measured_patches"], trial["extrapolated"], trial["emulated"]) == (3, True, False)
+    assert (row["measured_patches"], row["extrapolated"], row["emulated"]) == ("3", "True", "False")
     assert row["image_s_median"] == "" and float(row["infer_s_median"]) == pytest.approx(SCENE_S)
     assert trial["accuracy"]["k"] == trial["accuracy"]["n"] == 4
     assert (trial["scene_accuracy"]["k"], trial["scene_accuracy"]["n"]) == (4, 4)
-    assert "infer_s" in output and "9 of 9 windows covered fewer patches" in report
+    assert "infer_s" in output and "9 of 9 windows covered 3 of 6 patches" in report
     verdicts = {one.requirement: one for one in edgebench_verdicts()}
     assert verdicts["runtime"].verdict == "pass"
     assert verdicts["picture"].verdict == "unknown" and "windows" in verdicts["picture"].reason
@@ -106,6 +107,50 @@ def test_windows_go_the_whole_way(run):
     for name in ("one.json", "one.csv", "one.md", "one.html"):
         assert "ttyACM7" not in Path(name).read_text(), name
     assert json.loads((results.path / "experiment.json").read_text())["config"]["port"]["value"] == "..."
+
+
+@pytest.fixture
+def windowed(monkeypatch):
+    """The board with defaults as one of windows has them."""
+    for name, value in (("gives_windows", True), ("default_passes", 4), ("default_patches", 1)):
+        monkeypatch.setattr(SerialBackend, name, value)
+    monkeypatch.setattr(SerialBackend, "default_accuracy_images", 2)
+
+
+WINDOWED = ("run", "--device", "serial", "--name", "one", "--sessions", "1", "--quiet")
+
+
+def test_windows_patches_and_images_are_the_devices_where_the_run_names_none(run, windowed):
+    run(*WINDOWED)
+    results = edgebench.load("results/one")
+    [trial] = results.experiment.trials
+    assert results.windows["patch"].tolist() == [0] * 5
+    assert (results.experiment.passes, trial.passes) == (4, None)
+    assert trial.inputs["settings"]["patches"] == 1
+    images = results.experiment.images_of(trial)
+    assert images is not None and (images.n, images.name) == (2, "levels (2 of 4, seed 7)")
+    trial_json, row, report = told(run)
+    assert (trial_json["accuracy"]["k"], trial_json["accuracy"]["n"], row["accuracy_n"]) == (2, 2, "2")
+    assert "1 session of 4 steady passes or windows over 1 of 6 patches" in report
+    assert "levels (2 of 4, seed 7)" in Path("one.html").read_text()
+    assert "extrapolated: 4 of 4 windows covered 1 of 6 patches" in report
+
+
+def test_a_window_for_each_patch_and_the_images_that_were_asked_for(run, windowed):
+    run(*WINDOWED, "--patches", "5", "--accuracy-images", "9")
+    results = edgebench.load("results/one")
+    steady = results.windows[results.windows["phase"] == "steady"]
+    assert sorted(steady["patch"]) == [0, 1, 2, 3, 4]
+    assert results.experiment.passes == 5
+    assert results.experiment.images is not None and results.experiment.images.n == 4
+    assert any("levels has 4" in warning for warning in results.experiment.warnings)
+
+
+@pytest.mark.parametrize("flags", [("--patches", "7"), ("--patches", "3", "--passes", "2")])
+def test_patches_that_cannot_be_are_refused(run, windowed, flags):
+    result = CliRunner().invoke(app, [*WINDOWED, *flags])
+    assert isinstance(result.exception, UsageError)
+    assert not list(Path().glob("results/*"))
 
 
 def edgebench_verdicts() -> list[Any]:
@@ -139,7 +184,7 @@ def test_passes_over_some_patches_are_scaled_up_and_flagged(run):
     assert trial["image_s"]["median"] == pytest.approx(SCENE_S)
     assert (trial["measured_patches"], trial["extrapolated"]) == (2, True)
     assert "extrapolated" in trial["mark"] and row["extrapolated"] == "True"
-    assert "9 of 9 passes covered fewer patches" in report
+    assert "9 of 9 passes covered 2 of 6 patches" in report
     assert trial["scene_accuracy"]["n"] == 2
 
 
@@ -159,6 +204,7 @@ def test_an_emulated_device_has_no_seconds_and_no_verdict(run, gives):
     output = measured(run, "--decide", "--sessions", "5", options={"gives": gives, "emulated": True})
     trial, row, report = told(run)
     assert trial["emulated"] is True and row["emulated"] == "True"
+    assert trial["extrapolated"] is False  # it has no time that was scaled up
     assert trial["image_s"] is None and trial["infer_s"] is None
     assert trial["stages_ms"] == {} and set(trial["cold"].values()) == {None}
     assert trial["power"] is None
@@ -170,6 +216,34 @@ def test_an_emulated_device_has_no_seconds_and_no_verdict(run, gives):
     assert (trial["ended"]["by"], trial["ended"]["sessions"]) == ("most", 5)
     for text in (output, report, Path("one.html").read_text(), trial["mark"]):
         assert "emulated" in text
+
+
+def test_an_emulated_device_tells_its_instructions(run):
+    output = measured(run, options={"emulated": True, "counts": True})
+    windows = edgebench.load("results/one").windows
+    assert windows["instructions"].tolist()[:2] == [
+        WINDOW_INFERENCES * PATCH_INSTRUCTIONS + n for n in (0, 1)
+    ]
+    trial, row, report = told(run)
+    # The median of the three steady windows.
+    instructions = PATCH_INSTRUCTIONS + 2 / WINDOW_INFERENCES
+    assert trial["instructions"] == pytest.approx(instructions, rel=1e-12)
+    assert float(row["instructions"]) == trial["instructions"]
+    assert "instructions" not in trial["reasons"] and trial["infer_s"] is None
+    for text in (output, report, Path("one.html").read_text()):
+        assert f"{PATCH_INSTRUCTIONS:,}" in text
+    assert {verdict.verdict for verdict in edgebench_verdicts()} == {"unknown"}
+
+
+@pytest.mark.parametrize("emulated", [True, False])
+def test_instructions_that_nobody_counts_are_missing_with_the_reason(run, emulated):
+    output = measured(run, "--sessions", "1", options={"emulated": emulated})
+    trial, row, report = told(run)
+    assert trial["instructions"] is None and row["instructions"] == ""
+    reason = UNCOUNTED if emulated else "where a device is emulated"
+    assert reason in trial["reasons"]["instructions"]
+    for text in (" ".join(output.split()), report, Path("one.html").read_text()):
+        assert ("nobody told the board" in text) == emulated
 
 
 def test_a_sweep_measures_the_devices_own_pictures(run):
@@ -218,9 +292,10 @@ def test_an_early_end_is_told_in_the_backends_words(run):
         {"gives": "passes"},
         {"gives": "passes", "patches": 2},
         {"emulated": True},
+        {"emulated": True, "counts": True},
         {"gives": "passes", "emulated": True},
     ],
-    ids=["windows", "passes", "some patches", "emulated windows", "emulated passes"],
+    ids=["windows", "passes", "some patches", "emulated windows", "counted windows", "emulated passes"],
 )
 def test_a_stored_result_plays_again(run, options):
     measured(run, "--quiet", options=options)
@@ -232,7 +307,8 @@ def test_a_stored_result_plays_again(run, options):
         pd.testing.assert_frame_equal(rows[0], rows[1], check_exact=True, check_categorical=False)
     [first], [second] = summarise(once), summarise(again)
     names = ("image_s", "infer_s", "stages_ms", "accuracy", "scene_accuracy", "measured_patches", "mark")
-    for name in (*names, "extrapolated", "emulated", "cold", "memory_bytes"):
+    conditions = ("extrapolated", "emulated", "instructions", "instructions_reason")
+    for name in (*names, *conditions, "cold", "memory_bytes"):
         assert getattr(first, name) == getattr(second, name), name
     assert any("no figure was measured here" in text for text in second.warnings)
 

@@ -31,6 +31,8 @@ class Recorded(Played):
             recorded_pass for recorded_pass in recorded["passes"][1:] if recorded_pass["phase"] == "steady"
         ]
         self._by_number: Dict[int, Dict[str, Any]] = dict(enumerate(steady, 2))
+        self._last = steady[-1] if steady else None
+        self._over = False  # whether the last pass has been played
         warm = [
             recorded_pass for recorded_pass in recorded["passes"][1:] if recorded_pass["phase"] == "warmup"
         ]
@@ -53,10 +55,13 @@ class Recorded(Played):
         self._tape.now = idle[0] if idle else first[0]["start_ns"] if first else self._tape.now
 
     def slept(self, seconds: float) -> None:
-        """The idle window was as long as it was; the pause before a paced pass is in its stamps."""
-        idle = self._recorded["idle_ns"]
+        """The idle windows were as long as they were; the pause before a paced pass is in its stamps."""
+        idle, idle_after = self._recorded["idle_ns"], self._recorded.get("idle_after_ns")
         if idle and self.passes < 0:
             self._tape.now = idle[1]
+        # Until somebody has read when the window began, it is the pause before it that goes by.
+        elif idle_after and self._over and not self._tape.ahead:
+            self._tape.now = idle_after[1]
 
     def begin(self, stage: str) -> None:
         """A stage begins, as the worker says it."""
@@ -91,8 +96,14 @@ class Recorded(Played):
         recorded_pass = self._pass()
         assert recorded_pass is not None
         self._at += batches
-        done = self._at >= recorded_pass["batches"]
-        return int(recorded_pass["end_ns"]) if done else self._tape.now
+        if self._at < recorded_pass["batches"]:
+            return self._tape.now
+        end_ns = int(recorded_pass["end_ns"])
+        idle_after = self._recorded.get("idle_after_ns")
+        self._over = recorded_pass is self._last
+        if self._over and idle_after:
+            self._tape.ahead.extend([end_ns, idle_after[0]])
+        return end_ns
 
     def scores(self, first: int, seen: "NDArray[np.uint8]") -> "NDArray[np.float32]":
         """Of a batch whose first patch has this number within the stage."""

@@ -9,7 +9,7 @@ import datetime
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ..basics import ProbeMissing
+from ..basics import ADDRESS, ANSWER, ProbeMissing
 from .sampling import NAN
 
 QUANTITIES = {"power": "W", "voltage": "V", "current": "A"}
@@ -24,6 +24,7 @@ MOST_W = {"usb": 240.0, "wall": 3000.0}
 MOST_OTHER_W = 1000.0
 PRODUCT_RATIO = 1.5  # how far power may be off voltage times current
 LEAST_PRODUCT_W = 0.01
+LAST_NS = 1 << 63  # stamps have 64 bits: a time beyond them is none
 
 _MICRO = re.compile("[\u00b5\u03bc]")
 _NAMED_UNIT = re.compile(r"(?:^|[^A-Za-z])([A-Za-z]{1,2})[)\]]?\s*$")
@@ -32,7 +33,7 @@ Row = Tuple[int, Dict[str, float]]  # its time in ns, and by quantity its value 
 
 
 class BadRow(ValueError):
-    """A row that has no time."""
+    """A row that has no time, or cells that the header has no column for."""
 
 
 class Column(NamedTuple):
@@ -58,7 +59,13 @@ class Columns:
 
     def __init__(self, header: str, options: Dict[str, str]) -> None:
         self._delimiter = max(",;\t", key=header.count)
-        names = [name.strip() for name in self._cells(header.lstrip("\ufeff"))]
+        try:
+            names = [name.strip() for name in self._cells(header.lstrip("\ufeff"))]
+        except ValueError as error:
+            raise ProbeMissing(
+                "its first line is no header: {}".format(error), "name a CSV file", ANSWER
+            ) from None
+        self._width = len(names)
         self._time, self._is_iso = _time_column(names, options)
         self._columns = {
             quantity: Column(
@@ -74,13 +81,18 @@ class Columns:
         ]
 
     def row(self, line: str) -> Row:
-        """Its time and its values, which are no number where the cell has none; BadRow without a time."""
-        cells = self._cells(line)
+        """Its time and its values, which are no number where the cell has none; BadRow as that says."""
         try:
+            cells = self._cells(line)
             text = cells[self._time.at].strip()
             t_ns = _iso_ns(text) if self._is_iso else _whole_ns(self._number(text), text, self._time.scale)
+            if not -LAST_NS < t_ns < LAST_NS:
+                raise ValueError("it is beyond 64 bits of nanoseconds")
         except (IndexError, ValueError, OverflowError) as error:
-            raise BadRow("{!r} has no time: {}".format(line[:80], error)) from None
+            raise BadRow("{!r} has no time: {}".format(line[:80], str(error)[:80])) from None
+        if any(cell.strip() for cell in cells[self._width :]):
+            # Such as a decimal comma among commas: 5,25 would be 5.
+            raise BadRow("{!r} has {} cells, the header {}".format(line[:80], len(cells), self._width))
         values = {}
         for quantity, column in self._columns.items():
             try:
@@ -101,6 +113,7 @@ class Columns:
                     max(watts), scope, most_w
                 ),
                 "state the unit that the column is in, such as power_unit=mW, or the scope",
+                ANSWER,
             )
         if not {"power", "voltage", "current"} <= set(self._columns):
             return
@@ -116,10 +129,14 @@ class Columns:
                     ratios[len(ratios) // 2]
                 ),
                 "correct power_unit, voltage_unit or current_unit",
+                ANSWER,
             )
 
     def _cells(self, line: str) -> List[str]:
-        return next(csv.reader([line], delimiter=self._delimiter), [])
+        try:
+            return next(csv.reader([line], delimiter=self._delimiter), [])
+        except csv.Error as error:
+            raise ValueError(str(error)) from None
 
     def _number(self, text: str) -> float:
         # A decimal comma is no delimiter then.
@@ -143,6 +160,7 @@ def _time_column(names: List[str], options: Dict[str, str]) -> Tuple[Column, boo
         raise ProbeMissing(
             "the unit of the times in {!r} is {}".format(options["time"], unit or "not stated"),
             "add time_unit=s, ms, us, ns or iso",
+            ADDRESS,
         )
     if named is not None and unit != named:
         raise _contradiction(options["time"], named, unit)
@@ -158,6 +176,7 @@ def _scale(name: str, quantity: str, options: Dict[str, str]) -> float:
         raise ProbeMissing(
             "the unit of the {} in {!r} is {}".format(quantity, name, unit or "not stated"),
             "add {}_unit={}".format(quantity, ", ".join(units)),
+            ADDRESS,
         )
     if named is not None and unit != named:
         raise _contradiction(name, named, unit)
@@ -175,21 +194,26 @@ def _place(names: List[str], name: str, option: str) -> int:
     if names.count(name) == 1:
         return names.index(name)
     if name in names:
-        raise ProbeMissing("the column {!r} is there twice".format(name), "give each column its own name")
+        raise ProbeMissing(
+            "the column {!r} is there twice".format(name), "give each column its own name", ANSWER
+        )
     raise ProbeMissing(
-        "there is no column {!r} for {}".format(name, option), "the file has {}".format(_listed(names))
+        "there is no column {!r} for {}".format(name, option),
+        "the file has {}".format(_listed(names)),
+        ADDRESS,
     )
 
 
 def _unmapped(option: str, names: List[str]) -> ProbeMissing:
     what = "no column is named for the {}".format(option)
-    return ProbeMissing(what, "write it like {}; the file has {}".format(EXAMPLE, _listed(names)))
+    return ProbeMissing(what, "write it like {}; the file has {}".format(EXAMPLE, _listed(names)), ADDRESS)
 
 
 def _contradiction(name: str, named: str, unit: str) -> ProbeMissing:
     return ProbeMissing(
         "{!r} is in {} by its name and in {} by the address".format(name, named, unit),
         "correct one of them: rename the column or leave its unit out of the address",
+        ADDRESS,
     )
 
 

@@ -9,9 +9,9 @@ import select
 import time
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from ..basics import ProbeMissing, now_ns
+from ..basics import ADDRESS, ANSWER, ProbeMissing, now_ns
 from .fnb58_packets import GO_ON, SELECT, START, Sample, samples_of
-from .hidraw import HidDevice, HidNode, find_nodes
+from .hidraw import HidDevice, HidNode, find_nodes, nodes_in_words
 from .sampling import Pace, PluggedMeter, Samples, power_channel
 
 PLACE = "host"
@@ -103,6 +103,7 @@ class Fnb58Probe(PluggedMeter):
     def __init__(self, address: str, node: HidNode, link: Link, rejected: List[str]) -> None:
         super(Fnb58Probe, self).__init__(_info(address, MODELS[node.ids].name), link, rejected)
         self._node = node
+        self.port = node.path
 
     def _open(self) -> Link:
         """The same meter, at whatever node it is now."""
@@ -115,8 +116,7 @@ class Fnb58Probe(PluggedMeter):
         if not self._wait(min(link.silent_s, end_s), link.descriptor):
             if time.monotonic() >= link.silent_s:
                 link.silent_s = time.monotonic() + SILENCE_S
-                self._reject(["no sample for {:g} s".format(SILENCE_S)])
-                samples.add_gap()
+                self._miss("no sample for {:g} s".format(SILENCE_S), samples)
                 link.go_on()
             return
         readings, why = link.read()
@@ -124,6 +124,7 @@ class Fnb58Probe(PluggedMeter):
             self._reject([why])
             samples.add_gap()
         for stamp_ns, reading in readings:
+            self._hear()
             samples.add(stamp_ns, _sample(reading))
 
 
@@ -133,7 +134,7 @@ def open_probe(address: str) -> Fnb58Probe:
     try:
         link = Link(node)
     except OSError as error:
-        raise ProbeMissing("{}: {}".format(node.path, error), "plug the meter in again") from None
+        raise _gone(node, error) from None
     try:
         return Fnb58Probe(address, node, link, _until_samples_come(link, node))
     except BaseException:
@@ -150,13 +151,16 @@ def _chosen(address: str) -> HidNode:
     if not nodes:
         raise ProbeMissing(
             "no FNB58, FNB48, FNB48S or C1 is plugged in",
-            "connect the meter's own USB port for data with this machine (Linux alone has hidraw)",
+            "connect the meter's own USB port for data with this machine ({}; Linux alone has hidraw)".format(
+                nodes_in_words()
+            ),
         )
     if not chosen:
         raise ProbeMissing("there is no meter {!r}".format(address), "there are {}".format(there))
     raise ProbeMissing(
         "several meters are plugged in: {}".format(there),
         "name one by its serial number or its node: --meter fnb58:{}".format(chosen[0].path),
+        ADDRESS,
     )
 
 
@@ -170,7 +174,7 @@ def _until_samples_come(link: Link, node: HidNode) -> List[str]:
         try:
             readings, why = link.read()
         except OSError as error:
-            raise ProbeMissing("{}: {}".format(node.path, error), "plug the meter in again") from None
+            raise _gone(node, error) from None
         rejected += [why] if why else []
         if readings:
             return rejected
@@ -178,10 +182,19 @@ def _until_samples_come(link: Link, node: HidNode) -> List[str]:
         raise ProbeMissing(
             "what {} sends is no sample of a {}: {}".format(node.path, MODELS[node.ids].name, rejected[0]),
             "end whatever else reads the meter, and plug it in again",
+            ANSWER,
+            node.path,
         )
     raise ProbeMissing(
-        "{} sends no sample".format(node.path), "end whatever else reads the meter, and plug it in again"
+        "{} sends no sample".format(node.path),
+        "end whatever else reads the meter, and plug it in again",
+        ANSWER,
+        node.path,
     )
+
+
+def _gone(node: HidNode, error: OSError) -> ProbeMissing:
+    return ProbeMissing("{}: {}".format(node.path, error), "plug the meter in again", port=node.path)
 
 
 def _info(address: str, model: str) -> Dict[str, Any]:

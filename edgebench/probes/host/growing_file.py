@@ -3,7 +3,7 @@
 import os
 from typing import List
 
-from ..basics import ProbeDenied, ProbeMissing
+from ..basics import ANSWER, ProbeDenied, ProbeMissing
 
 READ_BYTES = 1 << 20
 MOST_LINE_BYTES = 1 << 16
@@ -33,12 +33,17 @@ class GrowingFile:
         """
         status = os.fstat(self._descriptor)
         self._require_same(status)
-        data = os.pread(self._descriptor, READ_BYTES, self._at)
+        try:
+            data = os.pread(self._descriptor, READ_BYTES, self._at)
+        except OSError as error:
+            raise _unreadable(self._path, error) from None
         self._at += len(data)
         pieces = (self._unfinished + data).split(b"\n")
+        if max(map(len, pieces)) > MOST_LINE_BYTES or b"\0" in data:
+            raise ProbeMissing(
+                "{} is no text in lines".format(self._path), "name a CSV file", ANSWER, self._path
+            )
         self._unfinished = pieces.pop()
-        if len(self._unfinished) > MOST_LINE_BYTES or b"\0" in data:
-            raise ProbeMissing("{} is no text in lines".format(self._path), "name a CSV file")
         texts = [piece.decode("utf-8", "replace").rstrip("\r") for piece in pieces]
         return [text for text in texts if text.strip() and not text.startswith("#")]
 
@@ -82,12 +87,18 @@ def _opened(path: str) -> int:
         os.pread(descriptor, 0, 0)
     except PermissionError:
         raise ProbeDenied(
-            "this user may not read {}".format(path), "sudo chmod a+r {}".format(path)
+            "this user may not read {}".format(path), "sudo chmod a+r {}".format(path), port=path
         ) from None
     except FileNotFoundError:
-        raise ProbeMissing("there is no file {}".format(path), "start the recording first") from None
-    except OSError as error:
         raise ProbeMissing(
-            "{} cannot be read: {}".format(path, error.strerror), "name a file of samples"
+            "there is no file {}".format(path), "start the recording first", port=path
         ) from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
     return descriptor
+
+
+def _unreadable(path: str, error: OSError) -> ProbeMissing:
+    return ProbeMissing(
+        "{} cannot be read: {}".format(path, error.strerror), "name a file of samples", port=path
+    )

@@ -2,16 +2,16 @@
 
 import glob
 import os
-from typing import List, NamedTuple, Tuple
+from typing import List, NamedTuple
 
 from ..basics import ProbeDenied, ProbeMissing
+from .usb_devices import Ids, rule_fix, usb_match
 
 TREE = "/sys/class/hidraw"
 NODES = "/dev"
 USB_BUS = 3
 MOST_BYTES = 4096
-
-Ids = Tuple[int, int]  # vendor and product
+MOST_LISTED = 8
 
 
 class HidNode(NamedTuple):
@@ -73,16 +73,29 @@ def open_node(node: HidNode) -> int:
     try:
         return os.open(node.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     except PermissionError:
-        rule = 'KERNEL=="hidraw*", ATTRS{{idVendor}}=="{:04x}", ATTRS{{idProduct}}=="{:04x}", MODE="0666"'
         raise ProbeDenied(
             "this user may not open {}".format(node.path),
-            "echo '{}' | sudo tee /etc/udev/rules.d/70-edgebench-meters.rules; "
-            "sudo udevadm control --reload; then plug the meter in again".format(rule.format(*node.ids)),
+            rule_fix(usb_match("hidraw", node.ids)),
+            port=node.path,
         ) from None
     except OSError as error:
         raise ProbeMissing(
-            "{} cannot be opened: {}".format(node.path, error.strerror), "plug the meter in again"
+            "{} cannot be opened: {}".format(node.path, error.strerror),
+            "plug the meter in again",
+            port=node.path,
         ) from None
+
+
+def nodes_in_words() -> str:
+    """The HID devices of this machine by their nodes, with what they call themselves."""
+    names = []
+    for folder in sorted(glob.glob(os.path.join(glob.escape(TREE), "hidraw*"))):
+        try:
+            name = _facts(os.path.join(folder, "device", "uevent")).get("HID_NAME", "")
+        except OSError:  # unplugged at this moment
+            continue
+        names.append("{} ({})".format(os.path.join(NODES, os.path.basename(folder)), name[:60]))
+    return "there are {}".format(", ".join(names[:MOST_LISTED])) if names else "there is no HID device"
 
 
 def has_report_numbers(descriptor: bytes) -> bool:

@@ -10,9 +10,10 @@ import os
 import time
 from typing import Any, Deque, Dict, List, Tuple
 
-from ..basics import ProbeMissing, now_ns
+from ..basics import ADDRESS, ANSWER, IN_USE, PACKAGE, ProbeMissing, now_ns
 from .addresses import SCOPES, one_of, split_options
 from .sampling import Pace, PluggedMeter, Samples, power_channel
+from .usb_devices import Ids, find_devices, require_openable
 
 PLACE = "host"
 RATE_HZ = 100.0
@@ -22,6 +23,7 @@ MOST_W = 200.0
 SILENCE_S = 1.0
 FIRST_SAMPLE_S = 3.0
 PICKED_UP_BYTES = 4096
+USB_IDS: List[Ids] = [(0x16D0, 0x0E88), (0x16D0, 0x10BA)]  # JS110, JS220
 
 Statistic = Tuple[int, float, Dict[str, float]]  # when it came, over how many seconds, and W, V and A
 
@@ -132,13 +134,13 @@ class JoulescopeProbe(PluggedMeter):
     def _converse(self, link: Link, samples: Samples, end_s: float) -> None:
         if self._wait(min(link.silent_s, end_s), link.descriptor):
             for stamp_ns, values in link.read():
+                self._hear()
                 samples.add(stamp_ns, values)
         elif time.monotonic() >= link.silent_s:
             if not link.is_there():
                 raise OSError("{} is unplugged".format(self._name))
             link.silent_s = time.monotonic() + SILENCE_S
-            self._reject(["no sample for {:g} s".format(SILENCE_S)])
-            samples.add_gap()
+            self._miss("no sample for {:g} s".format(SILENCE_S), samples)
 
 
 def open_probe(address: str) -> JoulescopeProbe:
@@ -151,7 +153,7 @@ def open_probe(address: str) -> JoulescopeProbe:
     while not link.read():
         if time.monotonic() > end_s:
             link.close()
-            raise ProbeMissing("{} sends no sample".format(device), "unplug it and plug it in again")
+            raise ProbeMissing("{} sends no sample".format(device), "unplug it and plug it in again", ANSWER)
         time.sleep(0.01)
     return JoulescopeProbe(address, scope, device, link)
 
@@ -162,7 +164,9 @@ def _scan() -> List[Any]:
         from joulescope import scan
     except ImportError as error:
         raise ProbeMissing(
-            "the package joulescope cannot be loaded: {}".format(error), "pip install 'edgebench[joulescope]'"
+            "the package joulescope cannot be loaded: {}".format(error),
+            "pip install 'edgebench[joulescope]'",
+            PACKAGE,
         ) from None
     return list(scan(config="auto"))
 
@@ -174,23 +178,30 @@ def _chosen(serial: str) -> Any:
         return chosen[0]
     there = ", ".join("{} ({})".format(device.serial_number, device) for device in devices)
     if not devices:
-        raise ProbeMissing(
-            "no Joulescope is plugged in, or this user may not open it",
-            "plug it in; on Linux install the udev rule of Joulescope's driver",
-        )
+        _require_openable()
+        raise ProbeMissing("no Joulescope is plugged in", "plug it in")
     if not chosen:
         raise ProbeMissing("there is no Joulescope {!r}".format(serial), "there are {}".format(there))
     raise ProbeMissing(
         "several are plugged in: {}".format(there),
         "name one: --meter joulescope:{}".format(chosen[0].serial_number),
+        ADDRESS,
     )
+
+
+def _require_openable() -> None:
+    """ProbeDenied where one is plugged in that this user may not open: the driver does not say so."""
+    for device in find_devices(USB_IDS):
+        require_openable(device)
 
 
 def _opened(device: Any) -> Link:
     try:
         return Link(device)
     except Exception as error:  # RuntimeError and others: whatever the driver says
+        _require_openable()
         raise ProbeMissing(
             "{} cannot be opened: {}".format(device, error or type(error).__name__),
-            "end whatever else uses it, and see that this user may open it (the driver's udev rule)",
+            "end whatever else uses it, and plug it in again",
+            IN_USE,
         ) from None

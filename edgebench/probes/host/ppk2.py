@@ -9,10 +9,10 @@ after a change of range are taken as they are.
 import time
 from typing import Any, Dict, List, Tuple
 
-from ..basics import ProbeMissing, now_ns
+from ..basics import ADDRESS, ANSWER, PACKAGE, ProbeMissing, now_ns
 from .addresses import SCOPES, one_of, split_options
 from .sampling import Pace, PluggedMeter, Samples, power_channel
-from .serial_port import refusal
+from .serial_port import ports_in_words, refusal
 
 PLACE = "host"
 KIT_HZ = 100000
@@ -46,6 +46,7 @@ class Settings:
                 "the voltage is {}".format(repr(text) if text else "not stated"),
                 "state it, {} to {} mV: that of the board's own supply, or with mode=source that which the "
                 "kit is to give; write it like {}".format(RANGE_MV[0], RANGE_MV[1], EXAMPLE),
+                ADDRESS,
             )
         self.voltage_mv = int(text)
         self.mode = one_of(values, "mode", MODES, MODES[0])
@@ -55,6 +56,7 @@ class Settings:
             raise ProbeMissing(
                 "marks={} is no list of its inputs".format(values["marks"]),
                 "name some of D0 to D7, such as D0,D1",
+                ADDRESS,
             )
 
 
@@ -80,7 +82,10 @@ class Link:
             self._kit.get_data()
             if not _has_calibration(self._kit):
                 raise ProbeMissing(
-                    "what answers at {} is no PPK2".format(settings.port), "name the kit's own port"
+                    "what answers at {} is no PPK2".format(settings.port),
+                    "name the kit's own port ({})".format(ports_in_words()),
+                    ANSWER,
+                    settings.port,
                 )
             self._kit.set_source_voltage(settings.voltage_mv)
             if settings.mode == "source":
@@ -186,6 +191,7 @@ class Ppk2Probe(PluggedMeter):
             link,
         )
         self._settings = settings
+        self.port = settings.port
 
     def _open(self) -> Link:
         return Link(self._settings)
@@ -193,11 +199,11 @@ class Ppk2Probe(PluggedMeter):
     def _converse(self, link: Link, samples: Samples, end_s: float) -> None:
         self._wait(min(time.monotonic() + POLL_S, end_s))
         for stamp_ns, values in link.read():
+            self._hear()
             samples.add(stamp_ns, values)
         if time.monotonic() >= link.silent_s:
             link.silent_s = time.monotonic() + SILENCE_S
-            self._reject(["no sample for {:g} s".format(SILENCE_S)])
-            samples.add_gap()
+            self._miss("no sample for {:g} s".format(SILENCE_S), samples)
 
 
 def open_probe(address: str) -> Ppk2Probe:
@@ -211,7 +217,10 @@ def open_probe(address: str) -> Ppk2Probe:
             if time.monotonic() > end_s:
                 link.close()
                 raise ProbeMissing(
-                    "{} sends no sample".format(settings.port), "unplug it and plug it in again"
+                    "{} sends no sample".format(settings.port),
+                    "unplug it and plug it in again",
+                    ANSWER,
+                    settings.port,
                 )
             time.sleep(POLL_S)
     except OSError as error:
@@ -226,6 +235,7 @@ def _package() -> Any:
         raise ProbeMissing(
             "the package ppk2-api cannot be loaded: {}".format(error),
             "pip install ppk2-api (it is under GPL-2, so EdgeBench does not bring it)",
+            PACKAGE,
         ) from None
     return PPK2_API
 
@@ -251,7 +261,10 @@ def _only_port() -> str:
     if len(ports) == 1:
         return ports[0]
     if not ports:
-        raise ProbeMissing("no PPK2 is plugged in", "plug it in, or name its port: {}".format(EXAMPLE))
+        raise ProbeMissing(
+            "no PPK2 is plugged in",
+            "plug it in, or name its port ({}): {}".format(ports_in_words(), EXAMPLE),
+        )
     raise ProbeMissing(
-        "several ports are a PPK2's: {}".format(", ".join(ports)), "name one: {}".format(EXAMPLE)
+        "several ports are a PPK2's: {}".format(", ".join(ports)), "name one: {}".format(EXAMPLE), ADDRESS
     )

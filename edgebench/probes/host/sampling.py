@@ -9,7 +9,9 @@ from ..basics import Chunk, ProbeMissing, now_ns
 
 CHUNK_S = 0.5
 LOOK_S = 0.5  # between two looks for a device that is gone
+MOST_MISSES = 4  # answers that did not come, one after the other: the device is opened anew
 SHOWN = 200  # characters of a reading that is none
+GONE = "it has hung up, as one that was unplugged"
 LAST_SAMPLE_S = 1.5  # the agent kills a probe three seconds after its stop
 SLACK = 1.001  # how much slower than stated a meter's clock may be
 LATE_SHARE = 0.875  # of a block: a reader is held up for so long at most
@@ -69,6 +71,9 @@ class Pace:
 class HostMeter:
     """A meter of the host; one derives from it and supplies `_take` and `_close`.
 
+    Attributes:
+        port: what it is read from.
+
     Args:
         info: what it says of itself.
         rejected: readings that could not be parsed before it samples.
@@ -78,6 +83,7 @@ class HostMeter:
         self.info = info
         self.rejected: List[str] = list(rejected)
         self._names = [str(channel["name"]) for channel in info["channels"]]
+        self.port = ""
         self._running = True
         # A wait that a stop cuts short.
         self._wake, self._waker = os.pipe()
@@ -131,7 +137,11 @@ class HostMeter:
 class PluggedMeter(HostMeter):
     """A meter that can be unplugged: the time for which it is gone is a row of gaps while it is looked for.
 
-    One derives from it and supplies `_open` and `_converse`.
+    One derives from it and supplies `_open` and `_converse`. A device that answers nothing for a while is
+    opened anew, as one that was unplugged.
+
+    Attributes:
+        outages: why it was lost, and an empty text for each time that it came back, in their order.
 
     Args:
         info: what it says of itself.
@@ -142,8 +152,10 @@ class PluggedMeter(HostMeter):
     def __init__(self, info: Dict[str, Any], link: Any, rejected: Sequence[str] = ()) -> None:
         super(PluggedMeter, self).__init__(info, rejected)
         self._link: Optional[Any] = link
+        self.outages: List[str] = []
+        self._is_lost = False
         self._looked_s = 0.0
-        self._lost_why = ""
+        self._misses = 0
 
     def _open(self) -> Any:
         """The device, opened again; ProbeMissing or OSError where it is not there."""
@@ -160,7 +172,8 @@ class PluggedMeter(HostMeter):
         try:
             self._converse(self._link, samples, end_s)
         except OSError as error:
-            self._lose("it is gone: {}".format(error), samples)
+            # Whatever a driver calls a device that hung up.
+            self._lose(os.strerror(error.errno) if error.errno else str(error) or GONE, samples)
 
     def _look_again(self, samples: Samples, end_s: float) -> None:
         due_s = self._looked_s + LOOK_S
@@ -170,18 +183,31 @@ class PluggedMeter(HostMeter):
         self._looked_s = time.monotonic()
         try:
             self._link = self._open()
-            self._lost_why = ""
-        except ProbeMissing as error:
-            self._lose(error.reason, samples)
-        except OSError as error:
-            self._lose(str(error), samples)
+        except (ProbeMissing, OSError):
+            samples.add_gap()
 
     def _lose(self, why: str, samples: Samples) -> None:
-        """Mark a gap; why is told once and not at every look."""
+        """Mark a gap, and from now on look for the device; why is told once."""
         self._close()
-        if why != self._lost_why:
-            self._lost_why = why
-            self._reject([why])
+        if not self._is_lost:
+            self._is_lost = True
+            self.outages.append(why[:SHOWN])
+        samples.add_gap()
+
+    def _hear(self) -> None:
+        """A reading came: the device is there."""
+        self._misses = 0
+        if self._is_lost:
+            self._is_lost = False
+            self.outages.append("")
+
+    def _miss(self, why: str, samples: Samples) -> None:
+        """No reading came when one was due: a gap; OSError after MOST_MISSES in a row."""
+        self._reject([why])
+        self._misses += 1
+        if self._misses >= MOST_MISSES:
+            self._misses = 0
+            raise OSError("it answered nothing {} times in a row: {}".format(MOST_MISSES, why))
         samples.add_gap()
 
     def _reject(self, texts: Sequence[str]) -> None:

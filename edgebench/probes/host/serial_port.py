@@ -3,13 +3,16 @@
 import errno
 import grp
 import os
-from typing import Any
+import stat
+from typing import Any, List
 
-from ..basics import ProbeDenied, ProbeMissing
+from ..basics import ADDRESS, ANSWER, IN_USE, PACKAGE, ProbeDenied, ProbeMissing
+from .usb_devices import ids_of_tty, rule_fix, usb_match
 
 # Of a Bluetooth port whose device is off, away, or not paired.
 UNREACHABLE = (errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ECONNREFUSED, errno.ETIMEDOUT, errno.ENXIO)
 BUSY = (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK)
+MOST_LISTED = 8
 
 
 def open_port(path: str, baud: int) -> Any:
@@ -21,7 +24,7 @@ def open_port(path: str, baud: int) -> Any:
     try:
         import serial
     except ImportError:
-        raise ProbeMissing("pyserial is not installed", "pip install 'edgebench[meters]'") from None
+        raise ProbeMissing("pyserial is not installed", "pip install 'edgebench[meters]'", PACKAGE) from None
     try:
         return serial.Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
     except (serial.SerialException, OSError, ValueError) as error:
@@ -33,34 +36,79 @@ def refusal(path: str, number: Any, words: str) -> ProbeMissing:
     if number in (errno.ENOENT, errno.ENODEV):
         return ProbeMissing(
             "there is no port {}".format(path),
-            "plug the meter in, or pair it and `sudo rfcomm bind 0 ITS:BLUETOOTH:ADDRESS`, which makes "
-            "/dev/rfcomm0; the ports of USB are below /dev/serial/by-id",
+            "name the meter's own ({}); or plug it in; or pair it and `sudo rfcomm bind 0 "
+            "ITS:BLUETOOTH:ADDRESS`, which makes /dev/rfcomm0".format(ports_in_words()),
+            port=path,
         )
     if number in (errno.EACCES, errno.EPERM):
-        group = _group(path)
-        return ProbeDenied(
-            "this user may not open {}".format(path),
-            "sudo usermod -aG {} $USER, then log in again; or a udev rule: "
-            'KERNEL=="{}", MODE="0660", GROUP="{}"'.format(group, os.path.basename(path), group),
-        )
+        return ProbeDenied("this user may not open {}".format(path), permission_fix(path), port=path)
     if number in BUSY:
         return ProbeMissing(
-            "another program uses {}".format(path), "end it: `fuser -v {}` names it".format(path)
+            "another program uses {}".format(path),
+            "end it: `sudo fuser -v {}` names it".format(path),
+            IN_USE,
+            path,
         )
     if number in UNREACHABLE:
         return ProbeMissing(
             "nothing answers behind {}: {}".format(path, words),
             "switch the meter on, and end whatever else is connected to it by Bluetooth",
+            ANSWER,
+            path,
         )
     return ProbeMissing(
-        "{} is no serial port: {}".format(path, words), "name the meter's port, such as /dev/rfcomm0"
+        "{} is no serial port: {}".format(path, words),
+        "name the meter's port, such as /dev/rfcomm0 ({})".format(ports_in_words()),
+        ADDRESS,
+        path,
     )
 
 
-def _group(path: str) -> str:
-    """The group that owns the port, which is dialout or uucp."""
+def ports_in_words() -> str:
+    """The serial ports of this machine by their names, with what USB says of them."""
+    ports = ports_here()
+    if not ports:
+        return "this machine has no port of USB or Bluetooth"
+    more = "" if len(ports) <= MOST_LISTED else " and {} more".format(len(ports) - MOST_LISTED)
+    return "there are {}{}".format(", ".join(ports[:MOST_LISTED]), more)
+
+
+def ports_here() -> List[str]:
+    """Each port of USB or Bluetooth, such as `/dev/ttyUSB0 (FT232R, 0403:6001)`."""
     try:
-        name = grp.getgrgid(os.stat(path).st_gid).gr_name
+        from serial.tools.list_ports import comports
+    except ImportError:
+        return []
+    texts = []
+    for port in sorted(comports(), key=lambda port: str(port.device)):
+        if port.vid is not None:
+            texts.append("{} ({}, {:04x}:{:04x})".format(port.device, port.product, port.vid, port.pid))
+        elif "rfcomm" in port.device or port.device.startswith("/dev/cu."):
+            texts.append(str(port.device))
+    return texts
+
+
+def permission_fix(path: str) -> str:
+    """What lets this user open a port: its group, or where that is not let either, a udev rule."""
+    try:
+        status = os.stat(path)
+        group = grp.getgrgid(status.st_gid)
     except (OSError, KeyError):
-        return "dialout"
-    return name if name != "root" else "dialout"
+        return "sudo usermod -aG dialout $USER, then log in again"
+    if group.gr_name == "root" or not status.st_mode & stat.S_IWGRP:
+        ids = ids_of_tty(path)
+        match = 'KERNEL=="{}"'.format(os.path.basename(os.path.realpath(path)))
+        return rule_fix(match if ids is None else usb_match("tty", ids))
+    if _is_member(group):
+        return "log in again: this user is in the group {} since the last time".format(group.gr_name)
+    return "sudo usermod -aG {} $USER, then log in again".format(group.gr_name)
+
+
+def _is_member(group: "grp.struct_group") -> bool:
+    """Whether the list of groups has this user, whatever this process may do."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name in group.gr_mem
+    except KeyError:
+        return False

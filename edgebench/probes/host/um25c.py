@@ -6,13 +6,14 @@ for.
 """
 
 import glob
+import os
 import select
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from ..basics import ProbeMissing, now_ns
-from .sampling import SHOWN, PluggedMeter, Samples, power_channel
-from .serial_port import open_port
+from ..basics import ADDRESS, ANSWER, ProbeMissing, now_ns
+from .sampling import GONE, SHOWN, PluggedMeter, Samples, power_channel
+from .serial_port import open_port, ports_in_words
 from .um25c_frames import REQUEST, FrameBuffer, Reading
 
 PLACE = "host"
@@ -40,18 +41,17 @@ class Um25cProbe(PluggedMeter):
 
     def __init__(self, address: str, path: str, link: "Link", first: Reading, rejected: List[str]) -> None:
         super(Um25cProbe, self).__init__(_info(address, first.model), link, rejected)
-        self._path = path
+        self.port = path
         self._model = first.model
         self._due_s = time.monotonic()  # of the next request
 
     def _open(self) -> "Link":
-        return Link(self._path)
+        return Link(self.port)
 
     def _converse(self, link: "Link", samples: Samples, end_s: float) -> None:
         now_s = time.monotonic()
         if link.overdue_s is not None and now_s >= link.overdue_s:
-            self._reject([link.give_up()])
-            samples.add_gap()
+            self._miss(link.give_up(), samples)
         if link.overdue_s is None and now_s >= self._due_s:
             self._due_s = max(self._due_s + 1 / RATE_HZ, now_s)
             self._reject([link.ask()])
@@ -64,6 +64,7 @@ class Um25cProbe(PluggedMeter):
             return
         reading = readings[-1]  # of several, which a stalled line held back, the others are too old
         if reading.model == self._model:
+            self._hear()
             samples.add(stamp_ns, _sample(reading))
         else:
             self._reject(["an answer of a {}, where a {} was".format(reading.model, self._model)])
@@ -97,7 +98,10 @@ class Link:
 
     def read(self) -> Tuple[int, List[Reading], List[str]]:
         """What has come: when it began, its readings, and what is no part of any; OSError at its end."""
-        data = self._port.read(READ_BYTES)
+        try:
+            data = self._port.read(READ_BYTES)
+        except OSError as error:  # pyserial guesses at what it means
+            raise OSError(error.errno, os.strerror(error.errno)) if error.errno else OSError(GONE) from None
         if not len(self._frames):
             self._began_ns = now_ns()
         readings, rejected = self._frames.feed(data)
@@ -127,7 +131,9 @@ def open_probe(address: str) -> Um25cProbe:
         first, rejected = _first_reading(link, path)
     except OSError as error:
         link.close()
-        raise ProbeMissing("{} is gone: {}".format(path, error), "plug the meter in again") from None
+        raise ProbeMissing(
+            "{} is gone: {}".format(path, error), "plug the meter in again", port=path
+        ) from None
     except BaseException:
         link.close()
         raise
@@ -142,11 +148,12 @@ def _bluetooth_port() -> str:
         raise ProbeMissing(
             "several Bluetooth ports are bound: {}".format(", ".join(paths)),
             "name one: --meter um25c:{}".format(paths[0]),
+            ADDRESS,
         )
     raise ProbeMissing(
         "no Bluetooth port is bound, and no port was named",
-        "name the meter's port: --meter um25c:/dev/ttyUSB0; or pair it and "
-        "`sudo rfcomm bind 0 ITS:BLUETOOTH:ADDRESS`",
+        "name the meter's port, such as --meter um25c:/dev/ttyUSB0 ({}); or pair it and "
+        "`sudo rfcomm bind 0 ITS:BLUETOOTH:ADDRESS`".format(ports_in_words()),
     )
 
 
@@ -165,11 +172,15 @@ def _first_reading(link: Link, path: str) -> Tuple[Reading, List[str]]:
     if rejected:
         raise ProbeMissing(
             "what answers at {} is no UM24C, UM25C or UM34C: {}".format(path, rejected[0][:SHOWN]),
-            "name the meter's own port",
+            "name the meter's own port ({})".format(ports_in_words()),
+            ANSWER,
+            path,
         )
     raise ProbeMissing(
         "nothing answers at {}".format(path),
         "switch the meter on (it lives on the line that it measures), and name its own port",
+        ANSWER,
+        path,
     )
 
 

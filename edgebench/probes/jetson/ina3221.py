@@ -26,6 +26,7 @@ from .rails import (
     is_taken,
     power_channels,
     temperature_channel,
+    total_of,
     with_total,
 )
 
@@ -53,6 +54,7 @@ class NumberFile:
     """A small file that is opened once and read again and again."""
 
     def __init__(self, path: str) -> None:
+        self.path = path
         # A pipe, in another tree than /sys, is not waited for.
         self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         self.number()
@@ -100,12 +102,15 @@ class Ina3221Probe:
         averaging_ms: Optional[float],
     ) -> None:
         self._quantities = rails
+        self.port = rails[0].files[0].path
         self._state = state
         self._running = True
         self._samples = 0
         self._heard_s = time.monotonic()
         self.rejected: List[str] = []
-        channels, without_total = power_channels([rail.name for rail in rails])
+        names = [rail.name for rail in rails]
+        self._total = total_of(names)
+        channels, without_total = power_channels(names)
         if GPU_CLOCK in state:
             channels.append(gpu_clock_channel())
         channels += [temperature_channel(name) for name in state if name.startswith(TEMPERATURE)]
@@ -153,7 +158,7 @@ class Ina3221Probe:
             except OSError as failure:
                 watts[rail.name], error = NAN, failure
         stamps.append(now_ns())
-        sample = with_total(watts)
+        sample = with_total(watts, self._total)
         if self._samples % STATE_EVERY == 0:
             for name, quantity in self._state.items():
                 try:
@@ -203,6 +208,7 @@ def open_probe(address: str) -> Ina3221Probe:
             "let root run it on this board (--host root@BOARD), or: sudo chmod a+r {}/*".format(
                 os.path.dirname(denied[0])
             ),
+            port=denied[0],
         )
     if not rails:
         why = "; ".join(absent.values()) or "{} has no INA3221 with a rail".format(address or TREE)

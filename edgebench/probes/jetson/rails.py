@@ -66,12 +66,12 @@ def power_channels(rails: List[str]) -> Tuple[List[Dict[str, Any]], Dict[str, st
     return channels, {"total": "no rule says what the total of {} is".format(", ".join(rails))}
 
 
-def with_total(watts: Dict[str, float]) -> Dict[str, float]:
-    """The power of each rail in W, and that of their sum where the board's rule has one."""
-    total = total_of(watts)
-    if total is None or total.channel in watts:
-        return watts
-    return dict(watts, **{total.channel: sum(watts[name] for name in total.rails)})
+def with_total(watts: Dict[str, float], total: Optional[Total]) -> Dict[str, float]:
+    """The power of each rail in W, and that of their sum where `total_of` has one for them."""
+    sample = dict(watts)
+    if total is not None and total.channel not in watts:
+        sample[total.channel] = sum([watts[name] for name in total.rails])
+    return sample
 
 
 def gpu_clock_channel() -> Dict[str, Any]:

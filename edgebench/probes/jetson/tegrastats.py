@@ -10,7 +10,7 @@ import shutil
 import time
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ..basics import Chunk, ProbeDenied, ProbeMissing
+from ..basics import ANSWER, Chunk, ProbeDenied, ProbeMissing
 from .rails import (
     GPU_CLOCK,
     GPU_LOAD,
@@ -20,10 +20,11 @@ from .rails import (
     gpu_clock_channel,
     power_channels,
     temperature_channel,
+    total_of,
     with_total,
 )
 from .tegrastats_lines import GPU, Reading, UnknownForm, parse
-from .tegrastats_process import FIX_ALONE, FIX_PATH, TegrastatsProcess
+from .tegrastats_process import FIX_ALONE, FIX_PATH, Line, TegrastatsProcess
 
 PLACE = "board"
 PROGRAM = "tegrastats"
@@ -49,7 +50,9 @@ class TegrastatsProbe:
 
     def __init__(self, address: str, process: TegrastatsProcess, first: Reading, rejected: List[str]) -> None:
         self._process = process
-        self._rails = set(first.rails_w)
+        self.port = process.path
+        self._rails, self._total = set(first.rails_w), total_of(first.rails_w)
+        self._lines: List[Line] = []  # gathered and not yet parsed
         self._running = True
         # A wait that a stop cuts short.
         self._wake, self._waker = os.pipe()
@@ -84,36 +87,69 @@ class TegrastatsProbe:
     def __iter__(self) -> Iterator[Chunk]:
         try:
             while self._running:
-                stamps, values = self._new_chunk()
-                end = time.monotonic() + CHUNK_S
-                while self._running and time.monotonic() < end:
-                    self._take(stamps, values, end - time.monotonic(), self._wake)
-                yield stamps, values
-            stamps, values = self._new_chunk()
-            end = time.monotonic() + LAST_LINE_S
-            while not stamps and time.monotonic() < end:
-                self._take(stamps, values, end - time.monotonic(), None)
-            yield stamps, values
+                self._gather(CHUNK_S)
+                yield self._chunk()
+            self._gather_a_sample()
+            yield self._chunk()
+        except ProbeMissing:
+            yield self._chunk()  # what came before its end
+            raise
         finally:
             self._process.close()
 
-    def _new_chunk(self) -> Tuple[List[int], Dict[str, List[float]]]:
-        return [], {name: [] for name in self._names}
+    def _gather(self, duration_s: float) -> None:
+        """Lines of this time, not parsed yet: ten at once cost a fraction of one at each wake-up."""
+        left_s, end = duration_s, time.monotonic() + duration_s
+        while self._running and left_s > 0:
+            self._lines += self._process.lines(left_s, self._wake)
+            left_s = end - time.monotonic()
 
-    def _take(self, stamps: List[int], values: Dict[str, List[float]], timeout_s: float, wake: Any) -> None:
-        """The lines that come within this time, as samples or as rejected readings."""
-        for stamp, line in self._process.lines(timeout_s, wake):
+    def _gather_a_sample(self) -> None:
+        """Lines until one of them is a sample, for LAST_LINE_S at most."""
+        left_s, end = LAST_LINE_S, time.monotonic() + LAST_LINE_S
+        while left_s > 0 and not any(self._is_sample(line) for _, line in self._lines):
+            self._lines += self._process.lines(left_s)
+            left_s = end - time.monotonic()
+
+    def _is_sample(self, line: str) -> bool:
+        try:
+            self._parse(line)
+        except UnknownForm:
+            return False
+        return True
+
+    def _chunk(self) -> Chunk:
+        """The gathered lines, as samples or as rejected readings."""
+        lines, self._lines = self._lines, []
+        stamps: List[int] = []
+        values: Dict[str, List[float]] = {name: [] for name in self._names}
+        for stamp, line in lines:
             try:
-                reading = parse(line)
-                if set(reading.rails_w) != self._rails:
-                    raise UnknownForm("other rails than before")
+                sample = self._sample(self._parse(line))
             except UnknownForm:
                 self.rejected.append(line[:SHOWN])
                 continue
             stamps.append(stamp)
-            sample = _sample(reading)
-            for name in self._names:
-                values[name].append(sample.get(name, NAN))
+            for name, column in values.items():
+                column.append(sample.get(name, NAN))
+        return stamps, values
+
+    def _parse(self, line: str) -> Reading:
+        reading = parse(line)
+        if reading.rails_w.keys() != self._rails:
+            raise UnknownForm("other rails than before")
+        return reading
+
+    def _sample(self, reading: Reading) -> Dict[str, float]:
+        """By channel, those values of a line that it has."""
+        sample = with_total(reading.rails_w, self._total)
+        for sensor, value in reading.celsius.items():
+            sample[TEMPERATURE + sensor] = value
+        if reading.gpu_mhz is not None:
+            sample[GPU_CLOCK] = reading.gpu_mhz
+        if reading.gpu_percent is not None:
+            sample[GPU_LOAD] = reading.gpu_percent
+        return sample
 
 
 def open_probe(address: str) -> TegrastatsProbe:
@@ -147,12 +183,13 @@ def _first_reading(process: TegrastatsProcess) -> Tuple[Reading, List[str]]:
             except UnknownForm:
                 rejected.append(line[:SHOWN])
     if not rejected:
-        raise ProbeMissing("tegrastats printed nothing for {:g} s".format(FIRST_LINE_S), FIX_ALONE)
+        raise ProbeMissing("tegrastats printed nothing for {:g} s".format(FIRST_LINE_S), FIX_ALONE, ANSWER)
     raise ProbeMissing(
         "none of the first {} lines of tegrastats has a known form; the first was {!r}".format(
             len(rejected), rejected[0]
         ),
         "report that line; " + FIX_PATH,
+        ANSWER,
     )
 
 
@@ -163,7 +200,9 @@ def _without_rails() -> ProbeMissing:
             reason + " to a user other than root",
             "let root run it on this board (--host root@BOARD), or use --meter ina3221",
         )
-    return ProbeMissing(reason + ", although root runs it", "this board has no rails: use another meter")
+    return ProbeMissing(
+        reason + ", although root runs it", "this board has no rails: use another meter", ANSWER
+    )
 
 
 def _not_printed(first: Reading) -> Dict[str, str]:
@@ -177,14 +216,3 @@ def _not_printed(first: Reading) -> Dict[str, str]:
         "temperatures": not first.celsius,
     }
     return {name: "{} ({})".format(why, GPU) if "GPU" in name else why for name in missing if missing[name]}
-
-
-def _sample(reading: Reading) -> Dict[str, float]:
-    """By channel, those values of a line that it has."""
-    sample = with_total(reading.rails_w)
-    sample = dict(sample, **{TEMPERATURE + sensor: value for sensor, value in reading.celsius.items()})
-    if reading.gpu_mhz is not None:
-        sample[GPU_CLOCK] = reading.gpu_mhz
-    if reading.gpu_percent is not None:
-        sample[GPU_LOAD] = reading.gpu_percent
-    return sample

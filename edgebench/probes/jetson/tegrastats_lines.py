@@ -11,7 +11,7 @@ A line is a row of fields, each a name and a value of one of the forms below, as
 """
 
 import re
-from typing import Dict, Match, NamedTuple, Optional, Tuple
+from typing import Dict, NamedTuple, Optional, Tuple
 
 from .rails import NAN, NOT_CONNECTED, is_taken
 
@@ -23,21 +23,22 @@ _STAMP = re.compile(r"\d{2}-\d{2}-\d{4} \d{2}:\d{2}:\d{2} ")
 _NUMBER = r"\d{1,9}"
 _CELSIUS = r"-?\d{1,4}(?:\.\d{1,6})?"
 _CLOCKS = r"{0}|\[{0}(?:,{0})*\]".format(_NUMBER)
-_FIELD = re.compile(
+# One search takes a whole line apart: what no field's form fits is the last match, to the end of the line.
+_FIELDS = re.compile(
     r"""
-    (?P<name>[A-Za-z][A-Za-z0-9_]*)
+    ([A-Za-z][A-Za-z0-9_]*)  # the name
     (?:
-        @(?P<celsius>{celsius})C(?:/{celsius}C)?
-      | [ ](?P<memory>{number}/{number}[kM]B(?:[ ]?\((?:lfb|cached)[ ](?:{number}x)?{number}[kM]B\))?)
-      | [ ](?P<plain_mw>{number})/{number}
-      | [ ](?P<mw>{number})mW/{number}mW(?:/{number}mW)?
-      | [ ](?P<cores>\[(?:(?:{number}%(?:@{number})?|off)(?:,(?=[^\]])|(?=\])))+\])
-      | [ ](?P<percent>{number})%(?:@(?P<mhz>{clocks}))?
-      | [ ]@(?P<only_mhz>\[{number}(?:,{number})*\])
-      | [ ](?P<off>off)
+        @({celsius})C(?:/{celsius}C)?
+      | [ ]({number}/{number}[kM]B(?:[ ]?\((?:lfb|cached)[ ](?:{number}x)?{number}[kM]B\))?)
+      | [ ]({number})(?:/{number}|mW/{number}mW(?:/{number}mW)?)
+      | [ ]\[(?:(?:{number}%(?:@{number})?|off)(?:,(?=[^\]])|(?=\])))+\]
+      | [ ]({number})%(?:@({clocks}))?
+      | [ ]@(\[{number}(?:,{number})*\])
+      | [ ](off)
       | [ ]{number}
     )
     (?:[ ]|$)
+  | ([\s\S]+)
     """.format(celsius=_CELSIUS, number=_NUMBER, clocks=_CLOCKS),
     re.VERBOSE,
 )
@@ -75,40 +76,37 @@ def parse(line: str) -> Reading:
     gpu_percent: Optional[float] = None
     line = line.strip()
     stamp = _STAMP.match(line)
-    at = stamp.end() if stamp else 0
     seen_memory = False
-    while at < len(line):
-        field = _FIELD.match(line, at)
-        if field is None:
-            raise UnknownForm("no known form: {!r}".format(line[at : at + 40]))
-        at = field.end()
-        name = field.group("name")
-        milliwatts = field.group("plain_mw") or field.group("mw")
-        if (name in MEMORIES) != (field.group("memory") is not None):
+    for name, degrees, memory, milliwatts, percent, clocks, only_clocks, off, unknown in _FIELDS.findall(
+        line, stamp.end() if stamp else 0
+    ):
+        if unknown:
+            raise UnknownForm("no known form: {!r}".format(unknown[:40]))
+        if (name in MEMORIES) != bool(memory):
             raise UnknownForm("{} with a value of another kind".format(name))
-        seen_memory = seen_memory or name == "RAM"
-        if milliwatts is not None and is_taken(name):
-            raise UnknownForm("no rail of a board is named {}".format(name))
-        if milliwatts is not None and name != NOT_CONNECTED:
-            _add(rails_w, name, float(milliwatts) / 1000)
-        elif field.group("celsius") is not None:
-            degrees = float(field.group("celsius"))
-            _add(celsius, name, NAN if degrees == SENSOR_OFF_C else degrees)
+        if milliwatts:
+            if is_taken(name):
+                raise UnknownForm("no rail of a board is named {}".format(name))
+            if name != NOT_CONNECTED:
+                _add(rails_w, name, float(milliwatts) / 1000)
+        elif degrees:
+            celsius_now = float(degrees)
+            _add(celsius, name, NAN if celsius_now == SENSOR_OFF_C else celsius_now)
         elif name == GPU:
-            gpu_mhz, gpu_percent = _gpu(field)
+            gpu_mhz, gpu_percent = (NAN, NAN) if off else _gpu(clocks or only_clocks, percent)
+        elif name == "RAM":
+            seen_memory = True
     if not seen_memory:
         raise UnknownForm("no RAM in it")
     return Reading(rails_w, celsius, gpu_mhz, gpu_percent)
 
 
-def _gpu(field: "Match[str]") -> Tuple[Optional[float], Optional[float]]:
-    if field.group("off"):
-        return NAN, NAN
-    clocks, percent = field.group("mhz") or field.group("only_mhz"), field.group("percent")
-    if clocks is None and percent is None:
+def _gpu(clocks: str, percent: str) -> Tuple[Optional[float], Optional[float]]:
+    """Its clock in MHz and its load in %, each None where nothing is printed of it."""
+    if not clocks and not percent:
         raise UnknownForm("{} with a value of another kind".format(GPU))
-    mhz = None if clocks is None else max(float(text) for text in clocks.strip("[]").split(","))
-    return mhz, None if percent is None else float(percent)
+    mhz = max(float(text) for text in clocks.strip("[]").split(",")) if clocks else None
+    return mhz, float(percent) if percent else None
 
 
 def _add(values: Dict[str, float], name: str, value: float) -> None:

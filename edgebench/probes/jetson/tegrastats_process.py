@@ -1,14 +1,12 @@
 """The running tegrastats: started, read in bounded pieces, and ended with the probe."""
 
-import collections
 import ctypes
 import os
 import select
 import signal
 import subprocess
 import sys
-import time
-from typing import Callable, Deque, List, Optional, Tuple
+from typing import Callable, List, Optional, Tuple
 
 from ..basics import ProbeMissing, now_ns
 
@@ -34,6 +32,7 @@ class TegrastatsProcess:
     """
 
     def __init__(self, path: str, interval_ms: int) -> None:
+        self.path = path
         try:
             self._process = subprocess.Popen(
                 [path, "--interval", str(interval_ms)],
@@ -44,14 +43,14 @@ class TegrastatsProcess:
                 preexec_fn=_end_with_parent(),
             )
         except OSError as error:
-            raise ProbeMissing("{} cannot be started: {}".format(path, error), FIX_PATH) from None
+            raise ProbeMissing("{} cannot be started: {}".format(path, error), FIX_PATH, port=path) from None
         assert self._process.stdout and self._process.stderr
         self._stdout, self._stderr = self._process.stdout.fileno(), self._process.stderr.fileno()
         self._open = [self._stdout, self._stderr]
         self._unfinished = b""  # a line whose end has not come
         self._too_long = False  # the line in hand
         self._errors = b""
-        self._lines: Deque[Line] = collections.deque()
+        self._lines: List[Line] = []
         self._heard_ns = self._stamp_ns = now_ns()
         self._second, self._bytes, self._count = 0, 0, 0
 
@@ -74,10 +73,9 @@ class TegrastatsProcess:
                 self._take_in(data)
             else:
                 self._errors = (self._errors + data)[-MOST_STDERR_BYTES:]
-        if now_ns() - self._heard_ns > STALL_S * 1e9:
+        if not self._lines and now_ns() - self._heard_ns > STALL_S * 1e9:
             raise ProbeMissing("tegrastats has printed nothing for {:g} s".format(STALL_S), FIX_ALONE)
-        lines = list(self._lines)
-        self._lines.clear()
+        lines, self._lines = self._lines, []
         return lines
 
     def close(self) -> None:
@@ -109,7 +107,7 @@ class TegrastatsProcess:
         self._lines.append((self._stamp_ns, line.decode("ascii", "backslashreplace")))
 
     def _require_moderate(self, read_bytes: int, lines: int) -> None:
-        second = int(time.monotonic())
+        second = self._heard_ns // 1000000000
         if second != self._second:
             self._second, self._bytes, self._count = second, 0, 0
         self._bytes += read_bytes

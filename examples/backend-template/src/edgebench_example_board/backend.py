@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,10 +81,6 @@ class ExampleBoardBackend(AgentBackend):
     def check(self, target: Target) -> list[Finding]:
         """What `edgebench doctor` says; a finding that is not "ok" needs a fix."""
         return [Finding("ok", "example-board", "needs numpy only")]
-
-    def runner_files(self) -> tuple[Path, ...]:
-        """What travels to the board, the runner first."""
-        return (Path(__file__).parent / "device" / "runner.py",)
 
     def _artifact(self, request: PrepareRequest, cache: Cache) -> Artifact:
         # The depth multiplier stands for the share of a patch's rows that is looked at.

@@ -1,0 +1,192 @@
+"""Firmware: compiled and linked for a board with an engine, kept in the cache, and what memory it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgebench.cache.objects import Cache, canonical_hash, sha256_file
+from edgebench.cache.recipes import find, making, store
+from edgebench.vocabulary.values import Progress
+
+from .boards import FIRMWARE, Board, Usage, does_not_fit, usage_of
+from .choices import BAUD
+from .elf_sections import Section, sections_of
+from .engines import Engine
+from .stack_depth import all_frames_bytes, stack_bytes
+from .tflm_library import include_flags
+from .toolchain import BuildError, compiler_version, cross_compiler, program_beside, run
+
+_LIBRARY_STACK_BYTES = 320
+"""Of frames that the compiler does not know: an interrupt's, with floating point, and the C library's."""
+
+_KIND = "firmware"
+_CORE = FIRMWARE / "core"
+_SHARED = FIRMWARE / "ports" / "cortex_m"
+_FLAGS = (
+    "-ffp-contract=off",
+    "-fstack-usage",
+    "-fcallgraph-info=su",
+    "-ffunction-sections",
+    "-fdata-sections",
+    f"-I{_CORE}",
+    f"-I{_SHARED}",
+)
+_STANDARD = {
+    ".c": ("-std=c11",),
+    ".cc": ("-std=c++17", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"),
+}
+_COMPILERS = {".c": "gcc", ".cc": "g++"}
+_CORE_FLAGS = ("-Os", "-ffreestanding", "-Wall", "-Wextra", "-Werror")
+# What a generator wrote is compiled as it is, for speed; its warnings are nobody's here.
+_ENGINE_FLAGS = ("-O3", "-w")
+_LINK_FLAGS = ("-nostartfiles", "--specs=nano.specs", "-Wl,--gc-sections", "-Wl,--fatal-warnings")
+_OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """An image for a board.
+
+    Attributes:
+        elf: the file that is flashed, or started by QEMU.
+        sha256: of it.
+        engine_bytes: the engine's working memory: the stack that an inference takes, and its arena.
+        sections: its flash and RAM, section by section.
+        usage: the board's memory, and how much of it is taken.
+    """
+
+    elf: Path
+    sha256: str
+    engine_bytes: int
+    sections: tuple[Section, ...]
+    usage: tuple[Usage, ...]
+
+
+@dataclass(frozen=True)
+class LineOptions:
+    """How a firmware speaks.
+
+    Attributes:
+        baud: of the serial line.
+        energy: stamps are pulses of the timing pin and no lines, for a power analyser.
+    """
+
+    baud: int = BAUD
+    energy: bool = False
+
+    def defines(self) -> dict[str, str]:
+        """Of the preprocessor."""
+        return {"PORT_BAUD": f"{self.baud}u", "PROTOCOL_ENERGY_MODE": str(int(self.energy))}
+
+
+def build(
+    board: Board, engine: Engine, cache: Cache, progress: Progress, options: LineOptions = LineOptions()
+) -> Firmware:
+    """The firmware, from the cache or compiled.
+
+    Raises:
+        UnavailableError: the cross-compiler is not installed.
+        UnsupportedError: it does not fit into the board's memory; `why` says by how much.
+        BuildError: the compiler or the linker ended with an error.
+    """
+    compiler = cross_compiler()
+    key = canonical_hash(_inputs(board, engine, compiler, options))
+    file = find(cache, _KIND, key)
+    if file is None:
+        with making(cache, f"prepare-{_KIND}") as scratch:
+            progress(f"compiling firmware for {board.name} with {engine.model_id.partition(':')[0]}")
+            compiled = _compile(board, engine, compiler, options, scratch)
+            file = store(cache, _KIND, key, *compiled)
+    sections = sections_of(file.path.read_bytes())
+    return Firmware(
+        file.path, file.sha256, int(file.note["engine_bytes"]), sections, usage_of(sections, board.regions())
+    )
+
+
+def _core_sources(board: Board) -> list[Path]:
+    folders = (_CORE, _SHARED, board.folder)
+    return [path for folder in folders for path in sorted(folder.glob("*.c"))]
+
+
+def _inputs(board: Board, engine: Engine, compiler: Path, options: LineOptions) -> dict[str, object]:
+    """Everything that decides the file; paths of this machine do not."""
+    folders = (_CORE, _SHARED, board.folder)
+    files = [path for folder in folders for path in sorted(folder.iterdir()) if path.is_file()]
+    sources = {path.name: sha256_file(path) for path in [*files, *engine.sources]}
+    flags = [
+        flag for flag in (*_FLAGS, *_CORE_FLAGS, *_ENGINE_FLAGS, *_LINK_FLAGS) if not flag.startswith("-I")
+    ]
+    return {
+        "compiler": compiler_version(compiler),
+        "flags": [*board.cpu_flags, *flags],
+        "standards": _STANDARD,
+        "sources": sources,
+        "engine": [engine.title, engine.model_id, engine.input_bytes, engine.scores, engine.content],
+        "library_stack": [_LIBRARY_STACK_BYTES, engine.library_stack_bytes],
+        "line": options.defines(),
+    }
+
+
+def _compile(
+    board: Board, engine: Engine, compiler: Path, options: LineOptions, scratch: Path
+) -> tuple[Path, str, dict[str, int]]:
+    """The file, its suffix, and what is noted of it."""
+    all_defines = engine.all_defines() | options.defines()
+    defines = [f"-D{name}={value}" if value else f"-D{name}" for name, value in all_defines.items()]
+    shared = [*board.cpu_flags, *_FLAGS, *defines]
+    engine_flags = [*shared, *_ENGINE_FLAGS, *include_flags(engine.includes)]
+    engine_objects = _compiled(compiler, engine_flags, engine.sources, "the engine's code", scratch)
+    core_flags = [*shared, *_CORE_FLAGS]
+    core_objects = _compiled(compiler, core_flags, _core_sources(board), "the firmware's code", scratch)
+    try:
+        invoke_bytes = stack_bytes(_call_graph(engine_objects), "model_invoke") + engine.library_stack_bytes
+        start_bytes = stack_bytes(_call_graph(engine_objects), "model_start") + engine.library_stack_bytes
+        core_bytes = all_frames_bytes(_call_graph(core_objects))
+    except ValueError as error:
+        raise BuildError("the depth of the stack cannot be computed", why=str(error)) from error
+    engine_bytes = invoke_bytes + engine.static_bytes
+    elf = scratch / "firmware.elf"
+    link = [
+        *(str(compiler), *board.cpu_flags, *_LINK_FLAGS),
+        f"-Wl,--defsym=STACK_BYTES={max(invoke_bytes, start_bytes) + core_bytes + _LIBRARY_STACK_BYTES}",
+        f"-Wl,--defsym=ENGINE_BYTES={engine_bytes}",
+        f"-L{_SHARED}",
+        f"-T{board.linker_script}",
+        *(str(path) for path in (*engine_objects, *core_objects)),
+        *([] if engine.library is None else [str(engine.library)]),
+        *("-lm", "-o", str(elf)),
+    ]
+    try:
+        run(link, "linking", scratch)
+    except BuildError as error:
+        raise _does_not_fit(board, engine, error) from error
+    return elf, ".elf", {"engine_bytes": engine_bytes}
+
+
+def _compiled(
+    compiler: Path, flags: Sequence[str], sources: Sequence[Path], purpose: str, scratch: Path
+) -> list[Path]:
+    """Objects of C and C++ sources, in the scratch folder."""
+    objects = [scratch / f"{source.stem}.o" for source in sources]
+    for source, file in zip(sources, objects, strict=True):
+        program = program_beside(compiler, _COMPILERS[source.suffix])
+        command = [str(program), *_STANDARD[source.suffix], *flags, "-c", str(source), "-o", str(file)]
+        run(command, purpose, scratch)
+    return objects
+
+
+def _call_graph(objects: Sequence[Path]) -> str:
+    """What the compiler wrote beside them."""
+    return "".join(path.with_suffix(".ci").read_text() for path in objects)
+
+
+def _does_not_fit(board: Board, engine: Engine, error: BuildError) -> Exception:
+    """The linker's error as one of memory, where it is that."""
+    overflows = _OVERFLOW.findall(error.why)
+    if not overflows:
+        return error
+    firmware = f"{engine.model_id.partition(':')[0]} with {engine.title}"
+    return does_not_fit(firmware, board, {region: int(more) for region, more in overflows})

@@ -1,0 +1,109 @@
+"""The options that say which firmware is built. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..boards import BOARDS
+from ..choices import BAUD, ENERGY_BAUD, ENGINES, LEAST_BAUD, MOST_BAUD, TOOLS
+from ..tflm_library import VARIABLE
+
+EMULATED = next(board.name for board in BOARDS if board.emulated)
+"""The board that firmware is built for, unless another is named."""
+
+REAL = next(board.name for board in BOARDS if not board.emulated)
+"""The board that is flashed, unless another is named."""
+
+FIRST_LIGHT = "brightness"
+"""The model that is no network."""
+
+MODEL = "mobilenet_v1-0.25-int8"
+
+
+def _complete_board(incomplete: str) -> list[str]:
+    return [board.name for board in BOARDS if board.name.startswith(incomplete)]
+
+
+def _complete_engine(incomplete: str) -> list[str]:
+    return [name for name in ENGINES if name.startswith(incomplete)]
+
+
+def _complete_tool(incomplete: str) -> list[str]:
+    return [name for name in TOOLS if name.startswith(incomplete)]
+
+
+BoardOption = Annotated[
+    str,
+    typer.Option(
+        "--board",
+        metavar="NAME",
+        autocompletion=_complete_board,
+        help=f"What the firmware is for: {' or '.join(board.name for board in BOARDS)}.",
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="VARIANT",
+        help=f"An int8 variant, or {FIRST_LIGHT}: no network, for a board's first light. Default: {MODEL}",
+    ),
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        autocompletion=_complete_engine,
+        help="generated: C made of an ONNX file; tflm: the TFLM that you built. "
+        "Default: tflm where --tflm says where it is, else generated",
+    ),
+]
+TflmOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--tflm", metavar="DIR", help=f"Where your TFLM is: headers and library. Default: {VARIABLE}, if set"
+    ),
+]
+BaudOption = Annotated[
+    int | None,
+    typer.Option(
+        "--baud",
+        metavar="N",
+        min=LEAST_BAUD,
+        max=MOST_BAUD,
+        help=f"Of the serial line. Default: {BAUD}, with --energy {ENERGY_BAUD}",
+    ),
+]
+EnergyOption = Annotated[
+    bool, typer.Option("--energy", help="Stamps are pulses of the timing pin, for a power analyser.")
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE.elf", help="Copy it there. Default: it lies in the cache"),
+]
+FileArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE.elf]",
+        help="Firmware that is there already; without it, it is built.",
+        show_default=False,
+    ),
+]
+ToolOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tool",
+        metavar="NAME",
+        autocompletion=_complete_tool,
+        help=f"What flashes: {' or '.join(TOOLS)}. Default: the first that is installed",
+    ),
+]
+SerialOption = Annotated[
+    str | None,
+    typer.Option("--serial", metavar="NUMBER", help="Of the ST-LINK, where several are plugged in."),
+]

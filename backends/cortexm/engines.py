@@ -1,0 +1,186 @@
+"""What a firmware's inferences are done by: sources behind firmware/core/model.h."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from edgebench.cache.objects import Cache, canonical_hash
+from edgebench.cache.recipes import CachedFile, find, making, store
+from edgebench.errors import UnavailableError, UnsupportedError
+from edgebench.installed import version_of
+from edgebench.link.input_tensor import size_bytes
+from edgebench.models.inspect.model_file import inspect_model
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.values import Progress
+
+from .boards import FIRMWARE
+from .tflm_arena import arena_bytes
+from .tflm_library import ADAPTER, DEFINES, TflmLibrary
+from .tflm_operators import resolver_names
+from .toolchain import run
+
+_GENERATOR = "emx-onnx-cgen"
+_KIND = "generated-c"
+_FUNCTION = "network"
+# Temporaries on the stack, whose depth the compiler computes; weights in the file and so in flash.
+_GENERATOR_OPTIONS = (
+    "--model-name",
+    _FUNCTION,
+    "--large-temp-threshold",
+    "0",
+    "--large-weight-threshold",
+    "0",
+)
+_TFLM_STACK_BYTES = 8192
+"""Reserved for TFLM, whose depth nobody computes: see firmware/README.md for what it was seen to take."""
+
+_TYPES = {"float32": "MODEL_FLOAT32", "int8": "MODEL_INT8", "uint8": "MODEL_UINT8"}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine with its model.
+
+    Attributes:
+        title: name and version.
+        model_id: what the firmware says that it carries: the variant and its file's SHA-256.
+        input_bytes: of the input tensor.
+        scores: of one inference.
+        sources: C and C++ files.
+        content: what decides their code beside the sources themselves, such as the hash of an included file.
+        defines: of the preprocessor.
+        library: that is linked.
+        includes: folders with the library's headers.
+        static_bytes: of its working memory, what is no stack.
+        library_stack_bytes: the stack that the library takes, which no call graph has.
+    """
+
+    title: str
+    model_id: str
+    input_bytes: int
+    scores: int
+    sources: tuple[Path, ...]
+    content: str = ""
+    defines: Mapping[str, str] = field(default_factory=dict)
+    library: Path | None = None
+    includes: tuple[Path, ...] = ()
+    static_bytes: int = 0
+    library_stack_bytes: int = 0
+
+    def all_defines(self) -> dict[str, str]:
+        """With those that model.h asks for."""
+        return {
+            "MODEL_ID": f'"{self.model_id}"',
+            "MODEL_INPUT_BYTES": str(self.input_bytes),
+            "MODEL_SCORES": str(self.scores),
+            **self.defines,
+        }
+
+
+def model_id(artifact: Artifact) -> str:
+    """What firmware that carries the artifact answers to `profile`."""
+    return f"{artifact.variant}:{artifact.sha256}"
+
+
+def brightness(input_bytes: int = 3072, scores: int = 5) -> Engine:
+    """No network: mean brightnesses, for a board's first light."""
+    content = hashlib.sha256(f"{input_bytes} {scores}".encode()).hexdigest()
+    source = FIRMWARE / "engines" / "brightness" / "model_brightness.c"
+    return Engine("brightness 1", f"brightness:{content}", input_bytes, scores, (source,))
+
+
+def generated(artifact: Artifact, cache: Cache, progress: Progress) -> Engine:
+    """C that emx-onnx-cgen makes of an ONNX file with one picture in and one row of scores out.
+
+    Raises:
+        UnavailableError: the generator is not installed.
+        UnsupportedError: the artifact is no such file.
+        BuildError: the generator refuses it.
+    """
+    if artifact.format != "onnx" or artifact.tensors or artifact.input.dtype not in _TYPES:
+        raise UnsupportedError(
+            f"{artifact.variant} cannot be made C", why="it is no ONNX file with a picture as its input"
+        )
+    version = version_of(_GENERATOR)
+    if version is None:
+        raise UnavailableError(
+            f"{artifact.variant} cannot be made C",
+            why=f"{_GENERATOR} is not installed",
+            fix="pip install 'edgebench[cortexm]'",
+        )
+    title = f"{_GENERATOR} {version}"
+    file = _generated_file(artifact, title, cache, progress)
+    return Engine(
+        title,
+        model_id(artifact),
+        artifact.batch * size_bytes(artifact.input),
+        artifact.scores,
+        (FIRMWARE / "engines" / "generated" / "model_generated.c",),
+        file.sha256,
+        {
+            "GENERATED_FILE": f'"{file.path}"',
+            "GENERATED_FUNCTION": _FUNCTION,
+            "GENERATED_ENGINE": f'"{title}"',
+            "GENERATED_TYPE": _TYPES[artifact.input.dtype],
+        },
+    )
+
+
+def tflm(artifact: Artifact, library: TflmLibrary, progress: Progress) -> Engine:
+    """TFLM with a .tflite with one picture in and one row of scores out.
+
+    Args:
+        artifact: what is run; it lies in flash as it is.
+        library: TFLM, for the board that the firmware is for.
+        progress: called with what is done.
+
+    Raises:
+        UsageError: the environment names an arena that is none.
+        UnavailableError: what the arena needs cannot be found, because tflite-micro is not installed.
+        UnsupportedError: the artifact is no such file, or TFLM cannot run it.
+    """
+    if artifact.format != "tflite" or artifact.tensors or artifact.input.dtype not in _TYPES:
+        raise UnsupportedError(
+            f"{artifact.variant} cannot be run by TFLM",
+            why="it is no .tflite file with a picture as its input",
+        )
+    operators = resolver_names(inspect_model(artifact.path).operations, artifact.variant)
+    input_bytes = artifact.batch * size_bytes(artifact.input)
+    arena = arena_bytes(artifact, input_bytes, progress)
+    defines = {
+        "TFLM_ENGINE": f'"{library.title}"',
+        "TFLM_ARENA_BYTES": str(arena),
+        "TFLM_OPERATORS": " ".join(f"OPERATOR({name})" for name in operators),
+        **dict(define.removeprefix("-D").partition("=")[::2] for define in DEFINES),
+    }
+    return Engine(
+        library.title,
+        model_id(artifact),
+        input_bytes,
+        artifact.scores,
+        (ADAPTER,),
+        canonical_hash({"library": library.identity, "defines": defines}),
+        {**defines, "TFLM_MODEL_FILE": f'"{artifact.path.absolute()}"'},
+        library.path,
+        library.includes,
+        arena,
+        _TFLM_STACK_BYTES,
+    )
+
+
+def _generated_file(artifact: Artifact, title: str, cache: Cache, progress: Progress) -> CachedFile:
+    """The C file, from the cache or made."""
+    key = canonical_hash({"model": artifact.sha256, "generator": title, "options": list(_GENERATOR_OPTIONS)})
+    file = find(cache, _KIND, key)
+    if file is None:
+        with making(cache, f"prepare-{_KIND}") as scratch:
+            progress(f"generating C of {artifact.variant}")
+            output = scratch / f"{_FUNCTION}.c"
+            command = [sys.executable, "-m", "emx_onnx_cgen", "compile", "--color", "never"]
+            run([*command, *_GENERATOR_OPTIONS, str(artifact.path), str(output)], "the C generator")
+            file = store(cache, _KIND, key, output, ".c")
+    return file

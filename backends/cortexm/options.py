@@ -1,0 +1,66 @@
+"""`--set` of a microcontroller."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from edgebench.contract import BackendOptions
+
+from .boards import BOARDS
+from .choices import BAUD, LEAST_BAUD, MOST_BAUD, SERIAL_PATTERN
+
+_EMULATED = frozenset(board.name for board in BOARDS if board.emulated)
+
+
+class CortexMOptions(BackendOptions):
+    """Those that say how bytes and firmware come onto the board decide no figure."""
+
+    not_in_key = frozenset({"baud", "board", "build", "flash", "stlink"})
+
+    baud: int = Field(default=BAUD, ge=LEAST_BAUD, le=MOST_BAUD, description="of the serial line")
+    engine: Literal["tflm", "generated"] = Field(
+        default="tflm",
+        description="tflm: firmware with the int8 .tflite; generated: with C made of an int8 ONNX file; an "
+        "emulated board has generated unless said",
+    )
+    board: str | None = Field(
+        default=None,
+        max_length=100,
+        description=f"what --build and --flash are for: {', '.join(board.name for board in BOARDS)}",
+    )
+    build: bool = Field(default=False, description="build firmware where the board carries another model")
+    flash: bool = Field(default=False, description="flash what was built")
+    stlink: str | None = Field(
+        default=None,
+        pattern=f"^{SERIAL_PATTERN}$",
+        description="serial number of the ST-LINK that --flash uses, where several are plugged in",
+    )
+    icount_shift: int | None = Field(
+        default=None,
+        ge=0,
+        le=10,
+        description="of an emulated board whose QEMU was started with `-icount shift=N`",
+    )
+
+    @property
+    def is_in_qemu(self) -> bool:
+        """Whether the board is emulated: started by the run, or by the user, who says how it counts."""
+        return self.icount_shift is not None or self.board in _EMULATED
+
+    @model_validator(mode="before")
+    @classmethod
+    def _engine_of_emulated_boards(cls, options: Any) -> Any:
+        """Generated C, unless another is named: such a board holds it, and it takes no other software."""
+        if isinstance(options, dict) and options.get("board") in _EMULATED:
+            return {"engine": "generated", **options}
+        return options
+
+    @field_validator("board")
+    @classmethod
+    def _known(cls, board: str | None) -> str | None:
+        names = [known.name for known in BOARDS]
+        if board is not None and board not in names:
+            raise ValueError(f"there is no board {board!r}; choose among {', '.join(names)}")
+        return board

@@ -1,0 +1,95 @@
+"""`edgebench cortexm simulate`: its options. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from edgebench.errors import UnsupportedError, UsageError
+from edgebench.suggest import choose
+from edgebench.vocabulary.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+
+from .clock import WRAP_US, Clock
+from .fault_table import FAULTS, descriptions, faults_of
+
+_LONGEST_INFERENCE_MS = 3_600_000.0
+_FAULTS_HELP = (
+    "What goes wrong, on purpose, as NAME or NAME:N. Repeatable. " + "; ".join(descriptions()) + "."
+)
+
+
+def _complete_fault(incomplete: str) -> list[str]:
+    return [name for name in FAULTS if name.startswith(incomplete)]
+
+
+def simulate(
+    depth: Annotated[float, typer.Option(help="Depth multiplier of the model: 0.25, 0.5 or 1.0.")] = 0.25,
+    precision: Annotated[str, typer.Option(help="int8 or fp32: tflite-micro takes no fp16.")] = "int8",
+    listen: Annotated[
+        str | None,
+        typer.Option(metavar="unix:PATH", help="A socket to listen at; left out: a pty.", show_default=False),
+    ] = None,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:N]", help=_FAULTS_HELP, autocompletion=_complete_fault, show_default=False
+        ),
+    ] = None,
+    inference_ms: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MS",
+            help="Declare how long an inference takes: each input is inferred once, and the board's clock "
+            "moves on by that much an inference, without waiting. Left out: laps are the host's time.",
+            show_default=False,
+        ),
+    ] = None,
+    clock_us: Annotated[
+        int, typer.Option(metavar="US", help="What the board's clock shows at boot; it wraps at 2^32.")
+    ] = 0,
+) -> None:
+    """Simulate a microcontroller: prints its port and serves hosts until Ctrl-C.
+
+    It speaks the serial protocol of MLPerf Tiny, EdgeBench's binary load too, and
+    infers by tflite-micro on this machine. Its laps are no microcontroller's.
+
+    Examples: edgebench cortexm simulate
+    edgebench cortexm simulate --listen unix:/tmp/board --fault stray-ready
+    """
+    variant = _variant(depth, precision)
+    faults = faults_of(fault or ())
+    if inference_ms is not None and not 0 < inference_ms <= _LONGEST_INFERENCE_MS:
+        raise UsageError(
+            f"an inference cannot take {inference_ms:g} ms",
+            fix=f"take more than 0 and at most {_LONGEST_INFERENCE_MS:,.0f}",
+        )
+    if inference_ms is not None and any(kind.name == "foreign" for kind in faults):
+        raise UsageError(
+            "foreign firmware has a clock that goes by real time",
+            why="it is taken for a board, whose laps cannot be longer than its answers take",
+            fix="leave out --inference-ms or --fault foreign",
+        )
+    if not 0 <= clock_us < WRAP_US:
+        raise UsageError(f"the clock cannot show {clock_us} us", fix=f"take 0 to {WRAP_US - 1}")
+
+    from .simulation import run
+
+    run(variant, listen, faults, Clock(clock_us, inference_ms))
+
+
+def _variant(depth: float, precision: str) -> Variant:
+    if depth not in DEPTH_MULTIPLIERS:
+        raise UsageError(
+            f"there is no depth multiplier {depth:g}", fix=choose(depth, map(str, DEPTH_MULTIPLIERS))
+        )
+    if precision not in PRECISIONS:
+        raise UsageError(f"there is no precision {precision!r}", fix=choose(precision, PRECISIONS))
+    variant = Variant(depth, precision)
+    if precision == "fp16":
+        raise UnsupportedError(
+            f"{variant.name} cannot be simulated",
+            why="tflite-micro has no kernel that dequantises float16 weights",
+            fix="take --precision int8 or fp32",
+        )
+    return variant

@@ -1,0 +1,250 @@
+"""TFLM (TensorFlow Lite Micro) as the user built it: its library, its headers, whether they are for a board.
+
+Nothing of TFLM comes with EdgeBench. Its own `make -f tensorflow/lite/micro/tools/make/Makefile
+TARGET=cortex_m_generic TARGET_ARCH=cortex-m7+fp microlite` leaves the library beside the sources; a tree of
+`create_tflm_tree.py` with a library in it serves as well.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgebench.cache.objects import canonical_hash, sha256_file
+from edgebench.errors import InputError, UnavailableError
+
+from .boards import FIRMWARE, Board
+from .toolchain import BuildError, cross_compiler, program_beside, run
+
+VARIABLE = "EDGEBENCH_TFLM"
+"""Of the environment: a folder with TFLM's library and headers, or the library itself."""
+
+NAME_VARIABLE = "EDGEBENCH_TFLM_NAME"
+"""Of the environment: what the user knows of the library, such as `90b983c with CMSIS-NN`."""
+
+ADAPTER = FIRMWARE / "engines" / "tflm" / "model_tflm.cc"
+
+DEFINES = ("-DTF_LITE_STATIC_MEMORY", "-DTF_LITE_DISABLE_X86_NEON", "-DTF_LITE_STRIP_ERROR_STRINGS")
+"""Those of TFLM's own makefile that its headers depend on: the first decides how a tensor lies in memory."""
+
+_LIBRARY = "libtensorflow-microlite.a"
+_WHERE = (_LIBRARY, f"lib/{_LIBRARY}", f"gen/*/lib/{_LIBRARY}")
+_FIX = (
+    f"build TFLM for the board, and name its folder: {VARIABLE}=FOLDER "
+    "(backends/cortexm/firmware/README.md has the lines)"
+)
+_CXX_LIBRARY = "apt install libstdc++-arm-none-eabi-newlib"
+_INTERPRETER = "tensorflow/lite/micro/micro_interpreter.h"
+# Libraries whose headers TFLM's include: where its makefile puts them, and where create_tflm_tree.py does.
+_THIRD_PARTY = ("third_party", "tensorflow/lite/micro/tools/make/downloads")
+_FLATBUFFERS = "flatbuffers/include"
+_OPTIONAL = ("gemmlowp", "ruy")
+_LONGEST_NAME = 60
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,:+_()/-]*")
+_ATTRIBUTE = re.compile(r"^\s+(Tag_CPU_arch|Tag_ABI_VFP_args): (.+?)\s*$", re.M)
+_MEMBER = re.compile(r"^File: .*\((.*)\)$", re.M)
+_NO_HEADER = re.compile(r"fatal error: (\S+): No such file")
+
+
+@dataclass(frozen=True)
+class TflmLibrary:
+    """A library for a board.
+
+    Attributes:
+        path: of the library.
+        includes: folders of headers, TFLM's own first.
+        title: what a firmware with it says of its engine.
+        identity: decided by the library and by all headers that the adapter includes.
+    """
+
+    path: Path
+    includes: tuple[Path, ...]
+    title: str
+    identity: str
+
+
+def tflm_library(board: Board, path: Path | None = None, name: str | None = None) -> TflmLibrary:
+    """The user's library for a board.
+
+    Args:
+        board: that it has to be compiled for.
+        path: a folder with the library and its headers, or the library itself; None: as the environment says.
+        name: what the user knows of it; None: as the environment says, "" for its hash.
+
+    Raises:
+        UnavailableError: none is named, or the compiler's C++ library is not installed.
+        InputError: there is none, several fit, headers are missing, or it is for another processor.
+    """
+    named = path or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
+    if named is None:
+        raise UnavailableError(
+            "firmware with TFLM cannot be built",
+            why="no library of TFLM is named; EdgeBench brings none",
+            fix=f"{_FIX}; or take the engine that needs none: --set engine=generated",
+        )
+    named = named.expanduser().absolute()
+    library = _library_in(named, board)
+    includes = _includes_of(library)
+    digest = sha256_file(library)
+    words = _name(os.environ.get(NAME_VARIABLE, "") if name is None else name)
+    return TflmLibrary(
+        library,
+        includes,
+        f"TFLM {words or f'library {digest[:12]}'}",
+        canonical_hash({"library": digest, "headers": _header_hashes(includes, board)}),
+    )
+
+
+def include_flags(includes: Sequence[Path]) -> list[str]:
+    """As headers of a system: their warnings are nobody's here."""
+    return [flag for folder in includes for flag in ("-isystem", str(folder))]
+
+
+def _name(text: str) -> str:
+    if text and (len(text) > _LONGEST_NAME or not _NAME.fullmatch(text)):
+        raise InputError(
+            f"{text!r} is no name for a library of TFLM",
+            why=f"firmware tells it: at most {_LONGEST_NAME} letters, digits, spaces and .,:+_()/-",
+            fix=f"such as {NAME_VARIABLE}='90b983c with CMSIS-NN'",
+        )
+    return text
+
+
+def _library_in(named: Path, board: Board) -> Path:
+    """The library that is named, or the only one of a folder that is for the board."""
+    if named.is_file():
+        _require_fitting(named, board)
+        return named
+    libraries = [path for pattern in _WHERE for path in sorted(named.glob(pattern))]
+    if not libraries:
+        raise InputError(
+            f"there is no library of TFLM in {named}",
+            why=f"none of {', '.join(_WHERE)} is there",
+            fix=_FIX,
+        )
+    misfits: dict[Path, InputError] = {}
+    for path in libraries:
+        try:
+            _require_fitting(path, board)
+        except InputError as error:
+            misfits[path] = error
+    fitting = [path for path in libraries if path not in misfits]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        raise misfits[libraries[0]]
+    raise InputError(
+        f"{named} has several libraries of TFLM for {board.title}",
+        why=", ".join(str(path.relative_to(named)) for path in fitting),
+        fix=f"name one: {VARIABLE}={fitting[0]}",
+    )
+
+
+def _require_fitting(library: Path, board: Board) -> None:
+    """InputError unless all members are for the board's processor and its floating-point convention."""
+    compiler = cross_compiler()
+    readelf = program_beside(compiler, "readelf")
+    try:
+        attributes = run([str(readelf), "-A", str(library)], "reading the library")
+    except BuildError as error:
+        raise InputError(f"{library} is no library", why=error.why, fix=_FIX) from error
+    expected = _attributes(_of_empty_code(compiler, readelf, board))
+    members = _MEMBER.split(attributes)[1:]
+    for member, text in zip(members[::2], members[1::2], strict=True):
+        if (actual := _attributes(text)) != expected:
+            raise InputError(
+                f"{library} is not for {board.title}",
+                why=f"{member} is compiled for {_in_words(actual)}, the board's code for "
+                f"{_in_words(expected)}",
+                fix="build it with TARGET=cortex_m_generic TARGET_ARCH=cortex-m7+fp, or with "
+                + " ".join(board.cpu_flags),
+            )
+    if not members:
+        raise InputError(f"{library} is no library", why="it has no members", fix=_FIX)
+
+
+def _of_empty_code(compiler: Path, readelf: Path, board: Board) -> str:
+    """What readelf says of a file that is compiled for the board."""
+    with tempfile.TemporaryDirectory(prefix="edgebench-") as name:
+        empty = Path(name) / "empty.o"
+        run([str(compiler), *board.cpu_flags, "-x", "c", "-c", os.devnull, "-o", str(empty)], "the compiler")
+        return run([str(readelf), "-A", str(empty)], "readelf")
+
+
+def _attributes(text: str) -> Mapping[str, str]:
+    return dict(_ATTRIBUTE.findall(text))
+
+
+def _in_words(attributes: Mapping[str, str]) -> str:
+    if "Tag_CPU_arch" not in attributes:
+        return "no Arm processor"
+    arguments = attributes.get("Tag_ABI_VFP_args", "core registers")
+    return f"Arm {attributes['Tag_CPU_arch']} with floating-point arguments in {arguments}"
+
+
+def _includes_of(library: Path) -> tuple[Path, ...]:
+    """Folders of headers: the nearest folder upwards that has TFLM's, and those of what TFLM includes."""
+    root = next((folder for folder in library.parents if (folder / _INTERPRETER).is_file()), None)
+    if root is None:
+        root = next(
+            (
+                folder / "include"
+                for folder in library.parents
+                if (folder / "include" / _INTERPRETER).is_file()
+            ),
+            None,
+        )
+    if root is None:
+        raise InputError(
+            f"the headers of {library} are missing",
+            why=f"no folder above it has {_INTERPRETER}",
+            fix="leave the library in TFLM's source tree, or put it beside the headers: FOLDER/"
+            f"{_LIBRARY}, FOLDER/{_INTERPRETER}",
+        )
+    folders = [folder for name in _THIRD_PARTY if (folder := root / name).is_dir()]
+    includes = [root, *(path for folder in folders if (path := folder / _FLATBUFFERS).is_dir())]
+    return (
+        *includes,
+        *(path for folder in folders for name in _OPTIONAL if (path := folder / name).is_dir()),
+    )
+
+
+def _header_hashes(includes: Sequence[Path], board: Board) -> list[str]:
+    """Of all headers in these folders that the adapter includes, in the order of their hashes."""
+    compiler = program_beside(cross_compiler(), "g++")
+    command = [
+        *(str(compiler), *board.cpu_flags, "-std=c++17", "-M", f"-I{FIRMWARE / 'core'}", *DEFINES),
+        *include_flags(includes),
+        str(ADAPTER),
+    ]
+    try:
+        rule = run(command, "reading TFLM's headers")
+    except BuildError as error:
+        raise _missing_header(includes[0], error) from error
+    files = rule.replace("\\\n", " ").partition(": ")[2].replace("\\ ", "\0").split()
+    headers = [Path(file.replace("\0", " ")) for file in files]
+    return sorted(
+        sha256_file(header) for header in headers if any(header.is_relative_to(folder) for folder in includes)
+    )
+
+
+def _missing_header(root: Path, error: BuildError) -> Exception:
+    missing = _NO_HEADER.search(error.why)
+    if missing is None:
+        return error
+    if "/" not in missing[1]:
+        return UnavailableError(
+            "firmware with TFLM cannot be built",
+            why=f"{missing[1]} of the cross-compiler's C++ library is not installed",
+            fix=_CXX_LIBRARY,
+        )
+    return InputError(
+        f"the headers of TFLM in {root} are not complete",
+        why=f"{missing[1]} is missing",
+        fix=f"those of flatbuffers, gemmlowp and ruy lie in {_THIRD_PARTY[0]}/ of TFLM's tree, or where its "
+        f"makefile downloads them: {_THIRD_PARTY[1]}/",
+    )

@@ -1,0 +1,1 @@
+"""Stand-ins for devices, which run as a board's own programs do."""

@@ -1,0 +1,13 @@
+"""What several edges share."""
+
+import pytest
+
+from edgebench.link import clockmatch
+from tests.attacks.lying_device import Time
+
+
+@pytest.fixture
+def host_time(monkeypatch):
+    time = Time()
+    monkeypatch.setattr(clockmatch, "time", time)
+    return time

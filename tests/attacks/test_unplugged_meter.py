@@ -1,0 +1,175 @@
+"""Whole sessions beside a meter on the host that is unplugged, falls silent, or sends what is no reading."""
+
+import threading
+
+import pandas as pd
+import pytest
+
+from edgebench.fit.cautions import cautions
+from edgebench.fit.latency import SteadyPasses
+from edgebench.fit.power_summary import power_figures
+from edgebench.fit.steady_time import steady_times
+from edgebench.link.host_probes import HostProbes
+from edgebench.measure.session import measure_session
+from edgebench.measure.session_job import Job
+from edgebench.measure.session_watch import SessionWatch
+from edgebench.plan.estimate import Shape
+from tests.link.rig import make_rig
+from tests.probes import fnb58_meter, quick_meters, um25c_meter
+from tests.sample_tables import samples_of
+
+PASSES = 5
+NO_PASSES = SteadyPasses((), (), (), {}, {}, 0)
+SPOILT_S = 0.2
+"""For how long a meter is tampered with; it begins half of it into the stage."""
+
+
+class Bench:
+    """A device with one meter of the host, and sessions that are measured beside it.
+
+    Args:
+        folder: of the meter.
+        kind: um25c or fnb58.
+    """
+
+    def __init__(self, folder, kind):
+        self.meter: um25c_meter.StandIn | fnb58_meter.SocketStandIn
+        self.spoilt = False
+        self.number = 0
+        self._rig = make_rig(folder / "cache")
+        self._device = self._rig.device()
+        self._probes = HostProbes()
+        if kind == "um25c":
+            self.meter = um25c_meter.StandIn(folder / "port", self._frames)
+            self.name = f"um25c:{self.meter.path}"
+        else:
+            nodes = folder / "nodes"
+            self.meter = fnb58_meter.SocketStandIn(folder / "tree", nodes, answer=self._packet)
+            self.name = "fnb58"
+        self.spoil = lambda: setattr(self, "spoilt", True)
+        self.mend = lambda: setattr(self, "spoilt", False)
+
+    def session(self, stage="", *actions):
+        """One session, with actions once that stage has begun, SPOILT_S apart; its record and figure."""
+
+        class Watch(SessionWatch):
+            def report(self, name, done, steps):
+                if name == stage and not timers:
+                    for place, action in enumerate(actions):
+                        timers.append(threading.Timer((place + 0.5) * SPOILT_S, action))
+                        timers[-1].start()
+                super().report(name, done, steps)
+
+        timers: list[threading.Timer] = []
+        settings = self._rig.settings(idle_s=0.3, delay_us=20_000)
+        plan = self._rig.plan(passes=PASSES, warmup_cap=0)
+        job = Job("k" * 16, self.number, 0, self._rig.artifact(), settings, plan, host_meters=(self.name,))
+        measured = measure_session(self._device, job, {}, Watch(Shape(12, PASSES)), host_probes=self._probes)
+        for timer in timers:
+            timer.join(20)
+        self.number += 1
+        record, passes = measured.record, measured.tables.passes
+        assert (record.status, len(timers)) == ("ok", len(actions))
+        assert passes is not None and (passes["phase"] == "steady").sum() == PASSES  # its latency is there
+        return record, self._figure(measured, passes)
+
+    def close(self):
+        self._probes.close()
+        self._device.close()
+        self.meter.unplug()
+
+    def _frames(self, number):
+        frame = um25c_meter.frame(5.0, 1.0 + number % 7 / 1000, watts=51.0 if self.spoilt else None)
+        return [frame]
+
+    def _packet(self, number):
+        packet = bytearray(fnb58_meter.packet((5.0, 1.0 + number % 7 / 1000)))
+        packet[9] ^= 0xFF if self.spoilt else 0
+        return bytes(packet)
+
+    def _figure(self, measured, passes):
+        record = measured.record
+        times = steady_times([record], passes.assign(session=record.n), {record.n: float(PASSES)})
+        rows = pd.DataFrame(columns=["session", "probe", "channel", "t_ns", "value"])
+        if measured.tables.probes is not None:
+            rows = samples_of(measured).assign(session=record.n)
+            assert not (rows["value"] == 0).any()  # a reading that failed is no 0
+        power = power_figures([record], rows, times)
+        return None if power is None else next(f for f in power.figures if f.channel == "usb")
+
+
+@pytest.fixture(params=["um25c", pytest.param("fnb58", marks=pytest.mark.slow)])
+def bench(request, tmp_path, monkeypatch):
+    pytest.importorskip("serial", reason="pyserial is not installed: pip install 'edgebench[meters]'")
+    quick_meters.install(tmp_path, monkeypatch)
+    opened = Bench(tmp_path, request.param)
+    yield opened
+    opened.close()
+    quick_meters.uninstall()
+
+
+def sentences(record):
+    return [caution.sentence() for caution in cautions([record], NO_PASSES)]
+
+
+def is_sound(figure):
+    return figure.mean_w == pytest.approx(5.0, rel=0.01) and figure.energy_j and not figure.uncovered
+
+
+@pytest.mark.attack(
+    "a meter is unplugged amid the passes and plugged in again: latency goes on, the energy of that session "
+    "is unknown with the reason, the next session has its own"
+)
+def test_unplugged_and_plugged_in_again_amid_the_passes(bench):
+    record, figure = bench.session("passes", bench.meter.unplug, bench.meter.plug_in)
+    why = record.probe_reasons[bench.name]
+    assert why.startswith(f"{bench.name} was lost amid the session: it has hung up")
+    assert why.endswith("; it came back")
+    assert (figure.mean_w, figure.energy_j, figure.net_energy_j) == (None, None, None)
+    assert "hole" in figure.reason and why in figure.reason and figure.uncovered
+    assert sum(why in text for text in sentences(record)) == 1
+    record, figure = bench.session()
+    assert record.probe_reasons == {}
+    assert is_sound(figure), figure
+
+
+@pytest.mark.slow
+@pytest.mark.attack(
+    "a meter is unplugged for good: the energy of that session and the next is unknown, each with the "
+    "reason; plugged in again it is found"
+)
+def test_unplugged_for_good_is_looked_for_by_the_next_sessions(bench):
+    record, figure = bench.session("passes", bench.meter.unplug)
+    assert "was lost amid the session" in record.probe_reasons[bench.name]
+    assert "came back" not in record.probe_reasons[bench.name]
+    assert figure.energy_j is None and record.probe_reasons[bench.name] in figure.reason
+    record, figure = bench.session()
+    assert "was lost before the session" in record.probe_reasons[bench.name]
+    assert (figure.mean_w, figure.peak_w, figure.energy_j, figure.samples) == (None, None, None, 0)
+    assert record.probe_reasons[bench.name] in figure.reason
+    record, figure = bench.session("load", bench.meter.plug_in)
+    assert record.probe_reasons[bench.name].endswith("; it came back")
+    assert is_sound(bench.session()[1])
+
+
+@pytest.mark.slow
+@pytest.mark.attack("a meter is unplugged in the idle window alone: gross energy stands, net is told without")
+def test_unplugged_in_the_idle_window_alone(bench):
+    record, figure = bench.session("idle window", bench.meter.unplug, bench.meter.plug_in)
+    assert "was lost amid the session" in record.probe_reasons[bench.name]
+    assert figure.mean_w == pytest.approx(5.0, rel=0.01)
+    assert figure.energy_j
+
+
+@pytest.mark.slow
+@pytest.mark.attack(
+    "a meter sends corrupt bytes for a while: rejected readings, that session's energy unknown"
+)
+def test_corrupt_bytes_for_a_while(bench):
+    record, figure = bench.session("passes", bench.spoil, bench.mend)
+    assert record.probe_reasons == {}
+    assert figure.rejected
+    assert figure.energy_j is None and "hole" in figure.reason
+    [text] = [text for text in sentences(record) if "rejected" in text]
+    assert "no figure has anything of them" in text
+    assert is_sound(bench.session()[1])

@@ -1,0 +1,54 @@
+"""What `doctor` says of a board at its port."""
+
+import importlib
+
+from edgebench.vocabulary.target import Target
+from tests.backends.cortexm.simulated_board import simulated_board
+
+checks = importlib.import_module("edgebench.backends.cortexm.checks")
+conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
+
+
+def findings(port):
+    return checks.findings(Target("m7", "cortex-m", port=port))
+
+
+def test_a_board_with_edgebenchs_firmware():
+    with simulated_board("mobilenet_v1-0.25-int8:00ff") as port:
+        board, firmware = findings(port)
+    assert (board.level, firmware.level) == ("ok", "ok")
+    assert "made-up, Cortex-M7, 400 MHz" in board.message
+    assert "mobilenet_v1-0.25-int8:00ff" in firmware.message and "brightness 1" in firmware.message
+
+
+def test_other_firmware_is_named_and_may_be_measured():
+    with simulated_board("vww01", "foreign") as port:
+        board, firmware = findings(port)
+    assert (board.level, firmware.level) == ("ok", "warning")
+    assert firmware.fix
+
+
+def test_without_a_port_those_that_there_are_are_listed(monkeypatch):
+    monkeypatch.setattr(checks, "ports_in_words", lambda: "there are /dev/ttyACM0 (STM32 STLink, 0483:374b)")
+    [finding] = findings(None)
+    assert finding.level == "error" and "/dev/ttyACM0" in finding.message and "--port" in finding.fix
+
+
+def test_a_port_that_is_not_there(tmp_path):
+    [finding] = findings(str(tmp_path / "ttyACM0"))
+    assert finding.level == "error" and "ttyACM0" in finding.message and finding.fix
+
+
+def test_what_cannot_be_read_is_of_another_baud(monkeypatch):
+    monkeypatch.setattr(conversation, "RESYNCHRONISE_S", 0.5)
+    with simulated_board("mobilenet_v1-0.25-int8:00ff", "garbage-bytes:1") as port:
+        [finding] = findings(port)
+    assert finding.level == "error" and "the board's rate is another one" in finding.message
+    assert "--set baud=921600" in finding.fix
+
+
+def test_a_board_that_starts_and_then_answers_nothing(monkeypatch):
+    monkeypatch.setattr(conversation, "RESYNCHRONISE_S", 0.5)
+    with simulated_board("mobilenet_v1-0.25-int8:00ff", "stall:1") as port:
+        [finding] = findings(port)
+    assert finding.level == "error" and "reset" in finding.fix and "baud" not in finding.fix

@@ -1,0 +1,106 @@
+"""What boards send, as messages: the benchmark's lines, and whatever else may come."""
+
+import importlib
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+messages = importlib.import_module("edgebench.backends.cortexm.messages")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"m-ready", messages.Ready()),
+        (b"\x00\xff\x1bm-ready \x07", messages.Ready()),
+        (b"m-timestamp-mode-performance", messages.Banner("performance")),
+        (b"m-timestamp-mode-energy", messages.Banner("energy")),
+        (b"m-results-[0.1m-timestamp-mode-performance", messages.Banner("performance")),
+        (b"m-init-done", messages.InitDone()),
+        (b"m-name-dut-[a [b] c]", messages.Name("a [b] c")),
+        (b"m-profile-[]", messages.FirmwareName("")),
+        (b"m-model-[vww01]", messages.Model("vww01")),
+        (b"m-info-[engine=TFLM 1=2]", messages.Info("engine", "TFLM 1=2")),
+        (b"m-info-[engine=]", messages.Info("engine", "")),
+        (b"m-info-[=x]", messages.Text("m-info-[=x]")),
+        (b"m-info-[engine]", messages.Text("m-info-[engine]")),
+        (b"m-lap-us-0", messages.Lap(0)),
+        (b"m-lap-us-4294967297", messages.Lap(1)),
+        (b"m-lap-us--1", messages.Text("m-lap-us--1")),
+        (b"m-lap-us-", messages.Text("m-lap-us-")),
+        (b"m-[Expecting 150528 bytes]", messages.Expecting(150528)),
+        (b"m-load-done", messages.LoadDone()),
+        (b"m-ack-65535", messages.Acknowledged(65535)),
+        (b"m-nack-0", messages.Missing(0)),
+        (b"m-warmup-start-0", messages.WarmUpStart(0)),
+        (b"m-warmup-done", messages.WarmUpDone()),
+        (b"m-infer-start-10", messages.InferStart(10)),
+        (b"m-infer-done", messages.InferDone()),
+        (b"m-results-[0.000,-1.250,1000.000]", messages.Results((0.0, -1.25, 1000.0))),
+        (b"m-results-[inf]", messages.Results((math.inf,))),
+        (b"m-results-[0.1,]", messages.Text("m-results-[0.1,]")),
+        (b"m-results-[0.1,0.2", messages.Text("m-results-[0.1,0.2")),
+        (b"m-results-[0x1,1_0]", messages.Text("m-results-[0x1,1_0]")),
+        (b"m-results-[]", messages.Text("m-results-[]")),
+        (b"e-[Unknown command: x]", messages.BoardError("Unknown command: x")),
+        (b"ULPMark\x1b[31m", messages.Text("ULPMark?[31m")),
+        ("m-lap-us-\u0661".encode(), messages.Text("m-lap-us-")),
+    ],
+)
+def test_lines(line, message):
+    assert messages.parse(line) == message
+
+
+def texts_of(message):
+    return [value for value in message if isinstance(value, str)]
+
+
+KNOWN = st.sampled_from(
+    [b"m-results-[", b"m-info-[", b"m-lap-us-", b"m-ready", b"m-ack-", b"e-[", b"m-[Expecting ", b"]", b","]
+)
+
+
+@given(st.lists(st.binary(max_size=40) | KNOWN, max_size=12).map(b"".join))
+def test_any_line_is_a_message_that_can_be_printed(line):
+    message = messages.parse(line)
+    for text in texts_of(message):
+        assert text.isascii() and (text.isprintable() or not text)
+        assert len(text) <= messages.MOST_VALUE_CHARACTERS
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
+def test_scores_are_read_as_they_were_written(values):
+    line = f"m-results-[{','.join(f'{value:0.3f}' for value in values)}]".encode()
+    scores = messages.parse(line).scores
+    assert all(abs(a - b) <= 0.0005 + 1e-9 for a, b in zip(scores, values, strict=True))
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=8))
+def test_lines_are_the_same_however_their_bytes_come(data, cuts):
+    data = data.replace(b"\x05", b"\n").replace(b"\x06", b"\r\n")
+    places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    pieces = messages.LineSplitter()
+    split = [line for start, end in itertools.pairwise(places) for line in pieces.lines(data[start:end])]
+    whole = messages.LineSplitter()
+    assert split == whole.lines(data)
+    assert pieces.begun == whole.begun
+    assert all(line and b"\n" not in line for line in split)
+
+
+def test_a_line_without_an_end_takes_bounded_memory():
+    splitter = messages.LineSplitter()
+    for _ in range(100):
+        assert splitter.lines(b"x" * 1000) == []
+    assert len(splitter.begun) == messages.MOST_LINE_BYTES
+    [line, ready] = splitter.lines(b"\r\nm-ready\r\n")
+    assert len(line) == messages.MOST_LINE_BYTES
+    assert ready == b"m-ready"
+
+
+def test_the_scores_of_a_thousand_classes_fit():
+    line = b"m-results-[" + b",".join([b"-12.345"] * 1000) + b"]\r\n"
+    [whole] = messages.LineSplitter().lines(line)
+    assert messages.parse(whole).scores == (-12.345,) * 1000

@@ -1,0 +1,33 @@
+"""How long sessions at a serial line are said to take."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from edgebench.link.window_lengths import USUAL
+from edgebench.vocabulary.pictures import Scene
+from edgebench.vocabulary.session import MeasurePlan
+from edgebench.vocabulary.target import Target
+
+times = importlib.import_module("edgebench.backends.cortexm.times")
+
+SCENE = Scene(Path("scene.npy"), "00", 4512, 4512)
+PLAN = MeasurePlan(SCENE, 5, patches=1)
+
+
+def seconds(port="/dev/ttyACM0", patch_s=None, plan=PLAN, **options):
+    return times.stage_seconds(Target("m7", "cortex-m", options, port=port), plan, patch_s, USUAL)
+
+
+@pytest.mark.parametrize(("baud", "frames_s", "digits_s"), [(115_200, 13.3, 31.6), (921_600, 1.66, 3.95)])
+def test_a_patch_is_sent_by_frames_or_by_digits(baud, frames_s, digits_s):
+    least_s, most_s = times.load_s(Target("m7", "cortex-m", {"baud": baud}, port="/dev/ttyACM0"), PLAN)
+    assert (least_s, most_s) == (pytest.approx(frames_s, rel=0.01), pytest.approx(digits_s, rel=0.01))
+
+
+def test_an_emulator_takes_what_it_takes_for_one_inference_a_window():
+    emulated = {"port": None, "board": "mps2-an500", "build": True, "flash": True}
+    assert seconds(**emulated)["passes"] == tuple(5 * each for each in times.QEMU_INFERENCE_S)
+    assert seconds(**emulated, patch_s=20.0)["passes"] == (100.0, 100.0)
+    assert seconds(patch_s=0.0) == {}

@@ -1,0 +1,2 @@
+/* A stand-in: TFLM's headers include this one. */
+#define STANDIN_FLATBUFFERS 1

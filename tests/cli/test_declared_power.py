@@ -1,0 +1,114 @@
+"""Declared power from the command line: a stored result judged anew, and what is refused."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from edgebench.cli.main import app
+from edgebench.errors import UsageError
+from edgebench.store.load import load
+
+STORED = Path(__file__).parents[1] / "store" / "version1" / "measured"
+MAXIMUM = "plain=4.5:maximum:label of its supply"
+MARK = "declared maximum"
+
+
+def call(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def document(*words):
+    done = call("fit", STORED, "--json", *words)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def peaks(judged):
+    return [verdict for verdict in judged["verdicts"] if verdict["quantity"] == "power_peak_w"]
+
+
+def test_a_stored_result_is_judged_anew_with_a_declaration_and_is_left_as_it_was():
+    before = {path: path.read_bytes() for path in STORED.rglob("*.json")}
+    plain = document()
+    assert [(peak["verdict"], peak["declared"], peak["scope"]) for peak in peaks(plain)] == [
+        ("inconclusive", "", "chip")
+    ] * 2
+    judged = document("--declared-power", MAXIMUM)
+    for peak in peaks(judged):
+        assert (peak["verdict"], peak["value"], peak["declared"]) == ("pass", 4.5, "maximum")
+        assert "the declared maximum power of 4.5 W (label of its supply) meets the limit" in peak["reason"]
+    figure = {"watts": 4.5, "kind": "maximum", "source": "label of its supply"}
+    for before_trial, trial in zip(plain["trials"], judged["trials"], strict=True):
+        assert (before_trial["declared_power"], trial["declared_power"]) == ([], [figure])
+        assert trial["power"] == before_trial["power"]  # a meter's figures alone
+        assert trial["key"] == before_trial["key"]
+    assert {path: path.read_bytes() for path in STORED.rglob("*.json")} == before
+
+
+def test_a_maximum_that_any_trial_of_the_target_exceeds_decides_nothing_and_is_warned_of():
+    judged = document("--declared-power", "3.5:maximum:label")  # one trial's meter saw 3.36 W at most
+    warning = "power of 3.5 W (label) decides nothing: rapl:package (package-0, chip) saw 3.77 W"
+    for peak, trial in zip(peaks(judged), judged["trials"], strict=True):
+        assert (peak["verdict"], peak["declared"]) == ("inconclusive", "")
+        assert warning in peak["reason"]
+        assert any(warning in text for text in trial["warnings"])
+
+
+def test_a_typical_power_above_the_limit_fails_it():
+    done = call("fit", STORED, "--declared-power", "6:typical:data sheet")
+    assert done.exit_code == 3
+    text = " ".join(done.stdout.split())
+    assert "power_peak_w max over 1 s" not in text and "power_peak_w max ≤ 5 W: fail" in text
+    assert "(declared typical)" in text and "(data sheet)" in text
+
+
+def test_it_is_marked_declared_wherever_it_stands(tmp_path):
+    text = " ".join(call("fit", STORED, "--declared-power", MAXIMUM).stdout.split())
+    assert "declared power, not measured: maximum 4.5 W (label of its supply)" in text
+    assert f"power_peak_w max ≤ 5 W: pass for both trials, margin +0.500 W ({MARK})" in text
+    exports = {}
+    for end in ("html", "md", "csv"):
+        path = tmp_path / f"out.{end}"
+        assert call("report", STORED, "-o", path, "--declared-power", MAXIMUM).exit_code == 0
+        exports[end] = path.read_text()
+    for end in ("html", "md"):
+        plain = exports[end].replace("\\", "")
+        assert f"4.50 W ({MARK})" in plain
+        assert "declared power, not measured: maximum 4.5 W (label of its supply)" in plain
+    for row in csv.DictReader(io.StringIO(exports["csv"])):
+        assert (row["declared_maximum_w"], row["declared_maximum_source"]) == ("4.5", "label of its supply")
+        assert "4.5" not in (row["mean_w"], row["peak_w"]) and row["power_scope"] == "chip"
+        [(_, kind)] = [(name, cell) for name, cell in row.items() if name.endswith(":declared")]
+        assert kind == "maximum"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("plane=4:maximum:label", "there is no target 'plane'"),
+        ("4:maximum", "names no source"),
+        ("2kW:maximum:label", "not in watts"),
+        ("nan:maximum:label", "not above 0"),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "report"])
+def test_a_bad_declaration_is_a_usage_error(command, text, what, tmp_path):
+    done = call(command, STORED, "--declared-power", text)
+    assert isinstance(done.exception, UsageError)
+    assert what in done.exception.what
+    assert done.exception.fix
+
+
+def test_a_run_refuses_it_before_anything_is_measured(tmp_path):
+    words = ("run", "--device", "toy", "--dry-run", "-o", tmp_path, "--declared-power")
+    done = call(*words, "nano=4:maximum:label")
+    assert isinstance(done.exception, UsageError)
+    assert "known: toy" in done.exception.fix
+
+
+def test_results_of_version_1_declare_no_power():
+    assert [target.declared_power for target in load(STORED).experiment.targets] == [()]

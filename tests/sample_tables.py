@@ -1,0 +1,29 @@
+"""Tables of samples, as sessions write and hold them."""
+
+import pandas as pd
+
+from edgebench.measure.recorded_figures import RecordedFigures
+from edgebench.store.probe_table import ProbeTableWriter
+from edgebench.store.records import TableFile
+
+
+def write_samples(path, chunks, infos) -> TableFile:
+    """A file of these chunks."""
+    with ProbeTableWriter(path) as table:
+        for chunk in chunks:
+            table.write(chunk, infos)
+        return table.close()
+
+
+def samples_of(measured) -> pd.DataFrame:
+    """The samples of a session that is not stored yet."""
+    assert isinstance(measured.tables.probes, TableFile)
+    return pd.read_parquet(measured.tables.probes.path)
+
+
+def figures_of(chunks, info) -> RecordedFigures:
+    """Those of a recording of these chunks."""
+    figures = RecordedFigures(info.channels)
+    for chunk in chunks:
+        figures.add(chunk)
+    return figures
