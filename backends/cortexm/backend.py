@@ -19,8 +19,9 @@ from edgebench.vocabulary.values import Json, Progress
 
 from .bodies import BODIES
 from .checks import findings
-from .device import CortexMDevice, no_port
+from .device import CortexMDevice, no_port, port_and_emulated_board
 from .firmware_supply import FirmwareSupply, firmware_with, missing_program
+from .line import require_port_exists
 from .options import CortexMOptions
 from .preparing import chain_of, with_printed_tolerance
 from .times import stage_seconds
@@ -101,11 +102,17 @@ class CortexMBackend(Backend):
     def check_plan(self, target: Target, plan: MeasurePlan, images: ImageSet | None, sessions: int) -> None:
         """UsageError for a period: inferences of a window follow one another on the board.
 
-        UnavailableError where no port is named: preparing a variant may take minutes.
+        UnavailableError where no port is named, or there is none of its name: preparing a variant may take
+        minutes.
         """
         options = CortexMOptions.model_validate(dict(target.options))
-        if target.port is None and not FirmwareSupply(options).emulates:
+        emulates = FirmwareSupply(options).emulates
+        if target.port is None and not emulates:
             raise no_port()
+        if target.port is not None and emulates:
+            raise port_and_emulated_board(options.board)
+        if target.port is not None:
+            require_port_exists(target.port)
         if plan.period_s is not None:
             raise UsageError(
                 f"{target.name} cannot be paced",

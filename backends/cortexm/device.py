@@ -110,10 +110,7 @@ class CortexMDevice:
     def _required_port(self) -> str:
         if self._supply.emulates:
             if self._port is not None:
-                raise UsageError(
-                    f"--port and an emulated board ({self._options.board}) that --flash starts",
-                    fix="leave out --port, or --flash",
-                )
+                raise port_and_emulated_board(self._options.board)
             return self._supply.port
         if self._port is None:
             raise no_port()
@@ -135,6 +132,13 @@ class CortexMDevice:
                 self._open[0].close()
             self._open = None
         self._supply.close()
+
+
+def port_and_emulated_board(board: str | None) -> UsageError:
+    """Two boards were named."""
+    return UsageError(
+        f"--port and an emulated board ({board}) that --flash starts", fix="leave out --port, or --flash"
+    )
 
 
 def no_port() -> UnavailableError:

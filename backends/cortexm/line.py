@@ -151,6 +151,15 @@ def open_line(port: str, baud: int) -> Line:
     return _serial_line(port, baud)
 
 
+def require_port_exists(port: str) -> None:
+    """UnavailableError where there is none; it is not opened, which resets some boards."""
+    is_socket = port.startswith(UNIX_PREFIX)
+    if not os.path.lexists(port.removeprefix(UNIX_PREFIX)):
+        raise (
+            _nothing_listens(port, "there is no such file") if is_socket else _refusal(port, errno.ENOENT, "")
+        )
+
+
 def _unix_line(port: str, path: str, baud: int) -> Line:
     stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     stream.settimeout(CONNECT_S)
@@ -165,13 +174,17 @@ def _unix_line(port: str, path: str, baud: int) -> Line:
         ) from None
     except (OSError, ValueError) as error:
         stream.close()
-        raise UnavailableError(
-            f"nothing listens at {printable(port)}",
-            why=str(getattr(error, "strerror", None) or error),
-            fix="start the simulator or emulator there, and name the path that it prints",
-        ) from None
+        raise _nothing_listens(port, str(getattr(error, "strerror", None) or error)) from None
     stream.setblocking(False)
     return DescriptorLine(stream.fileno(), printable(port), stream.close, baud)
+
+
+def _nothing_listens(port: str, why: str) -> UnavailableError:
+    return UnavailableError(
+        f"nothing listens at {printable(port)}",
+        why=why,
+        fix="start the simulator or emulator there, and name the path that it prints",
+    )
 
 
 def _serial_line(port: str, baud: int) -> Line:

@@ -2,11 +2,12 @@
 
 import importlib
 import logging
+import re
 from pathlib import Path
 
 import pytest
 
-from edgebench.errors import SessionError, UnavailableError, UnsupportedError, UsageError
+from edgebench.errors import EdgeBenchError, SessionError, UnavailableError, UnsupportedError, UsageError
 from edgebench.models.prepare.tflite import TfliteChain
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.pictures import Scene
@@ -93,6 +94,21 @@ def test_a_run_without_a_port_ends_before_anything_is_prepared():
         assert "--port" in refused.value.fix
     emulated = Target("board", "cortex-m", options={"board": "mps2-an500", "flash": True})
     backend.CortexMBackend().check_plan(emulated, plan, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("port", "options", "what"),
+    [
+        ("/dev/ttyACM-nobody", {}, "there is no port /dev/ttyACM-nobody"),
+        ("unix:/nowhere/board", {}, "nothing listens at unix:/nowhere/board"),
+        ("/dev/null", {"board": "mps2-an500", "flash": True}, "--port and an emulated board (mps2-an500)"),
+    ],
+)
+def test_a_run_at_a_port_that_cannot_be_ends_before_anything_is_prepared(port, options, what):
+    plan = MeasurePlan(Scene(Path("scene.npy"), "00", 448, 448), 5, patches=1)
+    target = Target("board", "cortex-m", port=port, options=options)
+    with pytest.raises(EdgeBenchError, match=re.escape(what)):
+        backend.CortexMBackend().check_plan(target, plan, None, 1)
 
 
 def test_what_is_built_alone_is_flashed_by_hand(session_cache, artifact, firmware, programs):
