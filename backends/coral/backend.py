@@ -10,16 +10,17 @@ from edgebench.cache.objects import Cache
 from edgebench.contract import BackendOptions
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
+from edgebench.models.prepare.edgetpu import PRECISION_REASONS, EdgeTpuChain
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.target import Body, Target
 from edgebench.vocabulary.values import Json, Progress
 
-from . import prepare, trap
+from . import trap
 from .bodies import BODIES
 from .checks import board_check, findings, runtime_check
 
-_CHAIN = prepare.EdgeTpuChain()
+_CHAIN = EdgeTpuChain("coral", takes_uncompiled=True)
 
 
 class CoralOptions(BackendOptions):
@@ -60,7 +61,7 @@ class CoralBackend(AgentBackend):
     name = "coral"
     description = "Google's Edge TPU (USB, M.2, PCIe, Dev Boards), by TFLite and libedgetpu"
     precisions = ("int8",)
-    precision_reasons = prepare.PRECISION_REASONS
+    precision_reasons = PRECISION_REASONS
     most_batch = 1  # its compiler takes no batches
     options_model = CoralOptions
     # Google's pycoral brings tflite-runtime with it, and another program has its name on the package index.

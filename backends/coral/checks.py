@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Literal
 
 from edgebench.agent.facts import board_facts
-from edgebench.errors import EdgeBenchError
 from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import accelerator_finding, board_findings
+from edgebench.models.prepare.edgetpu import compiler_finding
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json
 
-from . import compiler
 from .trap import ENVIRONMENT, HOW, PAIRS, misfit
 
 ASK_S = 60.0
@@ -66,7 +65,7 @@ def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
     # On the processor all of this may be missing, and the figures say so.
     grave: Literal["warning", "error"] = "warning" if target.options.get("allow_cpu") else "error"
     known = BoardFacts.of(facts)
-    return [_library(known, target, grave), *_edgetpu(known, grave), _compiler(target)]
+    return [_library(known, target, grave), *_edgetpu(known, grave), compiler_finding(target.options)]
 
 
 def runtime_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
@@ -152,26 +151,6 @@ def _edgetpu(known: BoardFacts, grave: Literal["warning", "error"]) -> list[Find
         else:
             findings_seen.append(Finding("ok", "edge tpu", f"{card.name} on PCIe{warmth}"))
     return findings_seen
-
-
-def _compiler(target: Target) -> Finding:
-    """Of this machine: preparation is the host's."""
-    if compiled_model := target.options.get("artifact"):
-        return Finding(
-            "ok", "compiler", f"not needed: the compiled model is given ({Path(str(compiled_model)).name})"
-        )
-    try:
-        edgetpu_compiler = compiler.find()
-    except EdgeBenchError as error:
-        return Finding("warning", "compiler", f"{error.what}: {error.why}", error.fix)
-    if edgetpu_compiler is not None:
-        return Finding("ok", "compiler", f"{compiler.PROGRAM} {edgetpu_compiler.version}")
-    return Finding(
-        "warning",
-        "compiler",
-        f"{compiler.PROGRAM} is not on PATH: models that are not compiled cannot be",
-        "install it from Google's Coral apt repository (x86-64 Linux), or give compiled models: --artifact",
-    )
 
 
 def _converter() -> Finding:

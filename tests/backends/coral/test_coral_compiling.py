@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import json
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from edgebench import registry
 from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UnsupportedError, UsageError
+from edgebench.models.prepare import edgetpu_compiler as compiler
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.variant import Variant
 from tests.backends.coral import edgetpu_compiler
 
-compiler: Any = importlib.import_module(registry.backend("coral").__module__.rpartition(".")[0] + ".compiler")
 VERSIONS = (f"16.0.{number}" for number in itertools.count(1))  # one a test: the cache goes by it
 
 QUARTER = Variant(0.25, "int8")

@@ -43,8 +43,11 @@ def read(path: Path) -> Compiled:
     return Compiled(facts.operations.get(CUSTOM_OP, 0), cpu, facts)
 
 
-def require_fit(compiled: Compiled, base: Compiled, path: Path, variant: str) -> None:
-    """InputError where a file has other inputs or outputs than the model that it should be compiled of."""
+def require_fit(compiled: Compiled, base: Compiled, path: Path, variant: str, device: str) -> None:
+    """InputError where a file has other inputs or outputs than the model that it should be compiled of.
+
+    The message names the device that it was given for.
+    """
     sides = (
         ("input", compiled.facts.inputs, base.facts.inputs),
         ("output", compiled.facts.outputs, base.facts.outputs),
@@ -56,8 +59,8 @@ def require_fit(compiled: Compiled, base: Compiled, path: Path, variant: str) ->
             raise InputError(
                 f"{path} is not compiled of {variant}",
                 why=f"its {side} is {_listed(have)}, and {variant} has {_listed(due)}",
-                fix="compile the file that `edgebench models prepare --device coral` names, or ask for the "
-                "model that this one was compiled of (--model, --depth)",
+                fix=f"compile the file that `edgebench models prepare --device {device}` names, or ask for "
+                "the model that this one was compiled of (--model, --depth)",
             )
 
 

@@ -10,20 +10,22 @@ from pathlib import Path
 from edgebench.atomic import write_atomically
 from edgebench.cache.objects import Cache, sha256_file
 from edgebench.cache.recipes import CachedFile
-from edgebench.errors import InputError, UnavailableError, UnsupportedError, UsageError
+from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UnsupportedError, UsageError
+from edgebench.models.prepare import edgetpu_compiler as compiler
+from edgebench.models.prepare import edgetpu_file
 from edgebench.models.prepare.chain import Chain, Recipe, Refusals
 from edgebench.models.prepare.tflite import TfliteChain
 from edgebench.regular_files import reason, require_regular
 from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.values import Json, Progress
 
-from . import compiled, compiler
-
-KIND = "coral"
+KIND = "coral"  # of the cache, for every device that takes these files: a file is made once
 RECIPE_VERSION = 1  # counts up when the same inputs would give another file
 SUFFIX = "_edgetpu.tflite"
 ON_CPU = "on the CPU"
+OR_UNCOMPILED = " (or measure on the processor, marked so: --set allow-cpu=true)"
 
 PRECISION_REASONS: Mapping[str, str] = {
     "fp32": "the Edge TPU computes in 8-bit integers alone",
@@ -31,14 +33,40 @@ PRECISION_REASONS: Mapping[str, str] = {
 }
 
 
+def compiler_finding(options: Mapping[str, Json]) -> Finding:
+    """What `doctor` says of the compiler on this machine: preparation is the host's."""
+    if compiled_model := options.get("artifact"):
+        name = Path(str(compiled_model)).name
+        return Finding("ok", "compiler", f"not needed: the compiled model is given ({name})")
+    try:
+        program = compiler.find()
+    except EdgeBenchError as error:
+        return Finding("warning", "compiler", f"{error.what}: {error.why}", error.fix)
+    if program is not None:
+        return Finding("ok", "compiler", f"{compiler.PROGRAM} {program.version}")
+    return Finding(
+        "warning",
+        "compiler",
+        f"{compiler.PROGRAM} is not on PATH: models that are not compiled cannot be",
+        "install it from Google's Coral apt repository (x86-64 Linux), or give compiled models: --artifact",
+    )
+
+
 class EdgeTpuChain(Chain):
-    """To what the Edge TPU takes, from the int8 .tflite."""
+    """To what the Edge TPU takes, from the int8 .tflite.
+
+    Args:
+        device: as `--device` names it, for messages; no part of what decides a file.
+        takes_uncompiled: whether the device has the option `allow_cpu`.
+    """
 
     name = KIND
     title = "the Edge TPU"
     extras = TfliteChain.extras
 
-    def __init__(self) -> None:
+    def __init__(self, device: str, *, takes_uncompiled: bool) -> None:
+        self._device = device
+        self._or_uncompiled = OR_UNCOMPILED if takes_uncompiled else ""
         self._tflite = TfliteChain()
 
     def recipe(self, request: PrepareRequest) -> Recipe:
@@ -95,13 +123,13 @@ class EdgeTpuChain(Chain):
             base = self._tflite.stored_artifact(request, cache)
             assert base is not None  # `prepare` made it
             bases.append(base)
-        _require_a_way(requests, bases, cache)
+        self._require_a_way(requests, bases, cache)
         refusals: Refusals = {}
         for request, base in zip(requests, bases, strict=True):
             recipe = self.recipe(request)
             file = scratch / f"{request.variant.name}.tflite"
             try:
-                recipe.store(cache, file, _compile(request, base, file, progress))
+                recipe.store(cache, file, self._compile(request, base, file, progress))
             except UnsupportedError as error:
                 refusals[recipe.key] = error
         return refusals
@@ -112,6 +140,78 @@ class EdgeTpuChain(Chain):
         """The int8 .tflite's, with what is known of the compiled file."""
         base = self._tflite.stored_artifact(request, cache)
         return None if base is None else _artifact(base, file)
+
+    # --- making ---
+
+    def _require_a_way(
+        self, requests: Sequence[PrepareRequest], bases: Sequence[Artifact], cache: Cache
+    ) -> None:
+        """UnavailableError, with the command and the files, where nothing can compile what has to be."""
+        pairs = zip(requests, bases, strict=True)
+        uncompiled = {
+            request.variant.name: (request, base)
+            for request, base in pairs
+            if _compiled_by_user(request) is None
+        }
+        if compiler.find() is not None or all(
+            request.options.get("allow_cpu") for request, _ in uncompiled.values()
+        ):
+            return
+        folder = cache.root / "edgetpu"
+        files: dict[str, Path] = {}
+        for name, (_, base) in uncompiled.items():
+            files[name] = folder / f"{name}.tflite"
+            write_atomically(files[name], base.path.read_bytes())
+        results = ", ".join(f"{name}{SUFFIX}" for name in files)
+        raise UnavailableError(
+            f"{', '.join(files)} {'is' if len(files) == 1 else 'are'} not compiled for the Edge TPU",
+            why=f"{compiler.PROGRAM} is not on PATH here; the int8 files are written to {folder}",
+            fix=f"on x86-64 Linux with Google's compiler: `{compiler.command_for(files, folder)}`; copy "
+            f"{results} to {folder} where that is another machine, and add --artifact {folder}"
+            f"{self._or_uncompiled}",
+        )
+
+    def _compile(
+        self, request: PrepareRequest, base: Artifact, file: Path, progress: Progress
+    ) -> dict[str, Json]:
+        """Write the file, by the compiler or as it was given; the note of it.
+
+        UnsupportedError for what the compiler does not take, InputError for a given file that is another's.
+        """
+        name, user_file, program = request.variant.name, _compiled_by_user(request), compiler.find()
+        note: dict[str, Json] = {}
+        shutil.copyfile(user_file or base.path, file)
+        if user_file is not None:
+            note["given"] = user_file.name
+        elif program is not None:
+            progress(f"compiling {name} for the Edge TPU")
+            try:
+                output, log = compiler.compile_model(program, file, file.parent)
+            except compiler.CompilerError as error:
+                raise UnsupportedError(error.what, why=error.why, fix=error.fix) from error
+            output.replace(file)
+            note["compiler"] = log.as_record()
+        content = edgetpu_file.read(user_file or file)
+        if not content.edgetpu and not request.options.get("allow_cpu"):
+            refusal = self._not_compiled(request, content)
+            if user_file is None:
+                raise refusal
+            raise InputError(
+                f"{user_file} is not compiled for the Edge TPU", why=refusal.why, fix=refusal.fix
+            )
+        if user_file is not None:
+            edgetpu_file.require_fit(content, edgetpu_file.read(base.path), user_file, name, self._device)
+        return {**note, "operations": content.as_record()}
+
+    def _not_compiled(self, request: PrepareRequest, content: edgetpu_file.Compiled) -> UnsupportedError:
+        kinds = ", ".join(f"{count} {name}" for name, count in list(content.cpu.items())[:6])
+        custom_op = edgetpu_file.CUSTOM_OP.partition(":")[2]
+        return UnsupportedError(
+            f"nothing of {request.variant.name} is compiled for the Edge TPU",
+            why=f"the file has no operation {custom_op}: all of it would run on the processor ({kinds})",
+            fix=f"give the file that {compiler.PROGRAM} writes, whose name ends in {SUFFIX}"
+            f"{self._or_uncompiled}",
+        )
 
 
 def _require_int8_alone(request: PrepareRequest) -> None:
@@ -133,7 +233,7 @@ def _require_int8_alone(request: PrepareRequest) -> None:
 def _require_uncompiled(request: PrepareRequest) -> None:
     """UnsupportedError for a compiled `--model`: nothing here can say which scores it should give."""
     source = request.source
-    if source.kind == "tflite" and source.path is not None and compiled.read(source.path).edgetpu:
+    if source.kind == "tflite" and source.path is not None and edgetpu_file.read(source.path).edgetpu:
         raise UnsupportedError(
             f"{request.variant.name} is compiled for the Edge TPU already",
             why="its scores have to be known before it is timed, and only an Edge TPU can run it",
@@ -190,74 +290,6 @@ def _require_one_model_a_file(requests: Sequence[PrepareRequest]) -> None:
                 why=", ".join(sorted(names)),
                 fix="say which it is compiled of, such as --depth 0.25, or give a folder with one a model",
             )
-
-
-# --- making ---
-
-
-def _require_a_way(requests: Sequence[PrepareRequest], bases: Sequence[Artifact], cache: Cache) -> None:
-    """UnavailableError, with the command and the files, where nothing can compile what has to be."""
-    pairs = zip(requests, bases, strict=True)
-    uncompiled = {
-        request.variant.name: (request, base) for request, base in pairs if _compiled_by_user(request) is None
-    }
-    if compiler.find() is not None or all(
-        request.options.get("allow_cpu") for request, _ in uncompiled.values()
-    ):
-        return
-    folder = cache.root / "edgetpu"
-    files: dict[str, Path] = {}
-    for name, (_, base) in uncompiled.items():
-        files[name] = folder / f"{name}.tflite"
-        write_atomically(files[name], base.path.read_bytes())
-    results = ", ".join(f"{name}{SUFFIX}" for name in files)
-    raise UnavailableError(
-        f"{', '.join(files)} {'is' if len(files) == 1 else 'are'} not compiled for the Edge TPU",
-        why=f"{compiler.PROGRAM} is not on PATH here; the int8 files are written to {folder}",
-        fix=f"on x86-64 Linux with Google's compiler: `{compiler.command_for(files, folder)}`; copy "
-        f"{results} to {folder} where that is another machine, and add --artifact {folder} "
-        "(or measure on the processor, marked so: --set allow-cpu=true)",
-    )
-
-
-def _compile(request: PrepareRequest, base: Artifact, file: Path, progress: Progress) -> dict[str, Json]:
-    """Write the file, by the compiler or as it was given; the note of it.
-
-    UnsupportedError for what the compiler does not take, InputError for a given file that is another's.
-    """
-    name, user_file, program = request.variant.name, _compiled_by_user(request), compiler.find()
-    note: dict[str, Json] = {}
-    shutil.copyfile(user_file or base.path, file)
-    if user_file is not None:
-        note["given"] = user_file.name
-    elif program is not None:
-        progress(f"compiling {name} for the Edge TPU")
-        try:
-            output, log = compiler.compile_model(program, file, file.parent)
-        except compiler.CompilerError as error:
-            raise UnsupportedError(error.what, why=error.why, fix=error.fix) from error
-        output.replace(file)
-        note["compiler"] = log.as_record()
-    content = compiled.read(user_file or file)
-    if not content.edgetpu and not request.options.get("allow_cpu"):
-        refusal = _not_compiled(request, content)
-        if user_file is None:
-            raise refusal
-        raise InputError(f"{user_file} is not compiled for the Edge TPU", why=refusal.why, fix=refusal.fix)
-    if user_file is not None:
-        compiled.require_fit(content, compiled.read(base.path), user_file, name)
-    return {**note, "operations": content.as_record()}
-
-
-def _not_compiled(request: PrepareRequest, content: compiled.Compiled) -> UnsupportedError:
-    kinds = ", ".join(f"{count} {name}" for name, count in list(content.cpu.items())[:6])
-    return UnsupportedError(
-        f"nothing of {request.variant.name} is compiled for the Edge TPU",
-        why=f"the file has no operation {compiled.CUSTOM_OP.partition(':')[2]}: all of it would run on the "
-        f"processor ({kinds})",
-        fix=f"give the file that {compiler.PROGRAM} writes, whose name ends in {SUFFIX}, or measure on the "
-        "processor, marked so: --set allow-cpu=true",
-    )
 
 
 def _artifact(base: Artifact, file: CachedFile) -> Artifact:
