@@ -1,0 +1,120 @@
+"""A device over many cycles of a schedule, its latencies drawn from what was measured (pure).
+
+A session stands for one start of the device: what differs between starts differs between missions, too. So
+each session has cycles of its own, in which each image takes the time of one of the session's passes, drawn
+with replacement; the sessions' outcomes are compared as those of any other figure are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgebench.stats.queueing import Floats, completions_s, held, pauses_s
+
+BLOCK_IMAGES = 500_000
+"""That are simulated at once; memory stays bounded by it."""
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """What comes in each cycle.
+
+    Attributes:
+        arrivals_s: float64 [images], ascending, each at least 0 and below `cycle_s`.
+        cycle_s: after which it begins anew.
+        deadline_s: from an image's arrival to its result; None where nobody waits.
+    """
+
+    arrivals_s: Floats
+    cycle_s: float
+    deadline_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What one session's cycles came to.
+
+    Attributes:
+        busy_s: in which the device works, a cycle.
+        most_held: images at once, waiting or in work; the mean over cycles of each one's most.
+        age_s: from an image's arrival to its result, the mean.
+        oldest_s: the same, of the oldest image.
+        missed: share of the images that were not done at their deadline; None without one.
+        long_pauses: pauses longer than `least_pause_s`, a cycle; None where it is not known.
+        long_pauses_s: how long those are together, a cycle.
+    """
+
+    busy_s: float
+    most_held: float
+    age_s: float
+    oldest_s: float
+    missed: float | None
+    long_pauses: float | None
+    long_pauses_s: float | None
+
+
+def load(values_by_session: Sequence[Floats], cycle: Cycle) -> float:
+    """Work that comes a cycle as a share of the cycle; from 1 on nothing keeps up with it."""
+    return (
+        float(np.mean([values.mean() for values in values_by_session]))
+        * cycle.arrivals_s.size
+        / cycle.cycle_s
+    )
+
+
+def work_through(
+    values_s: Floats, cycle: Cycle, cycles: int, generator: np.random.Generator, least_pause_s: float | None
+) -> Worked:
+    """So many cycles with the latencies of one session.
+
+    Args:
+        values_s: float64 [passes], above 0.
+        cycle: what comes in each.
+        cycles: at least 1.
+        generator: of the draws.
+        least_pause_s: longer ones are counted; None for none.
+    """
+    free_at_s, busy_s, ages_s, oldest_s = 0.0, 0.0, 0.0, 0.0
+    most_held, missed, long_pauses, long_pauses_s = 0, 0, 0, 0.0
+    pending_s = np.empty(0)
+    images = cycles * cycle.arrivals_s.size
+    for first, count in _blocks(cycles, cycle.arrivals_s.size):
+        starts_s = (first + np.arange(count)) * cycle.cycle_s
+        arrivals_s = (starts_s[:, None] + cycle.arrivals_s).ravel()
+        services_s = values_s[generator.integers(values_s.size, size=arrivals_s.size)]
+        done_s = completions_s(arrivals_s, services_s, free_at_s)
+        age_s = done_s - arrivals_s
+        busy_s += float(services_s.sum())
+        ages_s += float(age_s.sum())
+        oldest_s = max(oldest_s, float(age_s.max()))
+        at_once = held(arrivals_s, done_s, pending_s)
+        most_held += int(at_once.reshape(count, -1).max(axis=1).sum())
+        if cycle.deadline_s is not None:
+            missed += int((age_s > cycle.deadline_s).sum())
+        if least_pause_s is not None:
+            pause_s = pauses_s(arrivals_s, done_s, free_at_s)
+            long_ones_s = pause_s[pause_s > least_pause_s]
+            long_pauses += long_ones_s.size
+            long_pauses_s += float(long_ones_s.sum())
+        free_at_s = float(done_s[-1])
+        unfinished_s = np.concatenate((pending_s, done_s))
+        pending_s = unfinished_s[unfinished_s > (first + count) * cycle.cycle_s]
+    return Worked(
+        busy_s=busy_s / cycles,
+        most_held=most_held / cycles,
+        age_s=ages_s / images,
+        oldest_s=oldest_s,
+        missed=None if cycle.deadline_s is None else missed / images,
+        long_pauses=None if least_pause_s is None else long_pauses / cycles,
+        long_pauses_s=None if least_pause_s is None else long_pauses_s / cycles,
+    )
+
+
+def _blocks(cycles: int, images: int) -> Iterator[tuple[int, int]]:
+    """The first cycle of each block, and how many it has."""
+    most = max(1, BLOCK_IMAGES // images)
+    for first in range(0, cycles, most):
+        yield first, min(most, cycles - first)
