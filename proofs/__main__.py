@@ -19,6 +19,7 @@ from proofs import (
     power_bursts,
     power_energy,
     power_peaks,
+    queues,
     scatter,
     shapes,
     stopping,
@@ -44,6 +45,7 @@ PROOFS: Mapping[str, Proof] = {
     "bursts": power_bursts.bursts,
     "trials": power_bursts.trials,
     "peaks": power_peaks.peaks,
+    "queues": queues.proof,
 }
 SIZES: Mapping[str, Size] = {"small": SMALL, "full": FULL}
 

@@ -11,7 +11,18 @@ from edgebench.stats.forecast import Forecast, sessions_for
 from edgebench.stats.intervals import Bounds, session_interval, t_interval
 from edgebench.stats.percentiles import percentile_interval
 from edgebench.stats.power_spread import Margin
-from proofs import best, coverage, differences, forecasts, power_bursts, scatter, shapes, stopping, tails
+from proofs import (
+    best,
+    coverage,
+    differences,
+    forecasts,
+    power_bursts,
+    queues,
+    scatter,
+    shapes,
+    stopping,
+    tails,
+)
 from proofs.__main__ import PROOFS
 from proofs.power_loads import Bursts
 from proofs.topic import Size
@@ -126,6 +137,12 @@ def test_a_comparison_that_takes_every_difference_for_one_is_caught(monkeypatch)
     monkeypatch.setattr(differences, "different", lambda difference: difference.p < 1e-4)
     topic = differences.proof(TINY)
     assert any(row.met is False for row in topic.rows if row.cells[0].startswith("+5 %"))
+
+
+def test_images_that_do_not_wait_for_one_another_are_caught(monkeypatch):
+    monkeypatch.setattr(queues, "completions_s", lambda arrivals, services: arrivals + services)
+    topic = queues.proof(TINY)
+    assert [row.cells[0] for row in topic.rows if row.met] == ["D/D/1"] * 3 + ["bursts of 80"]
 
 
 def test_looking_at_95_percent_every_time_is_caught(monkeypatch):

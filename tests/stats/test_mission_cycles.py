@@ -8,7 +8,7 @@ from edgebench.stats.mission_cycles import Cycle, load, work_through
 from edgebench.stats.queueing import completions_s
 
 DAY_S = 86_400.0
-EVENLY = Cycle(np.arange(320) * (DAY_S / 320), DAY_S, deadline_s=5.0)
+EVENLY = Cycle(np.linspace(0.0, DAY_S, 320, endpoint=False), DAY_S, deadline_s=5.0)
 
 
 def test_even_images_wait_for_nothing():

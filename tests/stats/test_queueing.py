@@ -34,7 +34,7 @@ def test_images_are_counted_from_their_arrival_to_their_result():
 
 def test_images_that_come_evenly_and_take_less_never_wait():
     """D/D/1 below a load of 1."""
-    arrivals_s = np.arange(1000) * 2.0
+    arrivals_s = np.linspace(0.0, 1998.0, 1000)
     done_s = completions_s(arrivals_s, np.full(1000, 1.5))
     np.testing.assert_allclose(done_s - arrivals_s, 1.5)
     assert held(arrivals_s, done_s, np.empty(0)).max() == 1
@@ -42,7 +42,7 @@ def test_images_that_come_evenly_and_take_less_never_wait():
 
 def test_images_that_come_evenly_and_take_more_wait_longer_and_longer():
     """D/D/1 above a load of 1: the k-th waits k times what is lacking."""
-    arrivals_s = np.arange(1000) * 1.0
+    arrivals_s = np.linspace(0.0, 999.0, 1000)
     done_s = completions_s(arrivals_s, np.full(1000, 1.25))
     np.testing.assert_allclose(done_s - arrivals_s - 1.25, 0.25 * np.arange(1000))
 
