@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
-from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from edgebench.errors import StoredResultError, UsageError
+from edgebench.fit.profile_documents import Document, document_in, document_of, shipped_names
 from edgebench.fit.requirement import Requirement, Strict
-from edgebench.refusals import form, problem, refusal
-from edgebench.suggest import choose, short
-from edgebench.toml_files import parse_toml, read_toml
+from edgebench.refusals import Place, form, problem, refusal
+from edgebench.suggest import short
 
 _EXAMPLE = "see `edgebench profiles show disco-realtime`"
 MAX_REQUIREMENTS = 100
@@ -90,30 +88,16 @@ def shipped_profiles() -> list[Profile]:
 
 @cache
 def _shipped() -> tuple[Profile, ...]:
-    folder = resources.files("edgebench.fit") / "profiles"
-    files = sorted(
-        (file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name
-    )
-    return tuple(parse_profile(file.read_bytes(), file.name) for file in files)
+    return tuple(_checked(document_of(name)) for name in shipped_names())
 
 
 def load_profile(name_or_file: str) -> Profile:
-    """The shipped profile of that name, or the one in that TOML file.
+    """The shipped profile of that name, or the one in that TOML file, with what it inherits.
 
     Raises UsageError, naming the file, the requirement and what to write instead, for one that does not
     exist or is not a profile.
     """
-    for profile in shipped_profiles():
-        if profile.name == name_or_file:
-            return profile
-    path = Path(name_or_file)
-    if not (path.suffix == ".toml" or len(path.parts) > 1 or _is_file(path)):
-        known = [profile.name for profile in shipped_profiles()]
-        raise UsageError(
-            f"there is no profile {short(name_or_file)}",
-            fix=f"{choose(name_or_file, known)}, or a TOML file of your own",
-        )
-    return _checked(read_toml(path, "profile", fix="name a profile, or another TOML file").tables, str(path))
+    return _checked(document_of(name_or_file))
 
 
 def load_profiles(names_or_files: Sequence[str]) -> tuple[Profile, ...]:
@@ -137,19 +121,29 @@ def load_profiles(names_or_files: Sequence[str]) -> tuple[Profile, ...]:
 
 def parse_profile(data: bytes, where: str) -> Profile:
     """The profile that a TOML document is; UsageError otherwise, with `where` as the file's name."""
-    return _checked(parse_toml(data, f"profile {where}").tables, where)
+    return _checked(document_in(data, where))
 
 
-def _checked(table: Mapping[str, Any], where: str) -> Profile:
-    """The profile in these tables; UsageError, with `where` as the file's name, where they are none."""
+def _checked(document: Document) -> Profile:
+    """The profile in a document; UsageError, naming the file at fault, where it is none."""
     try:
-        profile = Profile.model_validate(table)
+        profile = Profile.model_validate(document.tables)
     except ValidationError as error:
-        what, fix = _explain(error, table)
-        raise UsageError(f"profile {where}: {what}", fix=fix) from error
-    for requirement in profile.requirements:
-        _refuse_slip(requirement, where)
+        what, fix = _explain(error, document.tables)
+        place = refusal(error, document.tables, Profile).place
+        raise UsageError(f"profile {_blamed(document, place)}: {what}", fix=fix) from error
+    for at, requirement in enumerate(profile.requirements):
+        _refuse_slip(requirement, _blamed(document, ("requirements", at)))
     return profile
+
+
+def _blamed(document: Document, place: Place) -> str:
+    """The file, and the one that it extends where a requirement of that is at fault."""
+    if len(place) > 1 and place[0] == "requirements" and isinstance(place[1], int):
+        origin = document.origin(place[1])
+        if origin != document.where:
+            return f"{document.where} (extends {origin})"
+    return document.where
 
 
 def _refuse_slip(requirement: Requirement, where: str) -> None:
@@ -166,13 +160,6 @@ def _refuse_slip(requirement: Requirement, where: str) -> None:
             why="at most one image in a hundred would have to be right",
             fix=f'write limit = {100 * limit:g} with unit = "%", or limit = {limit:g} without a unit',
         )
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
 
 
 def _explain(error: ValidationError, table: Mapping[str, Any]) -> tuple[str, str]:

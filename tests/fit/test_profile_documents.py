@@ -1,0 +1,166 @@
+import os
+
+import pytest
+
+from edgebench.errors import UsageError
+from edgebench.fit.profile import Profile, load_profile, shipped_profiles
+from edgebench.fit.profile_documents import KEYS, MAX_CHAIN, document_of, shipped_names
+
+BASE = """
+name = "base"
+title = "the base"
+source = "a paper"
+[[requirements]]
+name = "latency"
+limit = 4.42
+[[requirements]]
+name = "power"
+quantity = "power_peak_w"
+limit = 5.0
+averaging_s = 1.0
+[[requirements]]
+name = "mass"
+quantity = "mass_g"
+limit = 150.0
+"""
+
+
+def _load(folder, text, name="mine.toml"):
+    (folder / "base.toml").write_text(BASE)
+    (folder / name).write_text(text)
+    return load_profile(str(folder / name))
+
+
+def _refused(folder, text, **kwargs):
+    with pytest.raises(UsageError) as caught:
+        _load(folder, text, **kwargs)
+    assert caught.value.fix
+    return str(caught.value)
+
+
+def _limits(profile):
+    return [(requirement.name, requirement.limit) for requirement in profile.requirements]
+
+
+def test_shipped_files_are_named_after_their_profiles():
+    assert shipped_names() == [profile.name for profile in shipped_profiles()]
+
+
+def test_a_document_has_the_keys_of_a_profile():
+    assert set(KEYS) == {*Profile.model_fields, "extends", "without"}
+
+
+def test_all_that_is_not_said_is_inherited_but_what_the_base_is_called(tmp_path):
+    profile = _load(tmp_path, 'name = "mine"\nextends = "base.toml"\n')
+    assert (profile.name, profile.title, profile.source) == ("mine", "", "a paper")
+    assert _limits(profile) == [("latency", 4.42), ("power", 5.0), ("mass", 150.0)]
+
+
+def test_an_own_requirement_takes_the_whole_place_of_the_inherited_one(tmp_path):
+    own = '[[requirements]]\nname = "peak"\nquantity = "power_peak_w"\nlimit = 6.0\n'
+    profile = _load(tmp_path, f'name = "mine"\nextends = "base.toml"\n{own}')
+    assert _limits(profile) == [("latency", 4.42), ("peak", 6.0), ("mass", 150.0)]
+    assert profile.requirements[1].averaging_s is None
+
+
+def test_another_statistic_is_another_requirement(tmp_path):
+    own = '[[requirements]]\nname = "tail"\nstatistic = "p99"\nlimit = 6.0\n'
+    profile = _load(tmp_path, f'name = "mine"\nextends = "base.toml"\n{own}')
+    assert _limits(profile)[-1] == ("tail", 6.0)
+    assert len(profile.requirements) == 4
+
+
+def test_without_drops_by_name(tmp_path):
+    profile = _load(tmp_path, 'name = "mine"\nextends = "base.toml"\nwithout = ["power", "mass"]\n')
+    assert _limits(profile) == [("latency", 4.42)]
+
+
+def test_the_file_is_sought_beside_the_extending_one(tmp_path, monkeypatch):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "base.toml").write_text(BASE)
+    (tmp_path / "deep" / "middle.toml").write_text('name = "middle"\nextends = "../base.toml"\n')
+    (tmp_path / "mine.toml").write_text('name = "mine"\nextends = "deep/middle.toml"\n')
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert len(load_profile("../mine.toml").requirements) == 3
+
+
+def test_a_shipped_profile_is_extended_by_its_name(tmp_path):
+    profile = _load(tmp_path, 'name = "mine"\nextends = "disco-realtime"\nwithout = ["size"]\n')
+    shipped = load_profile("disco-realtime")
+    assert profile.requirements == tuple(entry for entry in shipped.requirements if entry.name != "size")
+
+
+def test_what_is_wrong_names_the_file_in_which_it_stands(tmp_path):
+    (tmp_path / "wrong.toml").write_text(BASE.replace("limit = 5.0", "limit = -5.0"))
+    message = _refused(tmp_path, 'name = "mine"\nextends = "wrong.toml"\n')
+    assert f"mine.toml (extends {tmp_path / 'wrong.toml'}): requirement 'power': limit -5.0" in message
+
+
+def test_an_inherited_name_is_not_given_away_again(tmp_path):
+    own = '[[requirements]]\nname = "mass"\nquantity = "load_s"\nlimit = 1.0\n'
+    assert "two requirements are called 'mass'" in _refused(
+        tmp_path, f'name = "mine"\nextends = "base.toml"\n{own}'
+    )
+
+
+def test_two_own_requirements_on_one_thing_stay_a_contradiction(tmp_path):
+    own = "".join(f'[[requirements]]\nname = "p{n}"\nstatistic = "p99"\nlimit = {n}\n' for n in (1, 2))
+    assert "both limit the p99 of image_s" in _refused(
+        tmp_path, f'name = "mine"\nextends = "base.toml"\n{own}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ('extends = "disco-artic"', "did you mean 'disco-arctic'"),
+        ('extends = "none.toml"', "No such file"),
+        ("extends = 3", "extends: 3 is not the name of a profile"),
+        ('extends = ""', "extends: '' is not the name"),
+        ('extends = "a\\u0000b.toml"', "cannot be read"),
+        ('extends = "base.toml"\nwithout = "mass"', "'mass' is not a list of names"),
+        ('extends = "base.toml"\nwithout = ["mas"]', "no requirement 'mas'\ndid you mean 'mass'"),
+        ('extends = "base.toml"\nwithout = ["latency", "power", "mass"]', "requirements"),
+        ('without = ["mass"]', "nothing is inherited"),
+        ('extends = "base.toml"\nrequirements = 3', "requirements: 3"),
+        ('extends = "typo.toml"', "typo.toml: unknown key 'requirments'\ndid you mean 'requirements'"),
+        ('extends = "newer.toml"', "newer.toml: schema_version: 2 is not known"),
+    ],
+)
+def test_what_cannot_be_extended(head, expected, tmp_path):
+    (tmp_path / "typo.toml").write_text(BASE.replace('[[requirements]]\nname = "mass"', "[[requirments]]"))
+    (tmp_path / "newer.toml").write_text("schema_version = 2\n" + BASE)
+    assert expected in _refused(tmp_path, f'name = "mine"\n{head}\n')
+
+
+@pytest.mark.attack("profiles that extend one another in a circle: refused, the circle named")
+def test_a_circle_is_named(tmp_path):
+    for name, other in (("a", "b"), ("b", "c"), ("c", "b")):
+        (tmp_path / f"{name}.toml").write_text(f'name = "{name}"\nextends = "{other}.toml"\n')
+    with pytest.raises(UsageError, match="extends itself") as caught:
+        load_profile(str(tmp_path / "a.toml"))
+    b, c = tmp_path / "b.toml", tmp_path / "c.toml"
+    assert caught.value.why == f"{b} -> {c} -> {b}"
+
+
+@pytest.mark.attack("a profile that extends itself by a link of another name: refused")
+def test_a_link_to_itself_is_a_circle(tmp_path):
+    os.symlink(tmp_path / "mine.toml", tmp_path / "link.toml")
+    assert "extends itself" in _refused(tmp_path, 'name = "mine"\nextends = "link.toml"\n')
+
+
+@pytest.mark.attack("a chain of hundreds of profiles: refused after a bounded number of files")
+def test_a_long_chain_is_refused(tmp_path):
+    for n in range(MAX_CHAIN + 5):
+        (tmp_path / f"{n}.toml").write_text(f'name = "x"\nextends = "{n + 1}.toml"\n')
+    with pytest.raises(UsageError, match="in a row"):
+        load_profile(str(tmp_path / "0.toml"))
+
+
+def test_a_document_knows_where_each_requirement_stands(tmp_path):
+    own = '[[requirements]]\nname = "peak"\nquantity = "power_peak_w"\nlimit = 6.0\n'
+    _load(tmp_path, f'name = "mine"\nextends = "base.toml"\n{own}')
+    document = document_of(str(tmp_path / "mine.toml"))
+    assert [os.path.basename(where) for where in document.origins] == ["base.toml", "mine.toml", "base.toml"]
