@@ -64,7 +64,7 @@ class Stamp(NamedTuple):
 
     Attributes:
         sent_ns, received_ns: host clock.
-        lap_us: board clock modulo 2^32; lap_clock.LapClock unwraps it.
+        lap_us: board clock modulo 2^32; WrappingClock unwraps it.
     """
 
     sent_ns: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgebench.link.window_board import BoardFault
+from edgebench.link.board_fault import BoardFault
 
 
 class LineFault(BoardFault):

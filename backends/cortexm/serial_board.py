@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from edgebench.link.input_tensor import input_bytes
 from edgebench.link.window_board import TimedInferences
+from edgebench.link.wrapping_clock import WrappingClock
 from edgebench.stats.clock import RoundTrip
 from edgebench.vocabulary.artifact import Artifact
 
 from .conversation import Conversation
-from .lap_clock import LapClock
 
 NS_A_CYCLE_OF_ICOUNT = 1000
 """Times us, and over 2^shift: QEMU with `-icount shift=N` lets 2^N ns go by with each instruction."""
@@ -37,7 +37,7 @@ class SerialBoard:
     ) -> None:
         self._conversation = conversation
         self._artifact = artifact
-        self._clock = LapClock(follows_host=not is_emulated)
+        self._clock = WrappingClock(follows_host=not is_emulated)
         self._icount_shift = icount_shift
 
     def resynchronise(self) -> None:
@@ -51,7 +51,9 @@ class SerialBoard:
     def infer(self, inferences: int, warm_ups: int, expected_s: float) -> TimedInferences:
         """`infer N W`, on the unwrapped clock."""
         answer = self._conversation.infer(inferences, warm_ups, expected_s, self._artifact.scores)
-        start_us, end_us = self._clock.interval_us(answer)
+        start_us, end_us = self._clock.stamps_us(
+            answer.sent_ns, (answer.start_us, answer.end_us), answer.received_ns
+        )
         instructions = None
         if self._icount_shift is not None:
             instructions = round((end_us - start_us) * NS_A_CYCLE_OF_ICOUNT / 2**self._icount_shift)
@@ -59,7 +61,7 @@ class SerialBoard:
 
     def round_trip(self) -> RoundTrip:
         """`timestamp%`, on the unwrapped clock."""
-        return self._clock.round_trip(self._conversation.timestamp())
+        return self._clock.round_trip(*self._conversation.timestamp())
 
 
 def _ignore(sent_bytes: int, size_bytes: int) -> None:

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.errors import EdgeBenchError, SessionError
 from edgebench.stats.clock import RoundTrip
 from edgebench.vocabulary.values import Scores
-
-
-class BoardFault(EdgeBenchError):
-    """What a board did instead of what it was asked for; a device's kinds of it derive from this.
-
-    Attributes:
-        status: of the SessionError that ends a session by it.
-    """
-
-    status: ClassVar[str] = "protocol_error"
-
-    def as_session_error(self, stage: str) -> SessionError:
-        """What ends a session that was at this stage."""
-        return SessionError(self.what, status=self.status, stage=stage, why=self.why, fix=self.fix)
 
 
 @dataclass(frozen=True)

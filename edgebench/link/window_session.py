@@ -5,35 +5,29 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Generator
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.agent.frames import ProtocolError
 from edgebench.agent.pixels import windows as cut_patches
+from edgebench.link.board_calls import BoardCalls
+from edgebench.link.board_fault import as_session_error
+from edgebench.link.board_session import BoardSession
 from edgebench.link.clock_trips import BETWEEN_TRIPS
-from edgebench.link.schedule import Schedule
-from edgebench.link.window_board import BoardFault, WindowBoard
+from edgebench.link.window_board import WindowBoard
 from edgebench.link.window_lengths import USUAL, WindowLengths
-from edgebench.link.window_requests import WindowRequests, as_session_error
+from edgebench.link.window_requests import WindowRequests
 from edgebench.session_stages import SessionStage
 from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.load_bursts import BurstTimes
 from edgebench.vocabulary.passes import Phase, Window
 from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.session_facts import ColdFigures, SessionFacts, SessionWindows, WarmUp
+from edgebench.vocabulary.session_facts import ColdFigures, SessionFacts, WarmUp
 from edgebench.vocabulary.values import Scores
 
 STEADY_SHARE = 0.05
 """By how much the first steady window may differ from the median of all where the warm-up was long enough."""
-
-REPORT_S = 1.0
-"""How often an idle window is reported."""
-
-NO_PROBE = "the device has no meter or monitor: --meter names one that is plugged into this machine"
 
 
 class WindowSession:
@@ -65,10 +59,9 @@ class WindowSession:
         self._lengths = lengths
         self._has_real_time = has_real_time
         self._keeps_input = keeps_input
-        self._sleep = sleep
-        self._requests = WindowRequests(board, has_real_time)
-        self._windows_ns = SessionWindows()
-        self._load_bursts: BurstTimes | None = None
+        self._calls = BoardCalls(board.round_trip, has_real_time)
+        self._session = BoardSession[Window](self._calls, settings, sleep)
+        self._requests = WindowRequests(board, self._calls)
         self._patches: set[int] = set()  # of the scene, in windows
         self._steady_inference_s: list[float] = []
         self._short_windows = 0
@@ -78,18 +71,13 @@ class WindowSession:
 
     def facts(self) -> SessionFacts:
         """What is known by now; the device adds its runtime, and what it warns of."""
-        probes = (*self._settings.meters, *self._settings.preferred_meters)
-        return SessionFacts(
+        facts = self._session.facts()
+        return replace(
+            facts,
             cold=ColdFigures(first_inference_s=self._requests.first_inference_s),
             warmup=self._warm_up(),
-            clock=self._requests.clock.facts() if self._has_real_time else {},
-            windows_ns=self._windows_ns,
-            load_bursts=self._load_bursts,
-            probe_reasons=dict.fromkeys(probes or ("",), NO_PROBE),
-            monitor_reasons=dict.fromkeys(self._settings.monitors, NO_PROBE),
             measured_patches=len(self._patches) or None,
-            emulated=not self._has_real_time,
-            warnings=self._warnings(),
+            warnings=(*facts.warnings, *self._warnings()),
         )
 
     def _warm_up(self) -> WarmUp | None:
@@ -101,12 +89,12 @@ class WindowSession:
         return WarmUp(self._warm_ups, is_steady)
 
     def _warnings(self) -> tuple[str, ...]:
-        """Of its clock, and of windows that are none of the usual length; none where it is no time."""
+        """Of windows that are none of the usual length; none where its clock is no time."""
         if not self._has_real_time:
             return ()
         inference_s, lengths = self._requests.inference_s, self._lengths
         count = lengths.inferences(inference_s) if inference_s else lengths.least_inferences
-        warnings = self._requests.clock.warnings()
+        warnings = []
         if count < lengths.least_inferences:
             warnings.append(
                 f"an inference takes {inference_s:.3g} s: its windows hold {count}, because "
@@ -123,8 +111,7 @@ class WindowSession:
 
     def start(self) -> None:
         """The clock's first edge; SessionError where the board does not answer."""
-        with as_session_error("start"):
-            self._requests.edge("start")
+        self._session.start()
 
     def golden(self) -> Scores:
         """Scores float32 [golden, classes], each patch loaded and inferred once."""
@@ -142,51 +129,23 @@ class WindowSession:
 
     def measure(self, plan: MeasurePlan) -> Generator[Window, None, None]:
         """The first window, cold; then steady ones, each after its warm-up, patch after patch."""
-        try:
-            with as_session_error("measure"):
-                yield from self._windows(plan)
-        finally:
-            # A board that is amid an answer, or gone, is not waited for: the clock has no last edge then.
-            if not self._requests.is_amid_answer:
-                with suppress(BoardFault, ProtocolError):
-                    self._requests.edge("end")
         with as_session_error("measure"):
-            self._requests.clock.require_agreement()
+            self._requests.resynchronise()
+        patches = _patches_of(plan)
+
+        def window(index: int, phase: Phase) -> Window:
+            number, patch = patches[max(index - 1, 0) % len(patches)]
+            floor = 0 if phase == "first" else plan.warmup_floor
+            return self._window(index, phase, number, patch, warm_up_floor=floor)
+
+        yield from self._session.measure(plan, window, self._work)
 
     # --- windows ---
-
-    def _windows(self, plan: MeasurePlan) -> Generator[Window, None, None]:
-        self._requests.resynchronise()
-        is_metered = self._settings.host_metering and self._has_real_time
-        patches = _patches_of(plan)
-        if is_metered and self._settings.idle_s > 0:
-            self._windows_ns = replace(self._windows_ns, idle=self._idle("idle window"))
-        self._report("first pass")
-        yield self._window(0, "first", *patches[0], warm_up_floor=0)
-        self._report("warm-up")
-        if is_metered:
-            self._burst()
-        schedule = Schedule(
-            plan if is_metered else replace(plan, least_s=None),
-            time.monotonic if self._has_real_time else lambda: 0.0,
-        )
-        counted = plan.sustained_s is None and (plan.least_s is None or not is_metered)
-        self._report("passes", 0, plan.passes if counted else 0)
-        index = 0
-        while not schedule.over:
-            index += 1
-            patch = patches[(index - 1) % len(patches)]
-            window = self._window(index, "steady", *patch, warm_up_floor=plan.warmup_floor)
-            schedule.take_in(window.start_ns, window.end_ns, None)
-            self._note_steady(window)
-            yield window
-        if is_metered and self._settings.idle_s > 0:
-            self._windows_ns = replace(self._windows_ns, idle_after=self._idle("idle window after"))
 
     def _window(
         self, index: int, phase: Phase, number: int, patch: NDArray[np.uint8], *, warm_up_floor: int
     ) -> Window:
-        self._requests.trips(BETWEEN_TRIPS)
+        self._calls.trips(BETWEEN_TRIPS)
         self._requests.load(patch)
         is_first = self._requests.inference_s is None
         scores = self._requests.infer_once() if is_first or not self._keeps_input else None
@@ -194,11 +153,9 @@ class WindowSession:
         inferences = self._lengths.inferences(self._requests.inference_s)
         warm_ups = self._lengths.warm_ups(self._requests.inference_s, warm_up_floor)
         timed, _ = self._requests.infer(inferences, warm_ups)
-        self._requests.trips(1)
+        self._calls.trips(1)
         self._patches.add(number)
-        if phase == "steady":
-            self._warm_ups = warm_ups
-        return Window(
+        window = Window(
             index=index,
             phase=phase,
             patch=number,
@@ -208,37 +165,19 @@ class WindowSession:
             scores=timed.scores if scores is None else scores,
             instructions=timed.instructions,
         )
+        if phase == "steady":
+            self._warm_ups = warm_ups
+            self._note_steady(window)
+        return window
 
     def _note_steady(self, window: Window) -> None:
         self._steady_inference_s.append(window.duration_ns / window.inferences / 1e9)
         self._short_windows += window.duration_ns < self._lengths.least_s * 1e9
-        start_ns, _ = self._windows_ns.steady or (window.start_ns, window.end_ns)
-        self._windows_ns = replace(self._windows_ns, steady=(start_ns, window.end_ns))
 
-    def _idle(self, stage: SessionStage) -> tuple[int, int]:
-        """The board waits for a command that does not come; start and end on its clock."""
-        idle_s = self._settings.idle_s
-        start_ns = self._requests.trips(BETWEEN_TRIPS)
-        began_s = time.monotonic()
-        while (left_s := began_s + idle_s - time.monotonic()) > 0:
-            self._report(stage, round(idle_s - left_s), round(idle_s))
-            self._sleep(min(left_s, REPORT_S))
-        return start_ns, self._requests.trips(BETWEEN_TRIPS)
-
-    def _burst(self) -> None:
-        """Bursts of load by which the lag of a meter on the host is known."""
-        plan, inference_s = self._settings.bursts, self._requests.inference_s
-        if plan is None or inference_s is None:
-            return
-        self._report("load bursts", 0, len(plan.pauses_s))
-        from_ns = self._requests.trips(BETWEEN_TRIPS)
-        bursts = []
-        for pause_s in plan.pauses_s:
-            self._sleep(pause_s)
-            timed, _ = self._requests.infer(max(1, round(plan.burst_s / inference_s)), 0)
-            bursts.append((timed.start_ns, timed.end_ns))
-            self._report("load bursts", len(bursts), len(plan.pauses_s))
-        self._load_bursts = BurstTimes(from_ns, tuple(bursts))
+    def _work(self, busy_s: float) -> tuple[int, int]:
+        assert self._requests.inference_s is not None  # the first window has told
+        timed, _ = self._requests.infer(max(1, round(busy_s / self._requests.inference_s)), 0)
+        return timed.start_ns, timed.end_ns
 
     # --- single patches ---
 
@@ -247,14 +186,11 @@ class WindowSession:
         self._requests.resynchronise()
         scores = []
         for index, patch in enumerate(patches):
-            self._report(stage, index, len(patches))
+            self._session.report(stage, index, len(patches))
             self._requests.load(patch)
             scores.append(self._requests.infer_once())
-        self._report(stage, len(patches), len(patches))
+        self._session.report(stage, len(patches), len(patches))
         return np.stack(scores)
-
-    def _report(self, stage: SessionStage, done: int = 0, steps: int = 0) -> None:
-        self._settings.report(stage, done, steps)
 
 
 def _patches_of(plan: MeasurePlan) -> list[tuple[int, NDArray[np.uint8]]]:

@@ -4,11 +4,12 @@ import importlib
 
 import pytest
 
+from edgebench.link.board_fault import BoardFault
+from edgebench.link.wrapping_clock import WrappingClock
 from tests.backends.cortexm.scripted_line import BenchmarkFirmware, ScriptedLine, lines
 
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
 faults = importlib.import_module("edgebench.backends.cortexm.faults")
-lap_clock = importlib.import_module("edgebench.backends.cortexm.lap_clock")
 messages = importlib.import_module("edgebench.backends.cortexm.messages")
 
 LAPS = "m-lap-us-1", "m-lap-us-20000"
@@ -100,8 +101,9 @@ def test_inferences_that_are_none(lie, kind):
 def test_laps_that_lie():
     line = ScriptedLine(BenchmarkFirmware({"infer": answer(laps=("m-lap-us-5", "m-lap-us-4"))}))
     board = conversation.Conversation(line, 115_200, line.clock_ns)
-    with pytest.raises(faults.BadAnswer):
-        lap_clock.LapClock().interval_us(infer(board))
+    laps = infer(board)
+    with pytest.raises(BoardFault):
+        WrappingClock().stamps_us(laps.sent_ns, (laps.start_us, laps.end_us), laps.received_ns)
 
 
 @pytest.mark.attack("a board takes 4 s for each command of a load of hours: given up within minutes")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.link.window_board import BoardFault, TimedInferences
+from edgebench.link.board_fault import BoardFault
+from edgebench.link.window_board import TimedInferences
 from edgebench.link.window_session import WindowSession
 from edgebench.stats.clock import RoundTrip
 from edgebench.testing.pictures import scene_of
