@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from edgebench.fit.metric import Metric
 from edgebench.fit.metrics import METRICS, required_metrics
+from edgebench.fit.units import measured
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
 
@@ -38,7 +39,8 @@ class Requirement(Strict):
     """One limit on one quantity.
 
     Attributes:
-        limit: in `unit`; three numbers for `size_mm`, one for everything else; more than 0.
+        limit: in `unit`; three numbers for `size_mm`, one for everything else; more than 0. A document may
+            say it as text with a unit of its own, which is converted where the quantity does not list it.
         budget: where the limit was computed from; it is then limit's source.
         averaging_s: for power: the time over which the limit means its average.
     """
@@ -85,6 +87,8 @@ class Requirement(Strict):
         metric = known_metrics.get(quantity) if isinstance(quantity, str) else None
         if metric is None:
             raise problem(f"unknown quantity {short(quantity)}", choose(quantity, known_metrics))
+        if isinstance(filled.get("limit"), str):
+            filled |= _as_numbers(filled["limit"], filled.get("unit"), metric)
         for name, known in (("statistic", metric.statistics), ("unit", tuple(metric.units))):
             value = filled.setdefault(name, known[0])
             if value not in known:
@@ -111,6 +115,14 @@ class Requirement(Strict):
         return self
 
 
+def _as_numbers(text: str, stated: Any, metric: Metric) -> dict[str, Any]:
+    """The limit and the unit that a text such as "500 mW" says."""
+    values, unit = measured(text, metric.units, metric.name)
+    if stated not in (None, unit):
+        raise problem(f"limit {short(text)} has its unit, and unit = {short(stated)}", "leave unit out")
+    return {"limit": list(values) if len(values) > 1 else values[0], "unit": unit}
+
+
 def _limit(table: Mapping[str, Any], metric: Metric) -> Any:
     """The limit in the requirement's unit, from `limit` or from `budget`."""
     limit, budget = table.get("limit"), table.get("budget")
@@ -125,9 +137,7 @@ def _limit(table: Mapping[str, Any], metric: Metric) -> Any:
         raise problem(f"limit {short(limit)} does not fit {table['quantity']}", f"write {wanted}")
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise problem(
-                f"limit {short(value)} is not a number", "write a number without quotes, such as 6.0"
-            )
+            raise problem(f"limit {short(value)} is not a number", "write a number without quotes")
         # Written so that nan fails it as well.
         if not 0 < value < 1e18:
             fix = "write a positive number"

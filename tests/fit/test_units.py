@@ -1,0 +1,141 @@
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+
+from edgebench.fit.metrics import required_metrics
+from edgebench.fit.requirement import Requirement
+from edgebench.fit.units import measured, seconds
+
+
+def _requirement(quantity, limit, **more):
+    return Requirement.model_validate({"name": "r", "quantity": quantity, "limit": limit, **more})
+
+
+def _refused(quantity, limit, **more):
+    with pytest.raises(ValidationError) as caught:
+        _requirement(quantity, limit, **more)
+    context = caught.value.errors()[0]["ctx"]
+    return f"{context['what']}\n{context['fix']}"
+
+
+@pytest.mark.parametrize(
+    ("quantity", "text", "limit", "unit"),
+    [
+        ("image_s", "4.42 s", 4.42, "s"),
+        ("image_s", "4.42s", 4.42, "s"),
+        ("image_s", "4420 ms", 4420.0, "ms"),
+        ("image_s", "95.65 min", 5739.0, "s"),
+        ("image_s", "1 d", 86400.0, "s"),
+        ("image_s", "250 µs", 250e-6, "s"),
+        ("power_peak_w", "5 W", 5.0, "W"),
+        ("power_peak_w", "500 mW", 500.0, "mW"),
+        ("power_mean_w", "0.001 kW", 1.0, "W"),
+        ("power_mean_w", "3600 J/h", 1.0, "W"),
+        ("energy_j", "2 kJ", 2000.0, "J"),
+        ("energy_j", "1 mWh", 3.6, "J"),
+        ("mass_g", "150 g", 150.0, "g"),
+        ("mass_g", "2e-1 kg", 0.2, "kg"),
+        ("memory_bytes", "8 MB", 8.0, "MB"),
+        ("memory_bytes", "2 GiB", 2.0, "GiB"),
+        ("memory_bytes", "64 Mbit", 8e6, "bytes"),
+        ("accuracy", "95 %", 95.0, "%"),
+        ("size_mm", "65 x 30 x 8 mm", (65.0, 30.0, 8.0), "mm"),
+        ("size_mm", "6.5 × 3 × 0.8 cm", (6.5, 3.0, 0.8), "cm"),
+        ("size_mm", "6.5 cm x 30 mm x 0.008 m", (65.0, 30.0, 8.0), "mm"),
+    ],
+)
+def test_a_limit_with_its_unit(quantity, text, limit, unit):
+    requirement = _requirement(quantity, text)
+    assert requirement.limit == pytest.approx(limit, rel=1e-12)
+    assert requirement.unit == unit
+
+
+def test_every_unit_of_every_quantity_reads_as_what_the_catalogue_says():
+    for name, metric in required_metrics().items():
+        for unit, scale in metric.units.items():
+            if unit == "1":
+                continue
+            values, read = measured(f"3 {unit}", metric.units, name)
+            assert (values, read) == ((3.0,), unit)
+            if metric.unit != "1":
+                converted, _ = measured(f"3 {unit}", {metric.unit: 1.0}, name)
+                assert converted == pytest.approx((3 * scale,))
+
+
+def test_a_unit_that_is_stated_twice_alike_is_one():
+    assert _requirement("power_peak_w", "500 mW", unit="mW").limit == 500.0
+
+
+@pytest.mark.parametrize(
+    ("quantity", "text", "expected"),
+    [
+        ("power_peak_w", "5 g", "g is a mass, and power_peak_w is a power\nwrite it in W, mW, kW"),
+        ("image_s", "5 m", "m is a length, and image_s is a time\nwrite it in s, ms"),
+        ("energy_j", "5 W", "W is a power, and energy_j is an energy\nwrite it in J, mJ, kJ, Wh"),
+        ("mass_g", "5 °C", "°C is a temperature, and mass_g is a mass"),
+        ("memory_bytes", "5 bit/s", "bit/s is a data rate, and memory_bytes is an amount of data"),
+        ("accuracy", "1 s", "s is a time, and accuracy is a share\nwrite it in %"),
+        ("power_peak_w", "5 w", "unknown unit 'w'"),
+        ("memory_bytes", "8 KB", "unknown unit 'KB'\ndid you mean 'kB'"),
+        ("memory_bytes", "8 Mb", "unknown unit 'Mb'\ndid you mean 'MB'"),
+        ("image_s", "5 sek", "unknown unit 'sek'"),
+        ("image_s", "5 __class__", "is not a number with a unit"),
+        ("image_s", "4,42 s", "may divide thousands or be the decimal point"),
+        ("image_s", "4.42", "'4.42' is not a number\nwrite a number without quotes"),
+        ("image_s", "s", "is not a number with a unit"),
+        ("image_s", "", "is not a number with a unit"),
+        ("image_s", "< 5 s", "is not a number with a unit"),
+        ("image_s", "9**9**9 s", "is not a number with a unit"),
+        ("image_s", "1 s" + " " * 200, "is too long"),
+        ("image_s", "0 s", "limit 0.0 is not above 0"),
+        ("image_s", "-1 ms", "limit -1.0 is not above 0"),
+        ("image_s", "1e999 d", "limit inf is not above 0"),
+        ("image_s", "1 x 2 x 3 s", "does not fit image_s"),
+        ("size_mm", "8 mm", "does not fit size_mm"),
+        ("size_mm", "65 mm x 30 x 8", "has no unit"),
+        ("size_mm", "65 x 30 g x 8 mm", "has no unit"),
+        ("size_mm", "65 mm x 30 g x 8 mm", "g is a mass, and size_mm is a length"),
+        ("accuracy", "95", "write a number without quotes, such as 6.0"),
+    ],
+)
+def test_what_is_no_limit_of_the_quantity(quantity, text, expected):
+    assert expected in _refused(quantity, text)
+
+
+def test_a_text_and_another_unit_contradict_each_other():
+    assert "limit '5 W' has its unit, and unit = 'mW'\nleave unit out" in _refused(
+        "power_peak_w", "5 W", unit="mW"
+    )
+
+
+def test_seconds():
+    assert seconds("95.65 min", "cycle") == 5739.0
+    with pytest.raises(PydanticCustomError, match="cycle '1 x 2 s' is not one time"):
+        seconds("1 x 2 s", "cycle")
+
+
+@given(st.text("0123456789.eE+-x× smgWJBKMi%°/*,()_\n", max_size=30))
+def test_any_text_is_a_limit_or_a_problem(text):
+    for metric in required_metrics().values():
+        try:
+            values, unit = measured(text, metric.units, metric.name)
+        except PydanticCustomError as error:
+            assert error.context is not None
+            assert error.context["fix"]
+        else:
+            assert values
+            assert unit in metric.units
+
+
+def test_a_unit_that_the_quantity_lists_needs_no_library():
+    code = (
+        "import sys; from edgebench.fit.profile import load_profile, shipped_profiles; shipped_profiles()\n"
+        "from edgebench.fit.units import measured; measured('5 W', {'W': 1.0}, 'power')\n"
+        "sys.exit(bool({'pint', 'numpy'} & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
