@@ -300,6 +300,7 @@ def _measured(
             "load_s": 0.012,
             "first_inference_s": level_s / 250,
             "first_pass_s": 1.3 * level_s,
+            "start_s": 0.4 + 0.01 * n,
         },
         warmup={"batches": 10, "steady": True},
         memory={"after_load_bytes": 60_000_000 + n, "peak_bytes": 131_000_000 + n},

@@ -95,6 +95,7 @@ class TimedLoop:
         extra = getattr(model, "extra_stage", None)
         self.stages = STAGES + ((extra,) if extra else ())
         self.first_inference_ns: Optional[int] = None
+        self.first_result_ns: Optional[int] = None  # of that batch, patchify and preprocess included
 
     def batches(self, patches: int) -> int:
         """Batches for that many patches; the last one may be padded."""
@@ -126,6 +127,7 @@ class TimedLoop:
         self._check_all_done(taken, stamps)
         if self.first_inference_ns is None and batches:
             self.first_inference_ns = stamps[5] - stamps[4]
+            self.first_result_ns = stamps[5] - stamps[0]
         return Timed(start, end, stamps, scores)
 
     def _copy_of(self, windows: Sequence[Any]) -> pixels.Copy:

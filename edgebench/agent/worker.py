@@ -19,6 +19,7 @@ from .load_burst import in_turn, load_burst
 from .pace import Pace
 from .patch_files import patches, samples
 from .sent_modules import import_sent
+from .spawning import ns_since_spawn
 from .steady import steady_after
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Worker:
         self._stream = stream
         self._scratch = scratch
         self._clock = monotonic_clock()
+        self._spawn_ns = ns_since_spawn(self._clock)
         self._sleep: Callable[[float], None] = time.sleep
         self._memory: Any = memory
         self._pace = Pace(self._clock)
@@ -100,7 +102,12 @@ class Worker:
         return dict(result._asdict()), b""
 
     def load(self, request: Message) -> Reply:
-        """Import the runner, load the artifact, make the buffers; each is what the host asked for."""
+        """Import the runner, load the artifact, make the buffers; each is what the host asked for.
+
+        `ready_s` is what a process that does nothing else takes until it can infer: from just before it was
+        started until it reads its first request, and of this request all but the comparison of hashes.
+        """
+        asked = self._clock()
         import numpy
 
         from .timed import TimedLoop
@@ -125,9 +132,12 @@ class Worker:
         self._sides = (spec["height"], spec["width"])
         self._tensors = request.get("tensors") or []
         self._loop = TimedLoop(model, spec, request["batch"], request["classes"], clock, self._tensors)
+        ready = clock()
         moved = asked_for()
         is_cold = getattr(model, "is_cold", True)
+        ready_ns = None if self._spawn_ns is None else self._spawn_ns + imported - asked + ready - loading
         return {
+            "ready_s": ready_ns / 1e9 if ready_ns and is_cold and not own_time else None,
             "import_s": (imported - began) / 1e9 if imported > began and not own_time else None,
             "load_s": (loaded - loading) / 1e9 if loaded > loading and is_cold else None,
             "own_time": own_time,
@@ -144,6 +154,7 @@ class Worker:
         timed = loop.run(self._golden(request))
         return {
             "first_inference_ns": loop.first_inference_ns or None,
+            "first_result_ns": loop.first_result_ns or None,
             "batch_ns": _later_batch_ns(timed, loop),
             "shape": list(timed.scores.shape),
         }, _raw(timed)
@@ -304,6 +315,7 @@ class Worker:
             "stamps_bytes": len(stamps),
             "shape": list(timed.scores.shape),
             "first_inference_ns": loop.first_inference_ns or None,
+            "first_result_ns": loop.first_result_ns or None,
             "peak_bytes": self._memory.peak_bytes(),
         }, stamps + scores
 

@@ -11,6 +11,7 @@ from .descriptor_watch import DescriptorWatch
 from .files import remove_tree
 from .frames import Frame, Message, Send
 from .orphans import Orphan
+from .spawning import SPAWNED_NS
 
 WORKER = "EDGEBENCH_WORKER"
 """The environment variable that tells a worker, and whatever it starts, the number of its slot."""
@@ -82,6 +83,7 @@ class WorkerSlot:
         self._unanswered.clear()
         env = dict(message.get("env") or {})
         env[WORKER] = str(self.number)
+        env[SPAWNED_NS] = str(self._clock())  # the last thing before it is started
         self._worker = Child(command, env)
         self._watch.add_child(self._worker, self.hear)
 

@@ -187,6 +187,9 @@ DESCRIPTIONS: Descriptions = {
         "request_ms_values": None,
         "power_curves": None,
         "load_s_values": Described("Load time, one value a session.", "session.json", unit="s", always=True),
+        "start_s_values": Described(
+            "start_s, one value a session that has it; absent in older results.", "session.json", unit="s"
+        ),
         "memory_bytes_values": Described(
             "Peak resident memory, one value a session.", "session.json", unit="byte", always=True
         ),

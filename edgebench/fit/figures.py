@@ -49,7 +49,7 @@ def _sampled(
 ) -> Figure:
     values = sampled.values(summary)
     if not values:
-        return Figure(reason=(missing if sampled.of != "sessions" else "") or sampled.absent)
+        return Figure(reason=missing or sampled.absent)
     if sampled.above_zero and (impossible := _impossible(values, question.metric)):
         return impossible
     if sampled.of == "sessions":

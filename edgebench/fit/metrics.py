@@ -42,6 +42,10 @@ def _no_session_said(trial: TrialSummary) -> str:
     return "the session did not say" if was_measured(trial) else ""
 
 
+def _no_memory(trial: TrialSummary) -> str:
+    return "no finished session says how much memory it took" if was_measured(trial) else ""
+
+
 def _no_instructions(trial: TrialSummary) -> str:
     if trial.emulated:
         return trial.instructions_reason
@@ -136,7 +140,7 @@ _SIZES_AND_DEADLINES = (
             "sessions",
             absent="no finished session says how much memory it took",
         ),
-        missing=_no_session_said,
+        missing=_no_memory,
         shown=(
             Shown("terminal", "memory", "bytes"),
             Shown("memory", "peak memory of the worker", "bytes"),

@@ -174,6 +174,7 @@ class _Part:
         on_scene = self.predictions("scene")
         accuracy = self._accuracy(images)
         built = next((record.built for record in ok if record.built), None)
+        starts_s = [] if emulated else self._cold("start_s")
         memory = [int(peak) for record in ok if (peak := record.memory.get("peak_bytes")) is not None]
         return TrialSummary(
             key=trial.key,
@@ -210,6 +211,8 @@ class _Part:
             request_ms_values=requests.latency_ms,
             power_curves=power.curves if power else (),
             load_s_values=() if emulated else tuple(self._cold("load_s")),
+            start_s=self._interval([[start_s] for start_s in starts_s]),
+            start_s_values=tuple(starts_s),
             memory_bytes_values=tuple(memory),
             workers=self._workers(requests_by_worker),
             paced=paced_of(steady, self.experiment.period_s),

@@ -33,6 +33,14 @@ def _no_requests(trial: TrialSummary) -> str:
     return "" if trial.concurrency > 1 else "one request at a time: its latency is the stage infer"
 
 
+def _no_start(trial: TrialSummary) -> str:
+    if trial.emulated or not was_measured(trial):
+        return trial.untimed_reason
+    if trial.image_s is None:  # measured in windows
+        return "its firmware is resident: no process is started"
+    return "no finished session says how long a start took that found nothing made before"
+
+
 TIME_METRICS = (
     Metric(
         "image_s",
@@ -149,6 +157,20 @@ TIME_METRICS = (
         source="session.json",
         json_field="cold",
         shown=(Shown("cold", "first pass [ms]", "milliseconds"),),
+    ),
+    Metric(
+        "start_s",
+        "Seconds from just before the worker's process is started to the scores of its first batch: start of "
+        "the process, import, load and that batch; nothing that the harness does in between, such as its "
+        "requests' way, further golden patches and idle windows.",
+        attrgetter("start_s"),
+        TIME_UNITS,
+        source="session.json",
+        statistics=("median", "max"),
+        judged=Sampled(by_session("start_s_values"), "sessions", absent="no finished session has a start_s"),
+        missing=_no_start,
+        csv=csv_columns("start_s", "median", "low", "high", "sessions"),
+        shown=(Shown("cold", "start [s]", "interval"),),
     ),
 )
 """In the order of the CSV's columns."""

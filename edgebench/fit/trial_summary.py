@@ -202,6 +202,8 @@ class TrialSummary:
     in_flight: float | None = None  # requests at once, on average
     request_ms_values: tuple[Sequence[float], ...] = field(default=(), repr=False)  # by session; not stored
     load_s_values: tuple[float, ...] = ()  # one a session
+    start_s: Interval | None = None  # from the process's start to the first result, over the sessions
+    start_s_values: tuple[float, ...] = ()  # one a session that has it
     memory_bytes_values: tuple[int, ...] = ()  # peak of each session
     workers: tuple[dict[str, Any], ...] = ()
     paced: Paced | None = None

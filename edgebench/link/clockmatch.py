@@ -57,6 +57,11 @@ class SessionClock:
         trips = self._clock.trips
         return device_at(time.monotonic_ns(), trips[:ROUND_TRIPS], trips[-BETWEEN_TRIPS:])
 
+    @property
+    def latest_ns(self) -> int:
+        """What the device's clock said last."""
+        return self._clock.latest_ns
+
     def asked(self, worker: int = 0) -> None:
         """A worker is about to be asked for something, which one `note_reply` or several answer."""
         self._asked[worker] = (time.monotonic_ns(), self._clock.latest_ns)

@@ -71,6 +71,7 @@ class Loaded(Reply):
 
     import_s: Seconds | None
     load_s: Seconds | None
+    ready_s: Seconds | None = None  # from the worker's start until it could infer, hashes not included
     own_time: bool = False  # the runner's, which is not the device's clock
     after_load_bytes: AboveZero | None
     runtime: dict[str, Any]
@@ -91,6 +92,7 @@ class Scored(Reply):
 
     shape: tuple[Count, Count]
     first_inference_ns: AboveZero | None = None
+    first_result_ns: AboveZero | None = None  # the same batch, from its patchify on
 
 
 class GoldenScored(Scored):

@@ -116,15 +116,22 @@ class WorkerCalls:
         self.name = name
         self.stderr_tail = ""
         self.left_running: tuple[LeftRunning, ...] = ()
+        self._before_start_ns = 0  # of the device's clock
 
     @property
     def span(self) -> Span:
         """When what the worker answered last can have been done, on the device's clock."""
         return self._clock.span_of(self.number)
 
+    @property
+    def span_since_start(self) -> Span:
+        """From the device's clock before the worker was started to its reading with the latest reply."""
+        return self.span._replace(from_ns=self._before_start_ns)
+
     def start(self, launch: Message, timeout_s: float) -> None:
         """Start the worker's process with `start_fields`; with `build` it may build and does nothing else."""
         with self.as_session_error("start"):
+            self._before_start_ns = self._clock.latest_ns
             message = {"op": "start", "worker": self.number, **launch}
             if failure := failure_in(self._connection.request(message, timeout_s)):
                 raise from_reply(*failure, "start", "", self.name)

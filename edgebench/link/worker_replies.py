@@ -21,6 +21,7 @@ from edgebench.link.replies import (
 from edgebench.link.schedule import Schedule
 from edgebench.link.stamp_checks import (
     ClockSteps,
+    ImpossibleTimes,
     Span,
     batch_ns,
     require_batches,
@@ -62,6 +63,7 @@ class WorkerReplies:
         self.cold = ColdFigures()
         self.memory = MemoryFigures()
         self.warmup: WarmUp | None = None
+        self._ready_s: float | None = None  # from the worker's start until it could infer
         self._reached_ns = 0  # of the stamps so far
         self._batch_ns: list[int] = []  # of the first pass
 
@@ -70,6 +72,12 @@ class WorkerReplies:
         self.own_time = loaded.own_time
         cold_s = (loaded.import_s or 0.0) + (loaded.load_s or 0.0)
         require_fits("an import and a load", cold_s * 1e9, self._span())
+        self._ready_s = None if loaded.own_time else loaded.ready_s
+        require_fits("a start and a load", (self._ready_s or 0.0) * 1e9, self._calls.span_since_start)
+        if self._ready_s is not None and self._ready_s < cold_s:
+            raise ImpossibleTimes(
+                f"ready {self._ready_s:.6g} s after its start, of which {cold_s:.6g} s of load"
+            )
         self.stages = loaded.stages
         self.cold = replace(self.cold, import_s=loaded.import_s, load_s=loaded.load_s)
         self.memory = replace(self.memory, after_load_bytes=loaded.after_load_bytes)
@@ -167,6 +175,12 @@ class WorkerReplies:
             return
         require_fits("a first inference", reply.first_inference_ns, self._span())
         self.cold = replace(self.cold, first_inference_s=reply.first_inference_ns / 1e9)
+        if self._ready_s is None or reply.first_result_ns is None:
+            return
+        require_fits("a first result", reply.first_result_ns, self._span())
+        if reply.first_result_ns < reply.first_inference_ns:
+            raise ImpossibleTimes("a first inference that took longer than the batch that it was part of")
+        self.cold = replace(self.cold, start_s=self._ready_s + reply.first_result_ns / 1e9)
 
     def _span(self) -> Span:
         """When what has just been answered can have been done, on the clock of its stamps."""

@@ -19,6 +19,7 @@ MEANT = {
     "load_s": "loading the model, s",
     "first_inference_s": "the first inference, s",
     "first_pass_s": "the first pass, s",
+    "start_s": "from the process's start to the first result, s",
     "image_s": "a steady pass of 400 patches, s",
     "patch_ms": "a patch in a steady pass, ms",
 }

@@ -262,7 +262,7 @@ class SessionRecord(_Record):
     harness_s: float | None = None  # of it: not load, warm-up, measuring, accuracy or idle windows
     failure: Failure | None = None
     golden: GoldenCheck | None = None
-    cold: dict[str, float | None] = {}  # import_s, load_s, first_inference_s, first_pass_s
+    cold: dict[str, float | None] = {}  # import_s, load_s, first_inference_s, first_pass_s, start_s
     built: BuiltArtifact | None = None  # what was loaded, where the board makes it of the artifact
     warmup: dict[str, Any] = {}  # batches, steady
     memory: dict[str, int | None] = {}  # after_load_bytes, peak_bytes

@@ -84,7 +84,7 @@ def session_frame(keys: list[str], records: Mapping[str, Sequence[SessionRecord]
         "duration_s": _floats([session.duration_s for session in sessions]),
         "harness_s": _floats([session.harness_s for session in sessions]),
     }
-    for name in ("import_s", "load_s", "first_inference_s", "first_pass_s"):
+    for name in ("import_s", "load_s", "first_inference_s", "first_pass_s", "start_s"):
         columns[f"cold_{name}"] = _floats([session.cold.get(name) for session in sessions])
     columns["warmup_batches"] = _ints([session.warmup.get("batches") for session in sessions])
     columns["warmup_steady"] = _flags([session.warmup.get("steady") for session in sessions])

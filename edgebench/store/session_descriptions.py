@@ -100,6 +100,15 @@ DESCRIPTIONS: Descriptions = {
                         "x-unit": "s",
                         "x-source": "device clock",
                     },
+                    "start_s": {
+                        "type": ["number", "null"],
+                        "description": "From just before the worker's process is started to the scores of "
+                        "its first batch: start, import, load and that batch, and nothing that the harness "
+                        "does in between. Null where an earlier session had made most of the load, and where "
+                        "no process is started. Absent in older results.",
+                        "x-unit": "s",
+                        "x-source": "device clock",
+                    },
                 },
             },
         ),

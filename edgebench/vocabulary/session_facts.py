@@ -13,12 +13,20 @@ from edgebench.vocabulary.values import Json
 
 @dataclass(frozen=True)
 class ColdFigures:
-    """What happens once a session, in seconds; None where it was not reached."""
+    """What happens once a session, in seconds; None where it was not reached.
+
+    `start_s` is from just before the worker's process is started to the scores of its first batch: start of
+    the interpreter and of the worker, import of the runtime, load of the artifact, and that batch from
+    patchify on. What the harness does in between is no part of it: the way of its requests, the comparison
+    of hashes, further golden patches, idle windows. None where a device's program is always there, where the
+    load found what an earlier session had made, and where the runner brings a time of its own.
+    """
 
     import_s: float | None = None
     load_s: float | None = None
     first_inference_s: float | None = None
     first_pass_s: float | None = None
+    start_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -70,14 +70,19 @@ class Device:
         if operation == "load":
             self.time.now_ns += S
             took = {"import_s": 0.1 * self.rate or None, "load_s": 0.2 * self.rate or None}
-            took |= {"own_time": False, "after_load_bytes": 10}
+            took |= {"own_time": False, "after_load_bytes": 10, "ready_s": 0.4 * self.rate or None}
             return {**took, "runtime": {}, "numpy": "1", "stages": ["patchify", "preprocess", "infer"]}, b""
         if operation == "golden":
             _, _, stamps = self.run(2)
             first_ns, batch_ns = (
                 int(end - start) for start, end in (stamps[0, 2], stamps[1, [0, 2], [0, 1]])
             )
-            return {**scored, "first_inference_ns": first_ns or None, "batch_ns": batch_ns}, bytes(16)
+            took = {"first_inference_ns": first_ns or None, "batch_ns": batch_ns}
+            return {
+                **scored,
+                **took,
+                "first_result_ns": int(stamps[0, 2, 1] - stamps[0, 0, 0]) or None,
+            }, bytes(16)
         if operation == "burst":
             reply = {"start_ns": self.clock(), "bursts": []}
             for pause_s in BURSTS.pauses_s:

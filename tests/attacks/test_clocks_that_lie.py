@@ -131,6 +131,27 @@ def filled_at_once(reply):
         lie(
             "golden", altered(batch_ns=9 * S), "a golden batch of 9 s", "a golden batch that outlasts its run"
         ),
+        lie(
+            "golden",
+            altered(first_result_ns=9 * S),
+            "a first result of 9 s",
+            "a first result of 9 s in 6 ms",
+        ),
+        lie(
+            "golden",
+            altered(first_result_ns=1),
+            "longer than the batch",
+            "a first result that took less than its own inference",
+        ),
+        lie(
+            "load",
+            altered(ready_s=90.0),
+            "a start and a load of 90 s",
+            "a start of 90 s of a worker that was started 1 s ago",
+        ),
+        lie(
+            "load", altered(ready_s=0.1), "ready 0.1 s after its start", "a start shorter than the load in it"
+        ),
         lie("load", altered(load_s=90.0), "an import and a load of 90.1 s", "a load of 90 s that took 1 s"),
         lie("load", altered(load_s=0.0), "load_s", "a load that takes no time"),
         lie("load", altered(import_s=-1.0), "import_s", "an import that takes negative time"),

@@ -71,6 +71,9 @@ def test_cold_figures_and_memory_are_medians(summaries):
     assert summary.cold["load_s"] == 0.012
     assert set(summary.cold) == {"import_s", "load_s", "first_inference_s", "first_pass_s"}
     assert summary.load_s_values == (0.012,) * 3
+    assert summary.start_s_values == pytest.approx((0.4, 0.41, 0.42))
+    assert summary.start_s.median == pytest.approx(0.41)
+    assert summary.start_s.low < 0.4 and summary.start_s.high > 0.42
     assert summary.memory_bytes == 131_000_001
     assert summary.artifact_bytes == 1_000_000
     assert summary.workers == ({"worker": 0},)

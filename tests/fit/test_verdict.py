@@ -68,6 +68,26 @@ def test_what_nothing_takes_passes_no_limit(quantity, wrong):
     assert judged.reason == f"a session says {quantity} {wrong:g}: it is above 0"
 
 
+def test_the_start_of_a_process_is_judged_over_the_sessions():
+    trial = summary(start_s_values=(0.4, 0.41, 0.42))
+    assert verdict(trial, quantity="start_s", limit=0.5).verdict == "pass"
+    assert verdict(trial, quantity="start_s", limit=300, unit="ms").verdict == "fail"
+
+
+def test_without_a_start_the_reason_is_the_devices():
+    measured = verdict(summary(), quantity="start_s", limit=1.0)
+    assert (measured.verdict, measured.reason) == (
+        "unknown",
+        "no finished session says how long a start took that found nothing made before",
+    )
+    in_windows = summary(image_s=None, infer_s_values=STEADY, infer_s=summary().image_s)
+    resident = verdict(in_windows, quantity="start_s", limit=1.0)
+    assert (resident.verdict, resident.reason) == (
+        "unknown",
+        "its firmware is resident: no process is started",
+    )
+
+
 def test_units_are_converted():
     judged = verdict(summary(), unit="ms", limit=1500)
     assert (judged.verdict, judged.unit) == ("pass", "ms")

@@ -84,6 +84,8 @@ def test_facts(measured):
     _, passes, _, facts, after = measured
     assert all(getattr(facts.cold, name) > 0 for name in ("import_s", "load_s", "first_inference_s"))
     assert facts.cold.first_pass_s == passes[0].image_ns / 1e9
+    cold = facts.cold
+    assert cold.start_s > cold.import_s + cold.load_s + cold.first_inference_s
     warm = next(measured_pass for measured_pass in passes if measured_pass.phase == "warmup")
     assert facts.warmup.batches <= len(passes[0].stamps_ns) + len(warm.stamps_ns)
     assert isinstance(facts.warmup.steady, bool)
