@@ -1,0 +1,208 @@
+"""What goes wrong between this machine and a board, each kind by its name."""
+
+from __future__ import annotations
+
+from edgebench.link.board_fault import BoardFault
+
+FIRMWARE_README = "backends/coral/micro/README.md"
+"""Where the building and flashing of EdgeBench's own firmware is described."""
+_FLASH_OURS = f"flash EdgeBench's firmware: {FIRMWARE_README} says how"
+_SEE_SUPPLY = "see that its USB cable holds and its supply holds under load; firmware that faults resets, too"
+
+
+class MicroFault(BoardFault):
+    """What a Coral Dev Board Micro did instead of answering as it should."""
+
+
+class NobodyAnswers(MicroFault):
+    """No connection: refused, unreachable, or nothing came back in time."""
+
+    status = "lost_connection"
+
+    def __init__(self, address: str, why: str) -> None:
+        super().__init__(
+            f"no board answers at {address}",
+            why=why,
+            fix="plug the board in by USB, wait until it has booted, and see that this machine has a network "
+            "interface for it; --set address=HOST names another address",
+        )
+
+
+class Stalled(MicroFault):
+    """A connection on which the answer did not come, or not whole, in time.
+
+    Attributes:
+        waited_s: how long the call was given.
+    """
+
+    status = "timeout"
+
+    def __init__(self, method: str, waited_s: float, came: str) -> None:
+        super().__init__(
+            f"no whole answer to `{method}` within {waited_s:.3g} s",
+            why=came,
+            fix="press the board's reset button; see that nothing else talks to it",
+        )
+        self.waited_s = waited_s
+
+
+class ResetAmidCall(MicroFault):
+    """The connection broke between request and answer."""
+
+    status = "lost_connection"
+
+    def __init__(self, method: str, why: str) -> None:
+        super().__init__(f"the connection broke amid `{method}`", why=why, fix=_SEE_SUPPLY)
+
+
+class HalfAnswer(MicroFault):
+    """The connection was closed before the answer was whole."""
+
+    status = "lost_connection"
+
+    def __init__(self, method: str, why: str) -> None:
+        super().__init__(f"half an answer to `{method}`", why=why, fix=_SEE_SUPPLY)
+
+
+class NoHttp(MicroFault):
+    """Something answers that does not speak HTTP."""
+
+    def __init__(self, method: str, why: str) -> None:
+        super().__init__(
+            f"the answer to `{method}` is no HTTP",
+            why=why,
+            fix="see that the address is the board's, and its port that of JSON-RPC (80 unless said)",
+        )
+
+
+class HttpStatus(MicroFault):
+    """HTTP, but not `200 OK`.
+
+    Attributes:
+        http_status: the number.
+    """
+
+    def __init__(self, method: str, http_status: int, words: str) -> None:
+        super().__init__(
+            f"`{method}` is answered by HTTP status {http_status}",
+            why=words,
+            fix=f"see that the address is the board's; {_FLASH_OURS}",
+        )
+        self.http_status = http_status
+
+
+class NotJsonRpc(MicroFault):
+    """HTTP with a body that is no answer of JSON-RPC 2.0."""
+
+    def __init__(self, method: str, why: str) -> None:
+        super().__init__(
+            f"the answer to `{method}` is no JSON-RPC",
+            why=why,
+            fix=f"see that the address is the board's; {_FLASH_OURS}",
+        )
+
+
+class WrongId(MicroFault):
+    """The answer to another call."""
+
+    def __init__(self, method: str, due: int, came: str) -> None:
+        super().__init__(
+            f"the answer to `{method}` is that of another call",
+            why=f"its id is {came}, {due} was due",
+            fix="see that no other program talks to the board",
+        )
+
+
+class OtherFirmware(MicroFault):
+    """JSON-RPC by other firmware than EdgeBench's, or by another version of it."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__("the board runs other firmware than EdgeBench's", why=found, fix=_FLASH_OURS)
+
+
+class BadAnswer(MicroFault):
+    """An answer that contradicts its call or itself."""
+
+    def __init__(self, method: str, why: str, fix: str = "") -> None:
+        super().__init__(
+            f"the answer to `{method}` cannot be right", why=why, fix=fix or f"if it repeats, {_FLASH_OURS}"
+        )
+
+
+class BoardRestarted(MicroFault):
+    """The board no longer has what it had."""
+
+    status = "crash"
+
+    def __init__(self, why: str) -> None:
+        super().__init__("the board was restarted", why=why, fix=_SEE_SUPPLY)
+
+
+class Refused(MicroFault):
+    """The board answered with an error.
+
+    Attributes:
+        code: of JSON-RPC, or of EdgeBench's firmware.
+        message: the board's own words, printable.
+        data: what it named beside them, printable.
+    """
+
+    status = "error"
+
+    def __init__(self, method: str, code: int, message: str, data: str = "", fix: str = "") -> None:
+        super().__init__(
+            f"the board refuses `{method}` with error {code}: {message}",
+            why=f"it names {data}" if data else "",
+            fix=fix or f"see that its firmware is this EdgeBench's; {_FLASH_OURS}",
+        )
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class NothingLoaded(Refused):
+    """The model, the scene or the images are not there."""
+
+
+class TooLarge(Refused):
+    """What should be loaded does not fit; `data` says what does."""
+
+    status = "out_of_memory"
+
+
+class HashDiffers(Refused):
+    """What came together on the board is not what was sent."""
+
+    status = "load_failed"
+
+
+class ModelRefused(Refused):
+    """The board's interpreter does not take the model; `message` says why."""
+
+    status = "load_failed"
+
+
+class InvokeFailed(Refused):
+    """An inference failed on the board."""
+
+
+NO_SUCH_METHOD = -32601
+BAD_PARAMS = -32602
+_KINDS: dict[int, tuple[type[Refused], str]] = {
+    -32001: (NothingLoaded, "see that no other program loads the board; start the session again"),
+    -32002: (TooLarge, "take a smaller model, or fewer patches"),
+    -32003: (HashDiffers, "try another USB cable or port"),
+    -32004: (ModelRefused, "take a model that its firmware has the operators and the arena for"),
+    -32005: (InvokeFailed, "see that the model was compiled for the Edge TPU, and its supply holds"),
+}
+_OTHER_CODES = frozenset({-32700, -32600, NO_SUCH_METHOD, BAD_PARAMS, -32603, -32000})
+
+
+def refusal(method: str, code: int, message: str, data: str) -> MicroFault:
+    """The fault that an error code stands for; BadAnswer for one that neither JSON-RPC nor EdgeBench has."""
+    if code in _KINDS:
+        kind, fix = _KINDS[code]
+        return kind(method, code, message, data, fix)
+    if code in _OTHER_CODES:
+        return Refused(method, code, message, data)
+    return BadAnswer(method, f"its error code {code} is unknown; its message: {message}")

@@ -1,0 +1,202 @@
+"""One HTTP request of one connection, all of it within one time limit, by urllib.
+
+urllib's own timeout is for each wait on the socket: a server that drips a byte a second would hold it for
+ever. The socket here is given what is left of the whole call before each wait.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+import time
+import urllib.request
+from typing import Any
+from urllib.error import URLError
+
+from edgebench.printable import printable
+
+from .board_address import BoardAddress
+from .faults import HalfAnswer, HttpStatus, NobodyAnswers, NoHttp, ResetAmidCall, Stalled
+
+PATH = "/jsonrpc"
+_OK = 200
+_QUOTED_CHARACTERS = 120
+
+
+class _Deadline:
+    """When a call has to be over."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._end_s = time.monotonic() + limit_s
+
+    def left_s(self) -> float:
+        """Above 0; TimeoutError once nothing is left."""
+        left_s = self._end_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("the time of the call is over")
+        return left_s
+
+
+class _DeadlineSocket(socket.socket):
+    """A socket each wait of which ends with its call."""
+
+    deadline: _Deadline
+
+    def recv_into(self, *args: Any, **kwargs: Any) -> int:
+        """What http.client reads by."""
+        self.settimeout(self.deadline.left_s())
+        return super().recv_into(*args, **kwargs)
+
+    def sendall(self, *args: Any, **kwargs: Any) -> None:
+        """Its timeout is for all of the bytes."""
+        self.settimeout(self.deadline.left_s())
+        super().sendall(*args, **kwargs)
+
+
+class _Connection(http.client.HTTPConnection):
+    """To the address that it is given, whatever the request's URL says."""
+
+    def __init__(self, address: BoardAddress, deadline: _Deadline, connect_s: float) -> None:
+        super().__init__(address.authority)
+        self._address = address
+        self._deadline = deadline
+        self._connect_s = connect_s
+
+    def connect(self) -> None:
+        """NobodyAnswers where no connection comes about within `connect_s`."""
+        own = _Deadline(min(self._connect_s, self._deadline.left_s()))
+        try:
+            error: OSError = OSError("its name has no address")
+            for family, place in _places(self._address, own):
+                stream = _DeadlineSocket(family, socket.SOCK_STREAM)
+                try:
+                    stream.settimeout(own.left_s())
+                    stream.connect(place)
+                    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                except OSError as failure:
+                    stream.close()
+                    error = failure
+                    continue
+                stream.deadline = self._deadline
+                self.sock = stream
+                return
+            raise error
+        except OSError as failure:
+            why = (
+                f"nothing came back within {self._connect_s:.3g} s"
+                if _timed_out(failure)
+                else _words(failure)
+            )
+            raise NobodyAnswers(self._address.authority, why) from None
+
+
+def _places(address: BoardAddress, deadline: _Deadline) -> list[tuple[socket.AddressFamily, Any]]:
+    """The socket addresses of a host; a resolver that does not answer is left behind in its thread."""
+    found: list[tuple[socket.AddressFamily, Any]] = []
+    errors: list[OSError] = []
+
+    def resolve() -> None:
+        try:
+            for family, *_, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+                found.append((family, place))
+        except (OSError, UnicodeError) as error:
+            errors.append(error if isinstance(error, OSError) else OSError(str(error)))
+
+    thread = threading.Thread(target=resolve, daemon=True, name="edgebench-resolve")
+    thread.start()
+    thread.join(deadline.left_s())
+    if thread.is_alive():
+        raise TimeoutError("its name was not resolved in time")
+    for error in errors:
+        raise error
+    return found
+
+
+class _Handler(urllib.request.HTTPHandler):
+    """Opens the connection of one call."""
+
+    def __init__(self, connection: http.client.HTTPConnection) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        """Called by urllib."""
+
+        def connection(_host: str, /, **_: Any) -> http.client.HTTPConnection:
+            return self._connection
+
+        return self.do_open(connection, req)
+
+
+class HttpBoard:
+    """POSTs to a board, one connection each.
+
+    No redirect is followed, and no proxy is taken from the environment.
+
+    Args:
+        address: of the board.
+        connect_s: how long a connection may take to come about.
+    """
+
+    def __init__(self, address: BoardAddress, connect_s: float) -> None:
+        self._address = address
+        self._connect_s = connect_s
+
+    def post(self, method: str, body: bytes, limit_s: float, most_bytes: int) -> bytes:
+        """The body of the answer to a body.
+
+        Args:
+            method: of JSON-RPC, for a fault's words.
+            body: JSON.
+            limit_s: for the whole call, from before the connection to the answer's last byte.
+            most_bytes: a longer answer is refused before it is read.
+
+        Raises:
+            NobodyAnswers, NoHttp, HttpStatus, Stalled, ResetAmidCall, HalfAnswer: what came instead.
+        """
+        opener = urllib.request.OpenerDirector()  # a bare one: build_opener adds proxies and redirects
+        opener.add_handler(_Handler(_Connection(self._address, _Deadline(limit_s), self._connect_s)))
+        request = urllib.request.Request(
+            f"http://{self._address.authority}{PATH}", body, {"Content-Type": "application/json"}
+        )
+        try:
+            with opener.open(request) as response:
+                return _body(method, response, most_bytes)
+        except (OSError, http.client.HTTPException) as error:
+            cause = error.reason if isinstance(error, URLError) else error
+            if _timed_out(cause):
+                raise Stalled(method, limit_s, "the connection is open") from None
+            if isinstance(cause, http.client.RemoteDisconnected):
+                raise ResetAmidCall(method, "it was closed without an answer") from None
+            if isinstance(cause, http.client.IncompleteRead):
+                raise HalfAnswer(method, "a chunk of it is missing") from None
+            if isinstance(cause, http.client.HTTPException):
+                raise NoHttp(method, f"{type(cause).__name__}: {_words(cause)}") from None
+            raise ResetAmidCall(method, _words(cause)) from None
+        except ValueError as error:  # of http.client, for a chunk's or a length's number
+            raise NoHttp(method, _words(error)) from None
+
+
+def _body(method: str, response: http.client.HTTPResponse, most_bytes: int) -> bytes:
+    if response.status != _OK:
+        words = printable(response.reason or "", _QUOTED_CHARACTERS)
+        if place := response.headers.get("Location"):
+            words = f"it points to {printable(place, _QUOTED_CHARACTERS)}; redirects are not followed"
+        raise HttpStatus(method, response.status, words)
+    if response.length is not None and response.length > most_bytes:
+        raise NoHttp(method, f"it announces {response.length:,} bytes, {most_bytes:,} are the most")
+    body = response.read(most_bytes + 1)
+    if len(body) > most_bytes:
+        raise NoHttp(method, f"it has more than {most_bytes:,} bytes, the most that an answer takes")
+    if response.length:
+        raise HalfAnswer(method, f"{response.length:,} bytes are missing behind the first {len(body):,}")
+    return body
+
+
+def _timed_out(error: object) -> bool:
+    return isinstance(error, TimeoutError)
+
+
+def _words(error: object) -> str:
+    return printable(getattr(error, "strerror", None) or error, _QUOTED_CHARACTERS)

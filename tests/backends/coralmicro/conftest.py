@@ -1,0 +1,32 @@
+"""A played board, and its client with small limits."""
+
+import importlib
+
+import pytest
+
+from tests.backends.coralmicro.played_board import PlayedBoard
+
+board_address = importlib.import_module("edgebench.backends.coralmicro.board_address").board_address
+rpc_call = importlib.import_module("edgebench.backends.coralmicro.rpc_call")
+MicroBoard = importlib.import_module("edgebench.backends.coralmicro.micro_board").MicroBoard
+
+PATIENT = rpc_call.Limits(connect_s=10.0, answer_s=30.0, bytes_a_second=1e9)
+"""Of a busy machine: what should be answered is."""
+HASTY = rpc_call.Limits(connect_s=10.0, answer_s=0.2, build_s=0.0, bytes_a_second=1e9, run_s=0.0)
+"""For what never is."""
+
+
+@pytest.fixture
+def board():
+    with PlayedBoard() as board:
+        yield board
+
+
+@pytest.fixture
+def micro(board):
+    """The client of the board."""
+    return client_of(board)
+
+
+def client_of(board, limits=PATIENT):
+    return MicroBoard(rpc_call.RpcClient(board_address(board.address), limits))
