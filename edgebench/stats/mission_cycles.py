@@ -56,7 +56,7 @@ class Worked:
     long_pauses_s: float | None
 
 
-def load(values_by_session: Sequence[Floats], cycle: Cycle) -> float:
+def load_of(values_by_session: Sequence[Floats], cycle: Cycle) -> float:
     """Work that comes a cycle as a share of the cycle; from 1 on nothing keeps up with it."""
     return (
         float(np.mean([values.mean() for values in values_by_session]))

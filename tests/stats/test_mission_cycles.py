@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgebench.stats import mission_cycles
-from edgebench.stats.mission_cycles import Cycle, load, work_through
+from edgebench.stats.mission_cycles import Cycle, load_of, work_through
 from edgebench.stats.queueing import completions_s
 
 DAY_S = 86_400.0
@@ -59,4 +59,4 @@ def test_images_in_the_system_are_their_rate_times_their_age():
 
 def test_the_load_is_the_mean_over_sessions_whatever_their_passes():
     sessions = [np.full(10, 100.0), np.full(1000, 440.0)]
-    assert load(sessions, EVENLY) == pytest.approx(1.0)
+    assert load_of(sessions, EVENLY) == pytest.approx(1.0)

@@ -1,0 +1,99 @@
+"""A trial under a mission's schedule: against closed forms, and what is missing with its reason."""
+
+import numpy as np
+import pytest
+
+from edgebench.fit.figure import Figure
+from edgebench.fit.mission import mission_of
+from edgebench.stats.mission_cycles import Cycle
+from tests.fit.summaries import meter, summary
+
+DAY_S = 86_400.0
+GREENLAND = Cycle(np.linspace(0.0, DAY_S, 320, endpoint=False), DAY_S, deadline_s=300.0)
+THREE_STARTS = Figure(10.0, 8.0, 12.0)
+NO_START = Figure(reason="not measured")
+
+
+def mission(trial, cycle=GREENLAND, start_s=THREE_STARTS, image_bytes=100, cycles=30, seed=1):
+    return mission_of(
+        trial, "greenland", cycle, cycles=cycles, seed=seed, image_bytes=image_bytes, start_s=start_s
+    )
+
+
+def test_even_images_that_take_less_than_their_gap():
+    """D/D/1: nothing waits, the device works n s of the cycle."""
+    outcome = mission(summary(((4.0,) * 20,) * 3))
+    assert outcome.overloaded is False
+    assert outcome.duty_cycle.value == pytest.approx(320 * 4.0 / DAY_S)
+    assert (outcome.duty_cycle.low, outcome.duty_cycle.high) == (outcome.duty_cycle.value,) * 2
+    assert (outcome.backlog.value, outcome.storage_bytes.value) == (1.0, 100.0)
+    assert outcome.age_s.value == pytest.approx(4.0)
+    assert outcome.missed.value == 0
+    assert outcome.cycles == 30
+
+
+def test_sessions_that_differ_widen_every_figure():
+    outcome = mission(summary(((4.0,) * 20, (4.4,) * 20, (4.8,) * 20)))
+    for figure in (outcome.duty_cycle, outcome.age_s, outcome.oldest_s):
+        assert figure.low < figure.value < figure.high
+    assert mission(summary(((4.0,) * 20,))).age_s.reason  # one session has no interval
+
+
+def test_what_is_overloaded_is_not_simulated():
+    """A day's 320 images of ten minutes are 2.2 days of work."""
+    outcome = mission(summary(((600.0,) * 20,) * 3), cycles=10**12)
+    assert (outcome.overloaded, outcome.cycles) == (True, 0)
+    assert outcome.load == pytest.approx(320 * 600 / DAY_S)
+    assert outcome.duty_cycle.value == 1.0
+    for figure in (outcome.backlog, outcome.storage_bytes, outcome.age_s, outcome.missed):
+        assert figure.value is None
+        assert "2.22 cycles of work" in figure.reason
+
+
+def test_energy_of_a_cycle():
+    """Active, idle between images, or switched off in pauses longer than a start is worth."""
+    rail = meter(mean_w=5.0, energy_j=20.0, idle_w=2.0)
+    outcome = mission(summary(((4.0,) * 20,) * 3, power=(rail,)))
+    assert outcome.energy_j.active.value == pytest.approx(320 * 20.0)
+    pause_s = DAY_S - 320 * 4.0
+    assert outcome.energy_j.idle.value == pytest.approx(320 * 20.0 + 2.0 * pause_s)
+    assert outcome.break_even_s.value == pytest.approx(10.0 * 5.0 / 2.0)
+    # No pause before the first image of all; each of the ten cycles of a session has one else.
+    long_pauses = 320 - 1 / 10
+    expected_j = 320 * 20.0 + long_pauses * 50.0 + 2.0 * (pause_s - long_pauses * (DAY_S / 320 - 4.0))
+    assert outcome.energy_j.off.value == pytest.approx(expected_j)
+    assert outcome.energy_j.off.value < outcome.energy_j.idle.value
+
+
+def test_a_pause_that_is_too_short_is_idled_through():
+    rail = meter(mean_w=5.0, energy_j=20.0, idle_w=2.0)
+    outcome = mission(summary(((4.0,) * 20,) * 3, power=(rail,)), start_s=Figure(600.0))
+    assert outcome.break_even_s.value > DAY_S / 320
+    assert outcome.energy_j.off.value == pytest.approx(outcome.energy_j.idle.value)
+
+
+def test_what_is_missing_has_its_reason():
+    without_meter = mission(summary(((4.0,) * 20,) * 3))
+    for figure in (*vars(without_meter.energy_j).values(), without_meter.break_even_s):
+        assert figure.value is None
+        assert figure.reason
+    rail = meter(mean_w=5.0, energy_j=20.0, idle_w=2.0)
+    without_start = mission(summary(((4.0,) * 20,) * 3, power=(rail,)), start_s=NO_START)
+    assert without_start.energy_j.idle.value is not None
+    assert without_start.energy_j.off.reason == without_start.break_even_s.reason == "not measured"
+    without_pixels = mission(summary(((4.0,) * 20,) * 3), image_bytes=None)
+    assert without_pixels.storage_bytes.reason == "its images have no pixels"
+    endless = Cycle(GREENLAND.arrivals_s, DAY_S)
+    assert mission(summary(((4.0,) * 20,) * 3), endless).missed.reason == "the schedule has no deadline"
+
+
+def test_a_trial_without_passes_is_unknown():
+    outcome = mission(summary((), reason="its sessions failed", image_s_values=()))
+    assert (outcome.load, outcome.overloaded) == (None, None)
+    assert outcome.duty_cycle.reason == outcome.age_s.reason == "its sessions failed"
+
+
+def test_the_same_seed_gives_the_same_figures():
+    trial = summary(((4.0, 200.0, 300.0),) * 3)
+    assert mission(trial, seed=7) == mission(trial, seed=7)
+    assert mission(trial, seed=7) != mission(trial, seed=8)
