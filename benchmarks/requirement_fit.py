@@ -1,0 +1,78 @@
+"""What the verdicts and the simulated mission of summed-up trials take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.row import Row
+from edgebench.cache.objects import Cache
+from edgebench.fit.figure import Figure
+from edgebench.fit.mission import mission_of
+from edgebench.fit.profile import shipped_profiles
+from edgebench.fit.trial_summary import TrialSummary
+from edgebench.fit.verdict import judge_all
+from edgebench.stats.mission_cycles import Cycle
+from tests.fit.summaries import meter, summary
+
+TRIALS, PROFILES = 1_000, 10
+FIT_BAR_S = 1.0
+DAYS, IMAGES, DAY_S = 10_000, 320, 86_400.0
+MISSION_BAR_S = 2.0
+SESSIONS, PASSES = 5, 50
+REPEATS = 3
+
+
+def rows(cache: Cache, pairs: int) -> list[Row]:
+    """Two rows, each the least of a few repeats: what else runs only adds."""
+    return [
+        _row(f"fit of {TRIALS:,} trials against {PROFILES} profiles", _fit(), FIT_BAR_S),
+        _row(f"{DAYS:,} days of {IMAGES} images simulated", _mission(), MISSION_BAR_S),
+    ]
+
+
+def _row(name: str, work: Callable[[], None], bar_s: float) -> Row:
+    figures = []
+    for _ in range(REPEATS):
+        start_s = time.perf_counter()
+        work()
+        figures.append(time.perf_counter() - start_s)
+    return Row(name, min(figures), "s", bar_s, None, {"repeats_s": figures})
+
+
+def _fit() -> Callable[[], None]:
+    trials = [replace(_trial(seed), key=f"{seed:016x}") for seed in range(TRIALS)]
+    shipped = shipped_profiles()
+    profiles = [
+        shipped[index % len(shipped)].model_copy(update={"name": f"p{index}"}) for index in range(PROFILES)
+    ]
+
+    def work() -> None:
+        verdicts = judge_all(trials, profiles)
+        assert len(verdicts) == TRIALS * sum(len(profile.requirements) for profile in profiles)
+
+    return work
+
+
+def _mission() -> Callable[[], None]:
+    trial = _trial(0)
+    cycle = Cycle(np.linspace(0.0, DAY_S, IMAGES, endpoint=False), DAY_S, deadline_s=10.0)
+
+    def work() -> None:
+        outcome = mission_of(
+            trial, "greenland", cycle, cycles=DAYS, seed=1, image_bytes=1, start_s=Figure(10.0, 9.0, 11.0)
+        )
+        assert outcome.cycles == DAYS
+        assert outcome.energy_j.off.value is not None
+
+    return work
+
+
+def _trial(seed: int) -> TrialSummary:
+    values = np.random.default_rng(seed).normal(4.0, 0.2, (SESSIONS, PASSES)).tolist()
+    sessions: Sequence[Sequence[float]] = tuple(tuple(session) for session in values)
+    trial: TrialSummary = summary(sessions, power=(meter(),), mass_g=100.0, size_mm=(60.0, 40.0, 20.0))
+    return trial
