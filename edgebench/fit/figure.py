@@ -72,6 +72,8 @@ class Figure:
 
     def in_unit(self, scale: float) -> Figure:
         """The same in a unit that is `scale` of the base unit."""
+        if scale == 1:
+            return self
         value = tuple(side / scale for side in self.value) if isinstance(self.value, tuple) else self.value
         return replace(
             self,

@@ -33,7 +33,11 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
         return Figure(reason=summary.unpooled)
     match metric.judged:
         case Sampled() as sampled:
-            return _sampled(sampled, summary, question, certainty, metric.missing(summary))
+            known, about = summary.figures_of_values, (metric.name, question.statistic, certainty)
+            if about not in known:
+                known[about] = _sampled(sampled, summary, question, certainty, metric.missing(summary))
+            figure: Figure = known[about]
+            return figure
         case Stated() as stated:
             return _stated(stated, metric.value(summary), summary.board_doubts.get(metric.name, ""))
         case str() as rule:

@@ -44,15 +44,24 @@ def peak_figure(
     summary: TrialSummary, limit_w: float, averaging_s: float | None, certainty: Certainty = STATED
 ) -> Figure:
     """Peak power in W: the highest sample, or the highest mean over `averaging_s`; else the declared one."""
+    known, about = summary.figures_of_values, ("peak", averaging_s, certainty)
+    if about not in known:
+        known[about] = _peaks(summary, averaging_s, certainty)
+    figures: list[tuple[PowerFigure, Figure]] = known[about]
+    return with_declared_power(_decisive_figure(summary, figures, limit_w), summary, limit_w)
+
+
+def _peaks(
+    summary: TrialSummary, averaging_s: float | None, certainty: Certainty
+) -> list[tuple[PowerFigure, Figure]]:
+    """Of every rail, whatever the limit."""
     rails = summary.power or ()
     if averaging_s is None:
-        figures = [(power, _peak(power, certainty)) for power in rails]
-    else:
-        figures = [
-            (power, _averaged(power, curves, averaging_s, certainty))
-            for power, curves in zip(rails, summary.power_curves or [()] * len(rails), strict=True)
-        ]
-    return with_declared_power(_decisive_figure(summary, figures, limit_w), summary, limit_w)
+        return [(power, _peak(power, certainty)) for power in rails]
+    return [
+        (power, _averaged(power, curves, averaging_s, certainty))
+        for power, curves in zip(rails, summary.power_curves or [()] * len(rails), strict=True)
+    ]
 
 
 def mean_figure(

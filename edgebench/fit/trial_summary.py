@@ -227,6 +227,8 @@ class TrialSummary:
     instructions_reason: str = ""  # of an emulated trial: why there are none
     declared_power: tuple[DeclaredPower, ...] = ()  # of its target as a whole, at most one of each kind
     power_doubts: dict[PowerKind, str] = field(default_factory=dict)  # by kind: which meter contradicts it
+    # What was computed of its values for one requirement serves those of other profiles.
+    figures_of_values: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def primary_rail(self) -> PowerFigure | None:
