@@ -9,9 +9,13 @@ from collections.abc import Iterable
 def choose(value: object, known: Iterable[str]) -> str:
     """What could have been meant, as a fix: the nearest names, then all that are known."""
     names = list(known)
-    close = difflib.get_close_matches(str(value)[:100], names, n=2)
-    hint = f"did you mean {' or '.join(repr(name) for name in close)}? " if close else ""
-    return f"{hint}known: {', '.join(names) or 'none'}"
+    return f"{nearest(value, names)}known: {', '.join(names) or 'none'}"
+
+
+def nearest(value: object, known: Iterable[str]) -> str:
+    """The names that could have been meant, as a question; "" where none is near."""
+    close = difflib.get_close_matches(str(value)[:100], list(known), n=2)
+    return f"did you mean {' or '.join(repr(name) for name in close)}? " if close else ""
 
 
 def short(value: object) -> str:

@@ -13,11 +13,10 @@ from edgebench.link.agent_backend import AgentBackend
 from edgebench.models.prepare.edgetpu import PRECISION_REASONS, EdgeTpuChain
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.target import Body, Target
+from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json, Progress
 
 from . import trap
-from .bodies import BODIES
 from .checks import board_check, findings, runtime_check
 
 _CHAIN = EdgeTpuChain("coral", takes_uncompiled=True)
@@ -90,7 +89,3 @@ class CoralBackend(AgentBackend):
     def explain(self, error: SessionError) -> SessionError | None:
         """A worker that died by a signal in libedgetpu: what that means, and which pairs work."""
         return trap.explain(error)
-
-    def bodies(self) -> Mapping[str, Body]:
-        """The sticks, cards and boards with an Edge TPU."""
-        return BODIES

@@ -14,10 +14,9 @@ from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.pictures import ImageSet
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
 from edgebench.vocabulary.session import MeasurePlan
-from edgebench.vocabulary.target import Body, Target
+from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json, Progress
 
-from .bodies import BODIES
 from .checks import findings
 from .device import CortexMDevice, no_port, port_and_emulated_board
 from .firmware_supply import FirmwareSupply, firmware_with, missing_program
@@ -78,10 +77,6 @@ class CortexMBackend(Backend):
                 for index, artifact in zip(indexes, artifacts, strict=True)
             }
         return [outcomes[index] for index in range(len(requests))]
-
-    def bodies(self) -> Mapping[str, Body]:
-        """Boards that firmware is built for."""
-        return BODIES
 
     def open(self, target: Target) -> CortexMDevice:
         """The board at the target's port; UnavailableError or NoPermissionError where there is none."""

@@ -13,11 +13,10 @@ from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.target import Body, Target
+from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json, Progress
 
 from . import prepare
-from .bodies import BODIES
 from .checks import board_check, findings
 from .explain import explain
 
@@ -88,10 +87,6 @@ class JetsonBackend(AgentBackend):
         """What TensorRT, CUDA or the GPU's driver lacks, by their words."""
         return explain(error, self.name)
 
-    def bodies(self) -> Mapping[str, Body]:
-        """Developer kits and modules."""
-        return BODIES
-
 
 class TensorRtBackend(JetsonBackend):
     """The same on a discrete GPU, whose power no sensor of a Jetson's tells."""
@@ -99,7 +94,3 @@ class TensorRtBackend(JetsonBackend):
     name = "tensorrt"
     description = "NVIDIA's discrete GPUs, by TensorRT"
     meters = ()
-
-    def bodies(self) -> Mapping[str, Body]:
-        """None: a graphics card is a part of its host."""
-        return {}

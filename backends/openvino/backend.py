@@ -14,11 +14,10 @@ from edgebench.link.agent_backend import AgentBackend
 from edgebench.refusals import form
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.target import Body, Target
+from edgebench.vocabulary.target import Target
 from edgebench.vocabulary.values import Json, Progress
 
 from . import prepare
-from .bodies import BODIES
 from .checks import board_check, findings
 from .explain import explain
 
@@ -113,10 +112,6 @@ class LibraryBackend(AgentBackend):
     def explain(self, error: SessionError) -> SessionError | None:
         """A stick that cannot be opened, and what a build or a system lacks for a device."""
         return explain(error, self.name)
-
-    def bodies(self) -> Mapping[str, Body]:
-        """The stick."""
-        return BODIES
 
 
 class OpenVinoBackend(LibraryBackend):

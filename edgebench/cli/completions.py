@@ -35,10 +35,15 @@ def complete_board(ctx: typer.Context, incomplete: str) -> list[str]:
     """Boards for the shell: those of the devices that are typed, or of all, and hosts of sticks."""
     from edgebench import registry
     from edgebench.errors import EdgeBenchError
-    from edgebench.plan.bodies import HOSTS
+    from edgebench.plan.board_catalogue import shipped_entries
 
-    names = set(HOSTS)
-    for device in ctx.params.get("device") or registry.names("edgebench.backends"):
+    typed = ctx.params.get("device") or ()
+    devices = typed or registry.names("edgebench.backends")
+    shipped = shipped_entries().items()
+    names = {
+        name for name, board in shipped if not (typed and board.devices) or set(typed) & set(board.devices)
+    }
+    for device in devices:
         try:
             names.update(registry.backend(device).bodies())
         except EdgeBenchError:

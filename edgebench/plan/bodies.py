@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
+from edgebench import registry
 from edgebench.contract import Backend
-from edgebench.errors import UsageError
-from edgebench.suggest import choose
+from edgebench.errors import EdgeBenchError, UsageError
+from edgebench.plan.board_catalogue import read_board, shipped_boards
+from edgebench.suggest import nearest, short
 from edgebench.vocabulary.declared_power import KINDS, DeclaredPower, PowerKind
 from edgebench.vocabulary.target import Body, DeclaredBoard
 
 Size = tuple[float, float, float]
-
-_PI_SIZE: Size = (85.0, 56.0, 17.0)
-_PI = "mechanical drawing of its maker; the height is that of the USB and Ethernet sockets"
-
-HOSTS: Mapping[str, Body] = {
-    "raspberry-pi-3b": Body(
-        "Raspberry Pi 3 Model B",
-        45.0,
-        _PI_SIZE,
-        f"{_PI}; mass by Wikidata, Q25519213",
-        models=("Raspberry Pi 3 Model B",),
-    ),
-    "raspberry-pi-3b-plus": Body(
-        "Raspberry Pi 3 Model B+", None, _PI_SIZE, _PI, models=("Raspberry Pi 3 Model B Plus",)
-    ),
-    "raspberry-pi-4b": Body(
-        "Raspberry Pi 4 Model B",
-        46.0,
-        _PI_SIZE,
-        f"{_PI}; mass as weighed by G. Halfacree, Medium, June 2019",
-        models=("Raspberry Pi 4 Model B",),
-    ),
-    "raspberry-pi-5": Body("Raspberry Pi 5", None, _PI_SIZE, _PI, models=("Raspberry Pi 5 Model B",)),
-}
-"""Hosts that sticks and cards are plugged into, without case, cooler and power supply."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +30,44 @@ class Assembly:
     machines: tuple[DeclaredBoard, ...]
 
 
-def assemble(names: Sequence[str], backend: Backend) -> Assembly:
-    """The sum of some boards; UsageError for a name that neither the backend nor `HOSTS` has.
+def known_bodies(backend: Backend | None = None) -> dict[str, Body]:
+    """The boards of the catalogue and the backend's own, by name; the backend's come first.
+
+    Without a backend those of all that are installed.
+    """
+    backends = [backend] if backend else []
+    if backend is None:
+        for name in registry.names("edgebench.backends"):
+            with suppress(EdgeBenchError):  # one that cannot be loaded hides no other's boards
+                backends.append(registry.backend(name))
+    known = dict(shipped_boards())
+    for each in backends:
+        known |= each.bodies()
+    return known
+
+
+def known_body(name: str, backend: Backend | None = None) -> Body:
+    """The board of that name, or the one in that TOML file; UsageError where there is none."""
+    if name.endswith(".toml"):
+        return read_board(Path(name))
+    known = known_bodies(backend)
+    if name in known:
+        return known[name]
+    of_device = f" for {backend.name}" if backend else ""
+    raise UsageError(
+        f"there is no board {short(name)}{of_device}",
+        fix=f"{nearest(name, sorted(known))}`edgebench boards list` names all; or name a TOML file "
+        "with a board of your own, or write mass_g and size_mm into the targets file",
+    )
+
+
+def assemble(names: Sequence[str], backend: Backend | None = None) -> Assembly:
+    """The sum of some boards; UsageError as `known_body`.
 
     Masses are added, and so are powers of one kind. The size is that of a box in which the parts lie on each
     other, each on its largest face. A figure that one part lacks is lacking for all.
     """
-    known = {**HOSTS, **backend.bodies()}
-    bodies = [_known(name, known, backend) for name in names]
+    bodies = [known_body(name, backend) for name in names]
     masses = [body.mass_g for body in bodies]
     sizes = [body.size_mm for body in bodies]
     sources = " + ".join(_described(body) for body in bodies)
@@ -99,21 +108,13 @@ def _added_power(bodies: Sequence[Body], kind: PowerKind) -> list[DeclaredPower]
     return [DeclaredPower(math.fsum(power.watts for _, power in powers), kind, source)]
 
 
-def _known(name: str, known: Mapping[str, Body], backend: Backend) -> Body:
-    if name in known:
-        return known[name]
-    raise UsageError(
-        f"there is no board {name!r} for {backend.name}",
-        fix=f"{choose(name, sorted(known))}; or write mass_g and size_mm into the targets file",
-    )
-
-
 def _described(body: Body) -> str:
     mass = "mass not known" if body.mass_g is None else f"{body.mass_g:g} g"
     size = (
         "size not known" if body.size_mm is None else " x ".join(f"{side:g}" for side in body.size_mm) + " mm"
     )
-    return f"{body.title} ({mass}, {size}: {body.source})"
+    sources = "; ".join(text for text in (body.source, body.note) if text)
+    return f"{body.title} ({mass}, {size}{f': {sources}' if sources else ''})"
 
 
 def _stacked(sizes: Sequence[Size]) -> Size:

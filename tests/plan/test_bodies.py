@@ -6,7 +6,7 @@ import pytest
 
 from edgebench import registry
 from edgebench.errors import UsageError
-from edgebench.plan.bodies import HOSTS, assemble
+from edgebench.plan.bodies import assemble, known_bodies
 from edgebench.plan.targets import listed, make_targets
 from edgebench.plan.targets_file import DeclaredTarget
 from edgebench.vocabulary.declared_power import DeclaredPower
@@ -48,15 +48,23 @@ def test_what_no_source_gives_leaves_the_sum_out_and_says_so():
     assert "no size: no source gives that of Unmeasured" in assembly.sources
 
 
-def test_hosts_are_known_to_every_backend():
-    assert assemble(("raspberry-pi-4b",), FakeBackend()).mass_g == 46.0
+@pytest.mark.parametrize("backend", [FakeBackend(), None])
+def test_boards_of_the_catalogue_are_known_to_every_backend_and_without_one(backend):
+    assert assemble(("raspberry-pi-4b",), backend).mass_g == 46.0
+    assert assemble(("coral-m2-bm",), backend).mass_g == 5.8
+
+
+def test_a_backends_own_board_goes_before_the_catalogues():
+    backend = Backend()
+    backend.bodies = lambda: {"raspberry-pi-4b": PARTS["plate"]}  # type: ignore[method-assign]
+    assert assemble(("raspberry-pi-4b",), backend).mass_g == 100.0
 
 
 def test_a_name_that_is_none_is_told_with_those_that_are():
     with pytest.raises(UsageError) as caught:
         assemble(("stik",), Backend())
     assert "did you mean 'stick'" in caught.value.fix
-    assert "raspberry-pi-4b" in caught.value.fix
+    assert "edgebench boards list" in caught.value.fix
 
 
 def test_a_targets_own_figures_beat_those_of_its_boards():
@@ -97,14 +105,11 @@ def test_the_machines_among_the_parts_are_kept_to_be_held_against_what_the_machi
     assert target.from_boards == ("mass_g", "size_mm")
 
 
-@pytest.mark.parametrize("name", HOSTS)
-def test_every_host_says_what_it_calls_itself(name):
-    assert HOSTS[name].models
-
-
 def test_a_declared_target_is_listed_with_what_a_run_takes():
     row = listed(DeclaredTarget(name="pi", device="toy", board=("raspberry-pi-4b",), mass_g=99.0))
-    assert (row["mass_g"], row["size_mm"], row["from_boards"]) == (99.0, (85.0, 56.0, 17.0), ("size_mm",))
+    assert (row["mass_g"], row["size_mm"]) == (99.0, (85.0, 56.0, 17.0))
+    assert row["from_boards"] == ("size_mm", "declared_power")
+    assert [(power["watts"], power["kind"]) for power in row["declared_power"]] == [(3.06, "typical")]
     assert "Raspberry Pi 4 Model B" in row["body"]
     assert listed(DeclaredTarget(name="bare", device="toy"))["mass_g"] is None
     row = listed(DeclaredTarget(name="x", device="toy", board=("rasberry-pi-4b",)))
@@ -133,12 +138,21 @@ def test_the_flag_has_no_use_without_a_device():
         make_targets({"fake": Backend()}, (), (), devices=(), declared=(declared,), boards=("stick",))
 
 
-@pytest.mark.parametrize("name", registry.names("edgebench.backends"))
-def test_every_body_names_its_source(name):
-    for body in {**HOSTS, **registry.backend(name).bodies()}.values():
-        assert body.title and body.source
+def test_every_body_that_a_backend_brings_names_its_source():
+    for body in known_bodies().values():
+        assert body.title and (body.source or body.note)
         assert body.mass_g is None or body.mass_g > 0
         assert body.size_mm is None or all(side > 0 for side in body.size_mm)
+
+
+def test_a_file_holds_a_board_of_ones_own(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[boards.mine]\ntitle = "Mine"\nmass_g = { value = 12, source = "kitchen scale" }\n')
+    assembly = assemble((str(path), "coral-m2-ae"), FakeBackend())
+    assert assembly.mass_g == pytest.approx(15.1)
+    assert "Mine (12 g, size not known: kitchen scale)" in assembly.sources
+    with pytest.raises(UsageError, match=r"board .*none\.toml cannot be read"):
+        assemble((str(tmp_path / "none.toml"),), FakeBackend())
 
 
 def test_a_stick_on_its_host():
