@@ -53,13 +53,15 @@ VARIANT = Variant(0.25, "fp32")
 class SerialOptions(BackendOptions):
     """`gives` is how it is timed, `patches` over how many of the scene a pass goes; 0 for all.
 
-    `counts` is whether its emulator counts instructions.
+    `counts` is whether its emulator counts instructions; `untimed` has the stages that the host
+    does before a pass, by commas.
     """
 
     gives: Literal["windows", "passes"] = "windows"
     patches: int = 0
     emulated: bool = False
     counts: bool = False
+    untimed: str = ""
     dies: bool = False
 
 
@@ -294,6 +296,7 @@ class SerialSession:
             windows_ns=SessionWindows(steady=(steady[0], steady[-1]) if steady else None),
             probe_reasons={"": "the line has no meter"},
             measured_patches=self._options["patches"] or None,
+            untimed_stages=tuple(filter(None, self._options["untimed"].split(","))),
             emulated=self._options["emulated"],
             instructions_reason=UNCOUNTED if self._options["emulated"] else "",
         )

@@ -171,7 +171,8 @@ class HostSession:
             monitor_reasons=dict.fromkeys(self._settings.monitors, NOT_PLAYED),
             measured_patches=recorded["measured_patches"],
             emulated=recorded["emulated"],
-            # What the cache has of earlier versions is without it.
+            # What the cache has of earlier versions is without these.
+            untimed_stages=tuple(recorded.get("untimed_stages", ())),
             instructions_reason=recorded.get("instructions_reason", ""),
             warnings=(words,),
         )

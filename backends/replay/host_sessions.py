@@ -64,6 +64,7 @@ def host_session(
         "memory": record.memory,
         "windows_ns": record.windows_ns,
         "measured_patches": record.measured_patches,
+        "untimed_stages": list(record.untimed_stages),
         "emulated": record.emulated,
         "instructions_reason": record.instructions_reason,
     }

@@ -13,6 +13,7 @@ from edgebench.fit.latency import SteadyPasses
 from edgebench.fit.probe_reasons import reasons_by_probe, recorded_name
 from edgebench.fit.telemetry_summary import ClockDrops, Observed, hottest
 from edgebench.fit.trial_summary import Accuracy
+from edgebench.fit.untimed_stages import omission
 from edgebench.stats import deadlines
 from edgebench.stats.heat import heat, rise_together
 from edgebench.stats.idle_power import IdleDrift
@@ -80,6 +81,9 @@ def cautions(
                 what=f"{steady.measured_patches} of {steady.scene_patches} patches",
             )
         )
+    if untimed := [record.untimed_stages for record in ok if record.untimed_stages and steady.image_s]:
+        what = " or ".join(dict.fromkeys(map(omission, untimed)))
+        warnings.append(Caution(Flag.UNTIMED_STAGES, count=len(untimed), of=len(ok), what=what))
     if count := sum(record.emulated for record in ok):
         warnings.append(Caution(Flag.EMULATED, count=count, of=len(ok)))
     if body := board_caution(board_doubts or {}):
@@ -225,7 +229,7 @@ def _shape_cautions(steady: SteadyPasses) -> list[Caution]:
     medians = session_medians(steady.latency_s)
     shape = shape_of(medians)
     warnings = []
-    of = f" of {steady.quantity}" if steady.unit == "windows" else ""
+    of = f" of {steady.quantity}" if steady.quantity == "infer_s" else ""
     if shape.skewed:
         far = max(medians) if shape.tail == "above" else min(medians)
         middle = statistics.median(medians)

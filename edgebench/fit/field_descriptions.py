@@ -255,6 +255,12 @@ DESCRIPTIONS: Descriptions = {
             unit="patch",
             shape={"minimum": 1},
         ),
+        "untimed_stages": Described(
+            "Stages of an image that its passes do not hold, because the host does them before the device is "
+            "sent what it times: image_s is without patchify then; where preprocess is among them, there is "
+            "no image_s.",
+            "session.json",
+        ),
         "extrapolated": Described(
             "Whether measured_patches are fewer than the scene's: its times are then scaled up to the scene. "
             "Never of an emulated trial, which has none.",

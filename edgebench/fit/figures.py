@@ -59,10 +59,11 @@ def _sampled(
     if sampled.of == "sessions":
         return _of_values(values, "sessions", question.statistic, certainty)
     sure = replace(certainty, interval=max(certainty.interval, summary.interval_confidence))
-    windows = sampled.of == "passes" and summary.latency_quantity == "infer_s"
+    windows = sampled.of == "passes" and summary.has_windows
     of = "windows" if windows else sampled.of
     figure = _of_values(values, of, question.statistic, sure)
-    return replace(figure, note="; ".join(note for note in (figure.note, summary.reason) if note))
+    lacks = summary.omission if question.metric == "image_s" else ""
+    return replace(figure, note="; ".join(note for note in (figure.note, lacks, summary.reason) if note))
 
 
 def _impossible(values: Sequence[Sequence[float]], quantity: str) -> Figure | None:

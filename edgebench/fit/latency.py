@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -51,13 +51,14 @@ class SteadyPasses:
 
     @property
     def quantity(self) -> Literal["image_s", "infer_s"]:
-        """Which time stands for the trial's latency: windows tell of the runtime alone."""
-        return "infer_s" if self.unit == "windows" else "image_s"
+        """Which time stands for the trial's latency: windows, and some passes, tell of the runtime alone."""
+        alone = self.unit == "windows" or (not self.image_s and bool(self.infer_s))
+        return "infer_s" if alone else "image_s"
 
     @property
     def latency_s(self) -> tuple[tuple[float, ...], ...]:
-        """Seconds of a whole image by session: `image_s`, or `infer_s` of windows."""
-        return self.infer_s if self.unit == "windows" else self.image_s
+        """Seconds of a whole image by session: `image_s`, or `infer_s` where that stands for it."""
+        return self.infer_s if self.quantity == "infer_s" else self.image_s
 
     @property
     def count(self) -> int:
@@ -136,6 +137,13 @@ def steady_windows(windows: pd.DataFrame, sessions: Sequence[int], scene_patches
             tuple(instructions[rows & np.isfinite(instructions)].tolist()) for _, rows in rows_by_session
         ),
     )
+
+
+def without_images(steady: SteadyPasses) -> SteadyPasses:
+    """The same of passes that tell of inference alone; nothing of it where a session's do not tell that."""
+    if len(steady.infer_s) < len(steady.image_s):
+        return replace(steady, image_s=(), infer_s=(), at_s=(), stages_ms={})
+    return replace(steady, image_s=())
 
 
 def without_seconds(steady: SteadyPasses) -> SteadyPasses:

@@ -16,7 +16,7 @@ from edgebench.fit.cautions import cautions
 from edgebench.fit.declared_body import board_doubts
 from edgebench.fit.declared_limits import with_power_doubts
 from edgebench.fit.end_reasons import with_end
-from edgebench.fit.latency import SteadyPasses, steady_passes, steady_windows, without_seconds
+from edgebench.fit.latency import SteadyPasses, steady_passes, steady_windows, without_images, without_seconds
 from edgebench.fit.pacing import paced_of, sustained_of
 from edgebench.fit.power_summary import PowerOfTrial, power_figures, power_reason
 from edgebench.fit.request_latency import REQUEST_COLUMNS, SteadyRequests, steady_requests
@@ -27,6 +27,7 @@ from edgebench.fit.trial_marks import mark_of, timed_with
 from edgebench.fit.trial_metrics import document_fields
 from edgebench.fit.trial_status import failure_sentence, status_of
 from edgebench.fit.trial_summary import EMULATED, Accuracy, TrialSummary
+from edgebench.fit.untimed_stages import times_images
 from edgebench.fit.worker_figures import worker_figures, worker_numbers
 from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import session_interval, trial_median
@@ -228,13 +229,14 @@ class _Part:
                 power.idle_drifts if power else (),
             ),
             timed=timed_with(scene),
-            mark=mark_of(trial, ok, extrapolated=extrapolated),
+            mark=mark_of(trial, ok, self.untimed_stages, extrapolated=extrapolated),
             assumed=trial.assumed,
             built=built,
             scene_covered=scene.covered,
             settings=exported_settings(target) if target else {},
             concurrency=trial.concurrency,
             measured_patches=measured_patches,
+            untimed_stages=self.untimed_stages,
             extrapolated=extrapolated,
             emulated=emulated,
             instructions=trial_median(steady.instructions) if any(steady.instructions) else None,
@@ -263,6 +265,8 @@ class _Part:
             fewest = min(steady.measured_patches, *patch_counts)
             count = max(steady.extrapolated, steady.count if min(patch_counts) < patches else 0)
             steady = replace(steady, measured_patches=fewest, extrapolated=count)
+        if steady.unit == "passes" and not times_images(self.untimed_stages):
+            steady = without_images(steady)
         return without_seconds(steady) if any(record.emulated for record in ok) else steady
 
     def _power(self, steady: SteadyPasses) -> PowerOfTrial | None:
@@ -296,6 +300,11 @@ class _Part:
         each = [self._steady(patches, worker) for worker in self.workers] if self.several else [steady]
         counts = [of_worker.measured_patches for of_worker in each if of_worker.measured_patches is not None]
         return min(counts, default=None)
+
+    @cached_property
+    def untimed_stages(self) -> tuple[str, ...]:
+        """Of an image, those that the passes of one of its finished sessions do not hold."""
+        return tuple(dict.fromkeys(stage for record in self.ok for stage in record.untimed_stages))
 
     @cached_property
     def workers(self) -> tuple[int, ...]:

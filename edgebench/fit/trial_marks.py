@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from edgebench.fit import untimed_stages
 from edgebench.fit.trial_summary import WHOLE
 from edgebench.store.records import SceneRecord, SessionRecord, TrialRecord
 
@@ -23,12 +24,15 @@ def timed_with(scene: SceneRecord) -> str:
     )
 
 
-def mark_of(trial: TrialRecord, ok: Sequence[SessionRecord], *, extrapolated: bool) -> str:
+def mark_of(
+    trial: TrialRecord, ok: Sequence[SessionRecord], untimed: Sequence[str], *, extrapolated: bool
+) -> str:
     """The marks of a trial with these finished sessions; that its clock was moved for a test among them."""
     marks = {
         trial.mark: bool(trial.mark),
         "on a test clock": any("test_clock" in record.clock for record in ok),
         "extrapolated": extrapolated,
+        untimed_stages.mark(untimed): bool(untimed),
         "emulated": any(record.emulated for record in ok),
     }
-    return " ".join(mark for mark, holds in marks.items() if holds)
+    return " ".join(mark for mark, holds in marks.items() if mark and holds)

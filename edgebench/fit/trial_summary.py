@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from edgebench.fit.untimed_stages import inference_alone, omission
 from edgebench.stats.interval import Interval
 from edgebench.stats.warnings import Caution, Flag
 from edgebench.vocabulary.built_artifact import BuiltArtifact
@@ -221,6 +222,7 @@ class TrialSummary:
     settings: dict[str, Any] = field(default_factory=dict)  # in which its target differs within a sweep
     concurrency: int = 1  # inferences that the device has in flight
     measured_patches: int | None = None  # the fewest of a steady pass, or of a session's windows
+    untimed_stages: tuple[str, ...] = ()  # of an image, that its passes do not hold, such as patchify
     extrapolated: bool = False  # fewer than the scene has: its times are scaled up to the whole scene
     emulated: bool = False  # no device carried it out: no figure in seconds, no verdict
     instructions: float | None = None  # an inference; mean over sessions of each session's median
@@ -255,7 +257,19 @@ class TrialSummary:
         """Why a trial that was measured has no `image_s`; empty where nothing but its sessions says so."""
         if self.emulated:
             return EMULATED
-        return IN_WINDOWS if self.image_s is None and self.infer_s is not None else ""
+        if self.image_s is not None or self.infer_s is None:
+            return ""
+        return inference_alone(self.untimed_stages) if self.untimed_stages else IN_WINDOWS
+
+    @property
+    def omission(self) -> str:
+        """What its `image_s` lacks, and why; empty where it is whole, and where there is none."""
+        return "" if self.image_s is None else omission(self.untimed_stages)
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether its latency is of windows; else of passes."""
+        return self.latency_quantity == "infer_s" and not self.untimed_stages
 
     @property
     def whole_scene(self) -> bool:

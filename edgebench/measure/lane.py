@@ -311,7 +311,9 @@ class Lane:
         if record.status == "ok":
             self._note_meters(trial, record)
             if not record.emulated:
-                latency = session_latency(result.tables, self.plan.scene_of(trial).patches)
+                latency = session_latency(
+                    result.tables, self.plan.scene_of(trial).patches, result.record.untimed_stages
+                )
             if watch is not None:
                 scene_s = latency.median_s if latency else None
                 build_s = record.built.seconds if record.built else None

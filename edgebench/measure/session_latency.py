@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from edgebench.fit.untimed_stages import times_images
 from edgebench.store.records import SessionTables
 
 
@@ -13,8 +15,8 @@ from edgebench.store.records import SessionTables
 class SessionLatency:
     """The median over a session's steady passes, or windows, in seconds a scene.
 
-    `quantity` is `image_s`, or `infer_s` where windows tell of the runtime alone. Of several workers it is
-    that of the slowest, as long as a round of passes takes.
+    `quantity` is `image_s`, or `infer_s` where windows or passes tell of the runtime alone. Of
+    several workers it is that of the slowest, as long as a round of passes takes.
     """
 
     quantity: Literal["image_s", "infer_s"]
@@ -27,15 +29,22 @@ class SessionLatency:
         return f"{slowest}{'' if self.quantity == 'image_s' else 'infer_s '}{self.median_s:.3f} s"
 
 
-def session_latency(tables: SessionTables, scene_patches: int) -> SessionLatency | None:
-    """The latency in a session's tables, scaled up to the scene; None without a steady pass or window."""
+def session_latency(
+    tables: SessionTables, scene_patches: int, untimed_stages: Sequence[str] = ()
+) -> SessionLatency | None:
+    """The latency in a session's tables, scaled up to the scene; None without a steady pass or window.
+
+    Passes without these stages may tell of the runtime alone.
+    """
     passes, windows = tables.passes, tables.windows
     if passes is not None:
         steady = passes[(passes["phase"] == "steady") & (passes["patches"] > 0)]
         if len(steady):
-            scene_s = steady["image_ns"] / 1e9 * scene_patches / steady["patches"]
+            quantity: Literal["image_s", "infer_s"] = "image_s" if times_images(untimed_stages) else "infer_s"
+            time_ns = steady["image_ns" if quantity == "image_s" else "infer_ns"]
+            scene_s = time_ns / 1e9 * scene_patches / steady["patches"]
             medians = [float(statistics.median(values)) for _, values in scene_s.groupby(steady["worker"])]
-            return SessionLatency("image_s", max(medians), len(medians))
+            return SessionLatency(quantity, max(medians), len(medians))
     if windows is not None:
         steady = windows[windows["phase"] == "steady"]
         if len(steady):

@@ -87,6 +87,7 @@ def _recorded(facts: SessionFacts) -> dict[str, Any]:
         "windows_ns": asdict(facts.windows_ns),
         "load_bursts": facts.load_bursts,
         "measured_patches": facts.measured_patches,
+        "untimed_stages": facts.untimed_stages,
         "emulated": facts.emulated,
         "instructions_reason": facts.instructions_reason,
     }

@@ -59,7 +59,8 @@ IDENTITY = (
 
 CONDITIONS = (
     "power_reason", "workers", "sustained", "ended", "interval_confidence", "warnings", "failures", "timed",
-    "mark", "measured_patches", "extrapolated", "emulated", "assumed", "scene_covered", "built",
+    "mark", "measured_patches", "untimed_stages", "extrapolated", "emulated", "assumed", "scene_covered",
+    "built",
 )  # fmt: skip
 """The fields of a summary that say under what conditions its metrics hold."""
 

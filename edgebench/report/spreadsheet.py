@@ -20,7 +20,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 _IDENTITY = (
     "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "settings", "timed",
-    "scene_covered", "mark", "measured_patches", "extrapolated", "emulated", "assumed", "status", "reason",
+    "scene_covered", "mark", "measured_patches", "untimed_stages", "extrapolated", "emulated", "assumed",
+    "status", "reason",
 )  # fmt: skip
 
 

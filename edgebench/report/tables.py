@@ -187,7 +187,7 @@ def latency(summaries: Sequence[TrialSummary], quantity: str) -> Table:
 def _counted_in(summaries: Sequence[TrialSummary], quantity: str) -> str:
     """What a trial's values are counted in: windows, where all of these have no other."""
     shown = [summary for summary in summaries if getattr(summary, quantity) is not None]
-    windows = [summary.latency_quantity == "infer_s" for summary in shown]
+    windows = [summary.has_windows for summary in shown]
     if not any(windows):
         return "passes"
     return "windows" if all(windows) else "passes or windows"

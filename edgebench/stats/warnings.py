@@ -38,6 +38,7 @@ class Flag(Enum):
     GOLDEN_MISMATCH = "outputs differ from the golden scores in {share} sessions, which were ended"
     GOLDEN_ABSENT = "the outputs of {share} sessions were not checked against golden patches"
     EXTRAPOLATED = "extrapolated: {share} {unit} covered {what}"
+    UNTIMED_STAGES = "{what}"
     EMULATED = "emulated in {share} sessions: no device carried it out, so that no figure is its time"
     SKEWED = (
         "the medians of the {of} sessions are skewed, with a tail {what}: "
@@ -65,6 +66,7 @@ class Flag(Enum):
 
 
 _TEXTS = (
+    Flag.UNTIMED_STAGES,
     Flag.METER_ABSENT,
     Flag.PROBE_LOST,
     Flag.READINGS_REJECTED,

@@ -278,6 +278,7 @@ class SessionRecord(_Record):
     tables: dict[str, str] = {}  # table -> SHA-256 of its Parquet file; the store fills it in
     workers: tuple[dict[str, Any], ...] = ({"worker": 0},)
     measured_patches: int | None = Field(default=None, ge=1)  # None: as many as its passes or windows tell
+    untimed_stages: tuple[str, ...] = ()  # of an image, that its passes do not hold, such as patchify
     emulated: bool = False  # no device carried it out: its stamps are no device's time
     instructions_reason: str = ""  # of an emulated one: why its windows have no instructions
     warnings: tuple[str, ...] = ()

@@ -249,6 +249,11 @@ DESCRIPTIONS: Descriptions = {
             "the session",
             unit="patch",
         ),
+        "untimed_stages": Described(
+            "Stages of an image that its passes do not hold, because the host does them before, such as "
+            "patchify; where preprocess is among them, its passes tell of inference alone.",
+            "the session",
+        ),
         "emulated": Described(
             "Whether no device carried it out: its stamps are then no device's time, and no figure in "
             "seconds is made of them.",

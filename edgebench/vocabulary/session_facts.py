@@ -99,6 +99,8 @@ class SessionFacts:
         probe_reasons: by meter, why it gave nothing or no more; under "", why no meter was there at all.
         monitor_reasons: by monitor, likewise.
         measured_patches: of the scene, where its passes do not tell.
+        untimed_stages: of an image, that its passes do not hold, because the host does them before, such as
+            patchify; where preprocess is among them, the passes tell of inference alone.
         emulated: whether no device carried it out.
         instructions_reason: of an emulated one, why its windows do not say how many instructions they
             executed; empty where they do.
@@ -120,6 +122,7 @@ class SessionFacts:
     probe_reasons: Mapping[str, str] = field(default_factory=dict)
     monitor_reasons: Mapping[str, str] = field(default_factory=dict)
     measured_patches: int | None = None
+    untimed_stages: tuple[str, ...] = ()
     emulated: bool = False
     instructions_reason: str = ""
     built: BuiltArtifact | None = None

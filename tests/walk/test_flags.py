@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow
 
 UNPLAYED = {
     Flag.EXTRAPOLATED,  # no session of the agent is without all its patches
+    Flag.UNTIMED_STAGES,  # nor sent patches that were cut before
     Flag.GOLDEN_ABSENT,
     Flag.CHANCE,
     Flag.BELOW_CHANCE,  # of the images and the declared boards, which no scenario has

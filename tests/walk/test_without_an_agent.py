@@ -188,6 +188,42 @@ def test_passes_over_some_patches_are_scaled_up_and_flagged(run):
     assert trial["scene_accuracy"]["n"] == 2
 
 
+def test_passes_of_patches_that_the_host_cut_are_told_without_patchify(run):
+    options = {"gives": "passes", "patches": 2, "untimed": "patchify"}
+    output = measured(run, options=options)
+    omission = "image_s without patchify: the device is sent patches that were cut on the host"
+    trial, row, report = told(run)
+    assert trial["image_s"]["median"] == pytest.approx(SCENE_S)
+    assert trial["untimed_stages"] == ["patchify"] and row["untimed_stages"] == "patchify"
+    assert trial["mark"] == row["mark"] == "extrapolated without patchify"
+    for text in (" ".join(output.split()), report, Path("one.html").read_text(), row["warnings"]):
+        assert omission in text.replace("image\\_s", "image_s")
+    verdicts = {one.requirement: one for one in edgebench_verdicts()}
+    assert (verdicts["picture"].verdict, verdicts["runtime"].verdict) == ("pass", "pass")
+    assert omission in verdicts["picture"].reason and "patchify" not in verdicts["runtime"].reason
+
+
+def test_passes_of_inputs_that_the_host_prepared_tell_of_inference_alone(run):
+    options = {"gives": "passes", "patches": 2, "untimed": "patchify,preprocess"}
+    output = measured(run, options=options)
+    reason = (
+        "the device times inference alone, without patchify and preprocess: "
+        "the device is sent inputs that were cut and prepared on the host"
+    )
+    trial, row, report = told(run)
+    assert trial["image_s"] is None and row["image_s_median"] == ""
+    assert trial["infer_s"]["median"] == pytest.approx(SCENE_S)
+    assert (trial["extrapolated"], trial["measured_patches"], trial["mark"]) == (True, 2, "extrapolated")
+    assert trial["reasons"]["image_s"] == reason
+    assert f"no image_s: {reason}" in " ".join(output.split())
+    assert (
+        "9 of 9 passes covered 2 of 6 patches" in report and "windows" not in report.partition("infer_s")[0]
+    )
+    verdicts = {one.requirement: one for one in edgebench_verdicts()}
+    assert (verdicts["picture"].verdict, verdicts["picture"].reason) == ("unknown", reason)
+    assert verdicts["runtime"].verdict == "pass"
+
+
 def test_a_device_that_scales_up_by_itself_is_flagged_by_its_word(run):
     measured(run, "--quiet", options={"gives": "passes"})
     assert summarise(edgebench.load("results/one"))[0].extrapolated is False
@@ -290,7 +326,7 @@ def test_an_early_end_is_told_in_the_backends_words(run):
     [
         {},
         {"gives": "passes"},
-        {"gives": "passes", "patches": 2},
+        {"gives": "passes", "patches": 2, "untimed": "patchify"},
         {"emulated": True},
         {"emulated": True, "counts": True},
         {"gives": "passes", "emulated": True},
@@ -307,7 +343,7 @@ def test_a_stored_result_plays_again(run, options):
         pd.testing.assert_frame_equal(rows[0], rows[1], check_exact=True, check_categorical=False)
     [first], [second] = summarise(once), summarise(again)
     names = ("image_s", "infer_s", "stages_ms", "accuracy", "scene_accuracy", "measured_patches", "mark")
-    conditions = ("extrapolated", "emulated", "instructions", "instructions_reason")
+    conditions = ("extrapolated", "untimed_stages", "emulated", "instructions", "instructions_reason")
     for name in (*names, *conditions, "cold", "memory_bytes"):
         assert getattr(first, name) == getattr(second, name), name
     assert any("no figure was measured here" in text for text in second.warnings)
