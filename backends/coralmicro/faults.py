@@ -37,10 +37,10 @@ class Stalled(MicroFault):
 
     status = "timeout"
 
-    def __init__(self, method: str, waited_s: float, came: str) -> None:
+    def __init__(self, method: str, waited_s: float) -> None:
         super().__init__(
             f"no whole answer to `{method}` within {waited_s:.3g} s",
-            why=came,
+            why="the connection is open, and the board or what is in between does not go on",
             fix="press the board's reset button; see that nothing else talks to it",
         )
         self.waited_s = waited_s

@@ -11,7 +11,8 @@ import socket
 import threading
 import time
 import urllib.request
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 from urllib.error import URLError
 
 from edgebench.printable import printable
@@ -57,11 +58,15 @@ class _DeadlineSocket(socket.socket):
 class _Connection(http.client.HTTPConnection):
     """To the address that it is given, whatever the request's URL says."""
 
-    def __init__(self, address: BoardAddress, deadline: _Deadline, connect_s: float) -> None:
+    def __init__(
+        self, address: BoardAddress, deadline: _Deadline, connect_s: float, clock_ns: Callable[[], int]
+    ) -> None:
         super().__init__(address.authority)
         self._address = address
         self._deadline = deadline
         self._connect_s = connect_s
+        self._clock_ns = clock_ns
+        self.connected_ns = 0
 
     def connect(self) -> None:
         """NobodyAnswers where no connection comes about within `connect_s`."""
@@ -80,6 +85,7 @@ class _Connection(http.client.HTTPConnection):
                     continue
                 stream.deadline = self._deadline
                 self.sock = stream
+                self.connected_ns = self._clock_ns()
                 return
             raise error
         except OSError as failure:
@@ -96,12 +102,17 @@ def _places(address: BoardAddress, deadline: _Deadline) -> list[tuple[socket.Add
     found: list[tuple[socket.AddressFamily, Any]] = []
     errors: list[OSError] = []
 
-    def resolve() -> None:
+    def resolve(flags: int = 0) -> None:
         try:
-            for family, *_, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+            for family, *_, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=flags):
                 found.append((family, place))
-        except (OSError, UnicodeError) as error:
-            errors.append(error if isinstance(error, OSError) else OSError(str(error)))
+        except OSError as error:
+            errors.append(error)
+
+    resolve(socket.AI_NUMERICHOST)
+    if found:
+        return found
+    errors.clear()
 
     thread = threading.Thread(target=resolve, daemon=True, name="edgebench-resolve")
     thread.start()
@@ -129,6 +140,14 @@ class _Handler(urllib.request.HTTPHandler):
         return self.do_open(connection, req)
 
 
+class HttpAnswer(NamedTuple):
+    """A body, and the host's clock around the request: it was sent after `sent_ns`, on an open connection."""
+
+    body: bytes
+    sent_ns: int
+    received_ns: int
+
+
 class HttpBoard:
     """POSTs to a board, one connection each.
 
@@ -137,14 +156,16 @@ class HttpBoard:
     Args:
         address: of the board.
         connect_s: how long a connection may take to come about.
+        clock_ns: the host's monotonic clock.
     """
 
-    def __init__(self, address: BoardAddress, connect_s: float) -> None:
+    def __init__(self, address: BoardAddress, connect_s: float, clock_ns: Callable[[], int]) -> None:
         self._address = address
         self._connect_s = connect_s
+        self._clock_ns = clock_ns
 
-    def post(self, method: str, body: bytes, limit_s: float, most_bytes: int) -> bytes:
-        """The body of the answer to a body.
+    def post(self, method: str, body: bytes, limit_s: float, most_bytes: int) -> HttpAnswer:
+        """The answer to a body.
 
         Args:
             method: of JSON-RPC, for a fault's words.
@@ -156,17 +177,19 @@ class HttpBoard:
             NobodyAnswers, NoHttp, HttpStatus, Stalled, ResetAmidCall, HalfAnswer: what came instead.
         """
         opener = urllib.request.OpenerDirector()  # a bare one: build_opener adds proxies and redirects
-        opener.add_handler(_Handler(_Connection(self._address, _Deadline(limit_s), self._connect_s)))
+        connection = _Connection(self._address, _Deadline(limit_s), self._connect_s, self._clock_ns)
+        opener.add_handler(_Handler(connection))
         request = urllib.request.Request(
             f"http://{self._address.authority}{PATH}", body, {"Content-Type": "application/json"}
         )
         try:
             with opener.open(request) as response:
-                return _body(method, response, most_bytes)
+                answer = _body(method, response, most_bytes)
+                return HttpAnswer(answer, connection.connected_ns, self._clock_ns())
         except (OSError, http.client.HTTPException) as error:
             cause = error.reason if isinstance(error, URLError) else error
             if _timed_out(cause):
-                raise Stalled(method, limit_s, "the connection is open") from None
+                raise Stalled(method, limit_s) from None
             if isinstance(cause, http.client.RemoteDisconnected):
                 raise ResetAmidCall(method, "it was closed without an answer") from None
             if isinstance(cause, http.client.IncompleteRead):

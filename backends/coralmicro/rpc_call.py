@@ -54,7 +54,7 @@ AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
 
 @dataclass(frozen=True)
 class TimedAnswer(Generic[AnyAnswer]):
-    """An answer, and the host's monotonic clock around its call."""
+    """An answer, and the host's monotonic clock around it: once connected, and when all of it was there."""
 
     answer: AnyAnswer
     sent_ns: int
@@ -78,7 +78,7 @@ class RpcClient:
     ) -> None:
         self.limits = limits
         self.clock_ns = clock_ns
-        self._http = HttpBoard(address, limits.connect_s)
+        self._http = HttpBoard(address, limits.connect_s, clock_ns)
         self._ids = itertools.count(1)
 
     def call(
@@ -110,11 +110,8 @@ class RpcClient:
         ).encode()
         most_bytes = data_bytes + _ROOM_BYTES
         limit_s = self.limits.answer_s + more_s + (len(body) + most_bytes) / self.limits.bytes_a_second
-        sent_ns = self.clock_ns()
-        answer = self._http.post(method, body, limit_s, most_bytes)
-        received_ns = self.clock_ns()
-        result = _result(method, call_id, answer)
-        return TimedAnswer(checked(method, result, kind), sent_ns, received_ns)
+        answer, sent_ns, received_ns = self._http.post(method, body, limit_s, most_bytes)
+        return TimedAnswer(checked(method, _result(method, call_id, answer), kind), sent_ns, received_ns)
 
 
 def checked(method: str, result: object, kind: type[AnyAnswer]) -> AnyAnswer:
