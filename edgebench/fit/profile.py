@@ -9,8 +9,10 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from edgebench.errors import StoredResultError, UsageError
+from edgebench.fit.metrics import METRICS
 from edgebench.fit.profile_documents import Document, document_in, document_of, shipped_names
-from edgebench.fit.requirement import Requirement, Strict
+from edgebench.fit.requirement import Requirement
+from edgebench.fit.schedule import Schedule, Strict
 from edgebench.refusals import Place, form, problem, refusal
 from edgebench.suggest import short
 
@@ -19,7 +21,7 @@ MAX_REQUIREMENTS = 100
 
 
 class Profile(Strict):
-    """A named set of requirements, with where they come from."""
+    """A named set of requirements, with where they come from, and when images come."""
 
     schema_version: Literal[1] = Field(
         default=1, json_schema_extra=form("write schema_version = 1, or leave it out")
@@ -31,7 +33,32 @@ class Profile(Strict):
     title: str = Field(default="", max_length=200)
     description: str = Field(default="", max_length=4000)
     source: str = Field(default="", max_length=1000)
+    schedule: Schedule | None = None
     requirements: tuple[Requirement, ...] = Field(min_length=1, max_length=MAX_REQUIREMENTS)
+
+    @property
+    def stated_schedule(self) -> Schedule | None:
+        """When images come: by its schedule, else by the budget that its requirements have.
+
+        None where they have none, or different ones.
+        """
+        budgets = {requirement.budget for requirement in self.requirements if requirement.budget}
+        if self.schedule is not None or len(budgets) != 1:
+            return self.schedule
+        return Schedule.of_budget(budgets.pop())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _scheduled(cls, data: Any) -> Any:
+        """Latency limits without a number get what the schedule allows an image."""
+        listed = data.get("requirements") if isinstance(data, Mapping) else None
+        if not isinstance(listed, list | tuple) or data.get("schedule") is None:
+            return data
+        try:
+            schedule = Schedule.model_validate(data["schedule"])
+        except ValidationError:  # which the field's own validation says
+            return data
+        return {**data, "requirements": [_with_allowed_time(entry, schedule) for entry in listed]}
 
     @field_validator("requirements", mode="before")
     @classmethod
@@ -62,6 +89,18 @@ class Profile(Strict):
             limited[about] = name
         return self
 
+    @model_validator(mode="after")
+    def _one_schedule(self) -> Self:
+        for requirement in self.requirements:
+            budget, schedule = requirement.budget, self.schedule
+            if budget and schedule and (budget.cycle_s, budget.images) != (schedule.cycle_s, schedule.images):
+                raise problem(
+                    f"{requirement.name!r} has a budget of {budget.images} in {budget.cycle_s:g} s, and the "
+                    f"schedule has {schedule.images} in {schedule.cycle_s:g} s",
+                    "take the budget out, or write a [schedule] of its own",
+                )
+        return self
+
     def as_record(self) -> dict[str, Any]:
         """Plain data with every limit computed, as experiment.json keeps it."""
         return self.model_dump(mode="json", exclude_none=True)
@@ -79,6 +118,21 @@ class Profile(Strict):
                 why=fix,
                 fix="judge it by a profile of your own: --profile FILE",
             ) from error
+
+
+def _with_allowed_time(entry: Any, schedule: Schedule) -> Any:
+    """A latency's requirement with the limit of the schedule, unless it has one; any other as it is."""
+    if not isinstance(entry, Mapping) or entry.get("limit") is not None or entry.get("budget") is not None:
+        return entry
+    quantity = entry.get("quantity", "image_s")
+    metric = METRICS.get(quantity) if isinstance(quantity, str) else None
+    if metric is None or not any(shown.table == "latency" for shown in metric.shown):
+        return entry
+    if schedule.allowed_s == schedule.limit_s:
+        return {**entry, "budget": {"cycle_s": schedule.cycle_s, "images": schedule.images}}
+    scale = metric.units.get(str(entry.get("unit", metric.unit)))
+    # An unknown unit is refused by the requirement itself.
+    return entry if scale is None else {**entry, "limit": schedule.allowed_s * metric.units["s"] / scale}
 
 
 def shipped_profiles() -> list[Profile]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from edgebench.errors import UsageError
 from edgebench.fit.metrics import required_metrics
+from edgebench.fit.times_file import read_times
 from edgebench.suggest import choose, short
 from edgebench.toml_files import parse_toml, read_toml
 
@@ -24,11 +25,12 @@ MAX_CHAIN = 16
 """Profiles that extend one another in a row."""
 
 KEYS = (
-    "schema_version", "name", "title", "description", "source", "extends", "without", "requirements",
+    "schema_version", "name", "title", "description", "source", "extends", "without", "schedule",
+    "requirements",
 )  # fmt: skip
 """What a document may say."""
 
-INHERITED = ("source",)
+INHERITED = ("source", "schedule")
 """What a profile has of the one that it extends, unless it says so itself; requirements are merged."""
 
 
@@ -37,7 +39,8 @@ class Document:
     """The tables of a profile, complete.
 
     Attributes:
-        tables: as they are written, without `extends` and `without`; what stands in them is not yet checked.
+        tables: as they are written, without `extends`, `without` and files of times; what stands in them is
+            not yet checked.
         where: the file, or the name of a shipped one.
         origins: by requirement, the file in which it stands.
         text: of the file alone, for the lines of what is wrong with it.
@@ -69,7 +72,8 @@ def document_of(name_or_file: str) -> Document:
 
 def document_in(data: bytes, where: str) -> Document:
     """The document in these bytes, which extends shipped profiles and files of the working folder."""
-    return _extended(_own(parse_toml(data, f"profile {where}").tables, where), Path(), (where,))
+    tables = _with_times(parse_toml(data, f"profile {where}").tables, Path(), where)
+    return _extended(_own(tables, where), Path(), (where,))
 
 
 @cache
@@ -102,7 +106,7 @@ def _resolved(reference: str, extending: Path | None, chain: tuple[str, ...]) ->
     _refuse_circle(where, chain)
     if chain:
         _refuse_foreign(file.tables, where)
-    own = replace(_own(file.tables, where), text=file.text)
+    own = replace(_own(_with_times(file.tables, path.parent, where), where), text=file.text)
     return _extended(own, path.parent, (*chain, where))
 
 
@@ -140,6 +144,21 @@ def _is_same_file(one: str, other: str) -> bool:
         return one not in names and other not in names and os.path.samefile(one, other)  # noqa: PTH121
     except OSError:
         return False
+
+
+def _with_times(tables: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
+    """The tables with the times that the schedule's file lists."""
+    schedule = tables.get("schedule")
+    if not isinstance(schedule, Mapping) or "times" not in schedule:
+        return tables
+    named = schedule["times"]
+    if not isinstance(named, str) or not named or "times_s" in schedule:
+        raise UsageError(
+            f"profile {where}: schedule: times is not one file",
+            fix='write times = "FILE.csv", or times_s = [0.0, 4.42], in s',
+        )
+    others = {key: value for key, value in schedule.items() if key != "times"}
+    return tables | {"schedule": others | {"times_s": read_times(folder / named)}}
 
 
 def _own(tables: Mapping[str, Any], where: str) -> Document:

@@ -6,33 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from edgebench.fit.metric import Metric
 from edgebench.fit.metrics import METRICS, required_metrics
+from edgebench.fit.schedule import Budget, Strict
 from edgebench.fit.units import measured
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
 
 Comparison = Literal["at most", "at least"]
-
-
-class Strict(BaseModel):
-    """Outside data: no unknown keys, no conversions, no NaN."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class Budget(Strict):
-    """How a limit on time comes about: so many images within so long a cycle."""
-
-    cycle_s: float = Field(gt=0, le=1e12)
-    images: int = Field(gt=0, le=10**12)
-
-    @property
-    def limit_s(self) -> float:
-        """Seconds that an image may take."""
-        return self.cycle_s / self.images
 
 
 class Requirement(Strict):

@@ -124,6 +124,8 @@ def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool
     for name in ("title", "description", "source"):
         if profile.get(name):
             line(console, ("source: " if name == "source" else "") + str(profile[name]), indent=2)
+    if isinstance(profile.get("schedule"), Mapping):
+        line(console, f"schedule: {schedule(profile['schedule'])}", indent=2)
     console.print()
     table = new_table(console, [("requirement", False), ("limit", False), ("from", False)])
     for record in profile.get("requirements", ()):
@@ -137,6 +139,17 @@ def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool
             *(cell(console, text) for text in (str(record.get("name", "")), requirement(record), origin))
         )
     console.print(table)
+
+
+def schedule(record: Mapping[str, Any]) -> str:
+    """A schedule's record in words: `80 images in a cycle of 5739 s, within its first 353.6 s`."""
+    text = f"{words.counted(int(record['images']), 'image')} in a cycle of {record['cycle_s']:g} s"
+    if record.get("times_s") is not None:
+        text += ", at stated times"
+    elif record.get("burst_s") is not None:
+        text += f", within its first {record['burst_s']:g} s"
+    deadline_s = record.get("deadline_s")
+    return text if deadline_s is None else f"{text}; each is due {deadline_s:g} s after it came"
 
 
 def requirement(record: Mapping[str, Any]) -> str:

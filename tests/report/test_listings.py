@@ -85,10 +85,17 @@ def test_profiles_with_their_limits() -> None:
     assert "size_mm ≤ 10 x 70 x 80 mm" in text
     arctic = next(record for record in records if record["name"] == "disco-arctic")
     text_of_arctic = said(listings.print_profile, arctic)
-    assert "80 images" in text_of_arctic
+    assert "schedule: 80 images in a cycle of 5739 s, within its first 353.6 s" in text_of_arctic
     assert "≤ 71.7375 s" in text_of_arctic
     assert json.loads(said(listings.print_profile, arctic, as_json=True))["profile"] == arctic
     assert json.loads(said(listings.print_profiles, records, as_json=True))["profiles"] == records
+
+
+def test_a_schedule_in_words() -> None:
+    stated = {"cycle_s": 60.0, "images": 1, "times_s": [3.0], "deadline_s": 5.0}
+    text = "1 image in a cycle of 60 s, at stated times; each is due 5 s after it came"
+    assert listings.schedule(stated) == text
+    assert listings.schedule({"cycle_s": 4.42, "images": 2}) == "2 images in a cycle of 4.42 s"
 
 
 def test_variants_with_whole_paths() -> None:
