@@ -37,11 +37,14 @@ class BackendOptions(BaseModel):
             at its default, so that the key stays what it was.
         not_in_key: options that decide no result, such as whether the board is flashed before: a trial's key
             leaves them out, and they have one value a run.
+        places: options that say where the board is, such as its address: kept out of keys likewise, and as a
+            host is, out of everything but experiment.json's targets.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     added_later: ClassVar[frozenset[str]] = frozenset()
     not_in_key: ClassVar[frozenset[str]] = frozenset()
+    places: ClassVar[frozenset[str]] = frozenset()
 
     @model_validator(mode="before")
     @classmethod

@@ -57,11 +57,13 @@ class SerialOptions(BackendOptions):
     does before a pass, by commas.
     """
 
+    places: ClassVar[frozenset[str]] = frozenset({"address"})
     gives: Literal["windows", "passes"] = "windows"
     patches: int = 0
     emulated: bool = False
     counts: bool = False
     untimed: str = ""
+    address: str = ""
     dies: bool = False
 
 

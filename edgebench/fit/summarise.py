@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 from edgebench.fit.accuracy import Predictions, accuracy_of, predictions_of
-from edgebench.fit.accuracy_drop import with_accuracy_drop
 from edgebench.fit.agreement import with_agreement
 from edgebench.fit.cautions import cautions
 from edgebench.fit.declared_body import board_doubts
@@ -26,7 +25,7 @@ from edgebench.fit.steady_time import steady_times
 from edgebench.fit.telemetry_summary import observe
 from edgebench.fit.trial_marks import mark_of, timed_with
 from edgebench.fit.trial_metrics import document_fields
-from edgebench.fit.trial_status import failed_sessions, failure_sentence, status_of
+from edgebench.fit.trial_status import failure_sentence, status_of
 from edgebench.fit.trial_summary import EMULATED, Accuracy, TrialSummary
 from edgebench.fit.untimed_stages import times_images
 from edgebench.fit.worker_figures import worker_figures, worker_numbers
@@ -83,16 +82,14 @@ def summarise(results: Results) -> list[TrialSummary]:
         for summary, part in zip(unended, parts, strict=True)
     ]
     images = {part.trial.key: part.predictions("images") for part in parts}
-    agreeing = [
+    return [
         with_agreement(summary, part.trial, experiment.trials, images)
         for summary, part in zip(summaries, parts, strict=True)
     ]
-    return with_accuracy_drop(agreeing, experiment, images)
 
 
 def summarise_one(results: Results, key: str) -> TrialSummary:
-    """The summary of one trial alone, without its agreement with another and its drop below it; reads no
-    other trial.
+    """The summary of one trial alone, without its agreement with another; reads no other trial.
 
     ValueError when it is no trial of the experiment, StoredResultError as `summarise`.
     """
@@ -108,7 +105,8 @@ def trial_json(summary: TrialSummary) -> dict[str, Any]:
     that are computed from them, with its cautions as sentences: `warnings`, and `said`.
     """
     fields = asdict(replace(summary, cautions=(), request_ms_values=(), power_curves=()))
-    del fields["cautions"], fields["request_ms_values"], fields["power_curves"]
+    for name in ("cautions", "request_ms_values", "power_curves", "figures_of_values"):
+        del fields[name]
     return {
         "schema_version": SCHEMA_VERSION,
         **fields,
@@ -155,7 +153,7 @@ class _Part:
         return [record for record in self.records if record.status == "ok"]
 
     def summary(self) -> TrialSummary:
-        """Everything but the agreement and the accuracy drop, which take another trial."""
+        """Everything but the agreement, which takes another trial."""
         trial, ok = self.trial, self.ok
         scene = self.experiment.scene_of(trial)
         steady = self._steady(scene.patches)
@@ -244,7 +242,6 @@ class _Part:
             emulated=emulated,
             instructions=trial_median(steady.instructions) if any(steady.instructions) else None,
             instructions_reason=self._instructions_reason(steady) if emulated else "",
-            failed_sessions=failed_sessions(self.records),
             failures=tuple(
                 failure_sentence(record)
                 for record in self.records

@@ -117,6 +117,7 @@ def shape_of(plan: Plan, trial: PlannedTrial) -> Shape:
         device_stages=device_stages(trial.target, one_session),
         builds=builds_on_board(trial.target),
         windows=gives_windows(trial.target),
+        some=None if gives_windows(trial.target) else trial.patches,
     )
 
 

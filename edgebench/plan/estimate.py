@@ -80,7 +80,8 @@ class Shape:
     """What a session of one trial consists of.
 
     Attributes:
-        patches: in a pass.
+        patches: of the scene.
+        some: of them, that a pass goes through; None: all.
         images: that accuracy is taken on in this session; 0 for none.
         idle_s: each of its two idle windows.
         bursts_s: bursts of load by which the lag of a meter on the host is told.
@@ -107,13 +108,19 @@ class Shape:
     device_stages: StageSeconds = field(default=by_its_patches, compare=False)
     builds: bool = False
     windows: bool = False
+    some: int | None = None
+
+    @property
+    def pass_patches(self) -> int:
+        """That a pass goes through."""
+        return self.patches if self.some is None else self.some
 
 
 def stages_s(cost: Cost | None, shape: Shape) -> dict[SessionStage, Span]:
     """What each stage of a session takes; without a cost, what its plan alone says."""
     waits = not shape.own_clock
     patch = Span(0.0, math.inf) if cost is None else Span.exactly(cost.patch_s)
-    scan = patch.times(shape.patches)
+    scan = patch.times(shape.pass_patches)
     batches = _warmup_batches(cost, shape)
     build_s = None if cost is None else cost.build_s
     idle = Span.exactly(shape.idle_s if waits else 0.0)
@@ -176,7 +183,7 @@ def _warmup_batches(cost: Cost | None, shape: Shape) -> tuple[int, int]:
     """The least and the most batches that the warm-up may have to add to those of the first pass."""
     if cost is not None and cost.warmup_batches is not None:
         return cost.warmup_batches, cost.warmup_batches
-    there = math.ceil(shape.patches / shape.batch)
+    there = math.ceil(shape.pass_patches / shape.batch)
     # It is judged on two halves: there are never fewer, whatever the floor.
     floor = min(max(shape.warmup_floor, 2 * HALF), shape.warmup_cap)
     return max(0, floor - there), max(0, shape.warmup_cap - there)

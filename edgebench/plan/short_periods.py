@@ -12,7 +12,7 @@ def pass_s(cost: TrialCost) -> float | None:
     """Seconds of one pass, measured or scaled; None where nobody knows, or time is not real."""
     if cost.cost is None or cost.shape.own_clock:
         return None
-    return cost.cost.patch_s * cost.shape.patches
+    return cost.cost.patch_s * cost.shape.pass_patches
 
 
 def deadline_notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:

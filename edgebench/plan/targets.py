@@ -183,7 +183,8 @@ def _swept(
     """The target for each combination of its options and power modes; what was typed beats the file."""
     mine = {name: values for name, values in typed.items() if name in backend.options_model.model_fields}
     values = {**alternatives(declared, backend.options_model), **mine}
-    for name in sorted(backend.options_model.not_in_key):
+    places = backend.options_model.places
+    for name in sorted(backend.options_model.not_in_key | places):
         if len(values.get(name, ())) > 1:
             raise UsageError(
                 f"{name} has several values for {target.name}",
@@ -195,6 +196,7 @@ def _swept(
         for chosen in combinations(values, target.name)
     ]
     modes = power_modes or (None,)
+    target = replace(target, places=tuple(sorted(places)))
     return swept(target, [(chosen, mode) for mode in modes for chosen in options])
 
 

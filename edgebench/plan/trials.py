@@ -252,7 +252,7 @@ def _options_of_key(backend: Backend, options: Mapping[str, Json]) -> dict[str, 
     return {
         name: value
         for name, value in options.items()
-        if name not in model.not_in_key
+        if name not in model.not_in_key | model.places
         and (name not in model.added_later or value != model.model_fields[name].default)
     }
 

@@ -121,6 +121,11 @@ DESCRIPTIONS: Descriptions = {
             "and no export has it.",
             "the user",
         ),
+        "places": Described(
+            "The options that say where its board is, such as an address: their values are kept in the "
+            "targets of experiment.json alone.",
+            "the device's backend",
+        ),
         "revision_of": Described(
             "The planned target that this one is a revision of: its device had become another one, and "
             "its trials were measured anew; null for a planned target.",

@@ -124,6 +124,7 @@ class TargetRecord(_Record):
     settings: dict[str, Any] = {}  # those in which it differs from the others of its sweep
     host: str | None = None  # kept here alone: no report and no export shows it
     port: str | None = None  # kept here alone, as `host` is
+    places: tuple[str, ...] = ()  # options whose values are kept here alone, as `host` is
     revision_of: str | None = None  # the planned target, where its device has become another one since
     identity: dict[str, str] = {}  # of a revision: what its device was found to be
     differences: tuple[str, ...] = ()  # of a revision: each as `kernel was A, is B`, as when it was begun

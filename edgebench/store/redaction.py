@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -69,6 +69,14 @@ class Declared(Protocol):
     def launch(self) -> Launch | Mapping[str, Any]:
         """How its workers are started."""
 
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Of its backend."""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Those of its options that say where its board is."""
+
 
 @dataclass(frozen=True)
 class PrivateNames:
@@ -78,6 +86,7 @@ class PrivateNames:
     users: frozenset[str] = frozenset()
     homes: frozenset[str] = frozenset()
     values: tuple[tuple[str, str], ...] = ()  # of launches, each with what is written in its place
+    places: frozenset[str] = frozenset()  # options whose values are masked wherever they are set
 
     @classmethod
     def of(
@@ -121,11 +130,15 @@ class PrivateNames:
     def of_targets(cls, targets: Iterable[Declared], *, places: bool = True) -> PrivateNames:
         """What targets declare: values of launches, and unless `places` is off, hosts and ports."""
         declared = tuple(targets)
-        return cls.of(
-            (target.host for target in declared if places),
+        addresses = [target.host for target in declared]
+        addresses += [str(target.options.get(name) or "") for target in declared for name in target.places]
+        names = cls.of(
+            addresses if places else (),
             launches=(_as_plain(target.launch) for target in declared),
             ports=(target.port for target in declared if places),
         )
+        options = {name for target in declared for name in target.places if places}
+        return replace(names, places=frozenset(options))
 
     @classmethod
     def of_this_machine(cls) -> PrivateNames:
@@ -143,6 +156,7 @@ class PrivateNames:
             self.users | other.users,
             self.homes | other.homes,
             _longest_first(dict(self.values) | dict(other.values)),
+            self.places | other.places,
         )
 
     def path(self, text: str) -> str:
@@ -199,8 +213,8 @@ class PrivateNames:
         return {name: value if name in _OF_RUNTIME else self.texts(value) for name, value in facts.items()}
 
     def command(self, command: Sequence[str]) -> tuple[str, ...]:
-        """A command line with its paths treated and the values of --host and --port masked."""
-        return tuple(self.path(word) for word in masked(command))
+        """A command line with its paths treated and the values of --host, --port and places masked."""
+        return tuple(self.path(word) for word in masked(command, self.places))
 
 
 Written = TypeVar("Written", ExperimentRecord, RunRecord, SessionRecord, Finding)
@@ -302,6 +316,8 @@ def _experiment(record: ExperimentRecord, names: PrivateNames) -> dict[str, Any]
 def _setting(name: str, setting: dict[str, Any], names: PrivateNames) -> dict[str, Any]:
     if name in ("host", "port") and setting.get("value") is not None:
         return {**setting, "value": MASK}
+    if name == "set" and isinstance(values := setting.get("value"), list | tuple):
+        setting = {**setting, "value": [_masked_option(str(word), names.places) for word in values]}
     return {key: names.paths(value) for key, value in setting.items()}
 
 
@@ -310,7 +326,7 @@ def _target(target: TargetRecord, names: PrivateNames) -> TargetRecord:
         update={
             "host": None,
             "port": None,
-            "options": names.paths(target.options),
+            "options": names.paths(target.options) | dict.fromkeys(target.places, MASK),
             "settings": names.paths(target.settings),
             "launch": names.paths(masked_launch(target.launch)),
             "meters": names.paths(target.meters),
@@ -323,17 +339,27 @@ def _exported_power(target: TargetRecord, names: PrivateNames) -> tuple[Declared
     return tuple(replace(power, source=names.text(power.source)) for power in target.declared_power)
 
 
-def masked(command: Sequence[str]) -> tuple[str, ...]:
-    """The command with `...` for the value of every --host and --port."""
+def masked(command: Sequence[str], places: Collection[str] = ()) -> tuple[str, ...]:
+    """The command with `...` for the value of every --host and --port, and of each --set of a place."""
     masked_words: list[str] = []
     for word in command:
         if masked_words and masked_words[-1] in ("--host", "--port"):
             masked_words.append(MASK)
         elif word.startswith(("--host=", "--port=")):
             masked_words.append(f"{word.partition('=')[0]}={MASK}")
+        elif masked_words and masked_words[-1] == "--set":
+            masked_words.append(_masked_option(word, places))
+        elif word.startswith("--set="):
+            masked_words.append(f"--set={_masked_option(word.removeprefix('--set='), places)}")
         else:
             masked_words.append(word)
     return tuple(masked_words)
+
+
+def _masked_option(setting: str, places: Collection[str]) -> str:
+    """`key=value` of an option, without the value of one that says where a board is."""
+    name, equals, _ = setting.partition("=")
+    return f"{name}={MASK}" if equals and name.strip().replace("-", "_") in places else setting
 
 
 def _is_telling(name: str) -> bool:

@@ -66,6 +66,7 @@ class Target:
     boards: tuple[DeclaredBoard, ...] = ()  # the machines among what it is made of
     from_boards: tuple[BoardFigure, ...] = ()  # which figures are the boards', not its own
     settings: Mapping[str, Json] = field(default_factory=dict)
+    places: tuple[str, ...] = ()  # options that say where its board is
 
     @property
     def declared_name(self) -> str:
@@ -76,9 +77,11 @@ class Target:
     def connection(self) -> Target:
         """What an open device depends on: targets of equal connections differ in options at most.
 
-        Options reach the device with each session, and what was declared of it does not.
+        Options reach the device with each session, unless they say where it is; what was declared of it does
+        not.
         """
-        return replace(self, name="", options={}, settings={}, declared_power=())
+        places = {name: self.options[name] for name in self.places if name in self.options}
+        return replace(self, name="", options=places, settings={}, declared_power=())
 
 
 BODY_FACTS: Mapping[str, str] = {

@@ -65,6 +65,14 @@ def test_a_paced_pass_takes_its_period_or_longer():
     assert passes_s(period_s=1.0) == pytest.approx(12.0)
 
 
+def test_a_pass_over_some_patches_takes_no_longer_than_they_do():
+    whole, part = (stages_s(Cost(0.01, 1.0, 0), shape(some=some)) for some in (None, 100))
+    assert (part["first pass"], part["passes"]) == (Span.exactly(1.0), Span.exactly(3.0))
+    assert whole["passes"] == Span.exactly(12.0)
+    # What was measured is scaled up to the scene: a patch takes what it took.
+    assert cost_of_session(shape(some=100), scene_s=4.0, warmup_batches=0, took_s=5.0).patch_s == 0.01
+
+
 def test_sustained_passes_take_as_long_as_they_are_told_to():
     assert passes_s(sustained_s=600.0) == pytest.approx(600.0)
     assert passes_s(sustained_s=1.0) == pytest.approx(4.0)

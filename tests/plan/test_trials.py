@@ -170,6 +170,8 @@ def test_an_option_that_was_added_later_leaves_stored_keys_as_they_are():
 def test_an_option_that_decides_no_result_stays_out_of_the_key():
     class Options(BackendOptions):
         not_in_key = frozenset({"flash"})
+        places = frozenset({"address"})
+        address: str = ""
         threads: int = 1
         flash: bool = False
 
@@ -178,6 +180,11 @@ def test_an_option_that_decides_no_result_stays_out_of_the_key():
         backend.options_model = Options  # type: ignore[misc,assignment]
         return trials(backend, settings=settings)[0]
 
+    elsewhere = of("address=10.0.0.7")
+    assert (elsewhere.target.places, elsewhere.key) == (("address",), of().key)
+    assert elsewhere.target.connection != of().target.connection
+    with pytest.raises(UsageError, match="address has several values"):
+        of("address=a", "address=b")
     flashed = of("flash=true")
     assert flashed.target.options["flash"] is True
     assert flashed.inputs["settings"]["options"] == {"threads": 1}

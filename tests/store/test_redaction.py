@@ -86,6 +86,20 @@ def test_a_port_is_taken_out_of_texts_and_commands():
     assert masked(["--port", port, f"--port={port}"]) == ("--port", "...", "--port=...")
 
 
+def test_an_option_that_is_a_place_is_taken_out_as_a_host_is():
+    options = {"address": "10.0.7.7:81", "threads": 2}
+    names = PrivateNames.of_targets([Target("t", "toy", options, places=("address",))])
+    assert (
+        names.text("http://10.0.7.7:81/jsonrpc does not answer") == "http://(host):81/jsonrpc does not answer"
+    )
+    command = ("run", "--set", "address=10.0.7.7:81", "--set=address=10.0.7.7", "--set", "threads=2")
+    masked_command = ("run", "--set", "address=...", "--set=address=...", "--set", "threads=2")
+    assert names.command(command) == masked_command
+    assert PrivateNames.of_targets([Target("t", "toy", options, places=("address",))], places=False) == (
+        PrivateNames()
+    )
+
+
 DECLARED: dict[str, Any] = {"host": "ann@pi.example", "port": "/dev/ttyUSB-4711"}
 
 

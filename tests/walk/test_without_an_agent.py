@@ -188,6 +188,28 @@ def test_passes_over_some_patches_are_scaled_up_and_flagged(run):
     assert trial["scene_accuracy"]["n"] == 2
 
 
+def test_an_address_stands_in_experiment_json_alone(run):
+    words = ("--set", "address=lab-7.example.org:8080", "--sessions", "1", "--quiet")
+    measured(run, *words, options={"dies": True}, code=5)
+    [trial] = edgebench.load("results/one").experiment.trials
+    [target] = edgebench.load("results/one").experiment.targets
+    assert target.options["address"] == "lab-7.example.org:8080"  # a run that goes on needs it
+    assert "address" not in trial.inputs["settings"]["options"]
+    measured(run, "--set=address=10.10.10.9", "--sessions", "1", "--quiet", "--name", "two")
+    told(run)
+    run("report", "two", "-o", "two.html")
+    told_files = [*Path().glob("one.*"), *Path().glob("two.*")]
+    stored_files = [path for path in Path("results").rglob("*.json") if path.name != "experiment.json"]
+    assert len(told_files) == 5 and len(stored_files) > 3
+    for path in (*told_files, *stored_files):
+        assert "lab-7" not in path.read_text() and "10.10.10.9" not in path.read_text(), path
+    for name in ("one", "two"):
+        record = json.loads(Path(f"results/{name}/experiment.json").read_text())
+        del record["targets"]
+        assert "lab-7" not in json.dumps(record) and "10.10.10.9" not in json.dumps(record)
+        assert "address=..." in record["config"]["set"]["value"]
+
+
 def test_passes_of_patches_that_the_host_cut_are_told_without_patchify(run):
     options = {"gives": "passes", "patches": 2, "untimed": "patchify"}
     output = measured(run, options=options)
