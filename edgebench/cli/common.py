@@ -65,6 +65,14 @@ DeclaredPowerOption = Annotated[
         "typical power fail one. Repeatable.",
     ),
 ]
+BoardOption = Annotated[
+    list[str] | None,
+    option(
+        "board",
+        help_text="What a target is made of, [TARGET=]NAME, such as coral=coral-usb: mass, size and power by "
+        "`edgebench boards`, in place of those of the boards that it ran with. Repeatable.",
+    ),
+]
 ProfileOption = Annotated[list[str] | None, option("profile")]
 OutputDirOption = Annotated[Path | None, option("output_dir")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document (schema version 1).")]

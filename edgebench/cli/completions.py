@@ -32,7 +32,10 @@ def complete_target(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_board(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Boards for the shell: those of the devices that are typed, or of all, and hosts of sticks."""
+    """Boards for the shell: those of the devices that are typed, or of all, and hosts of sticks.
+
+    Of a stored result's targets `TARGET=` may come before.
+    """
     from edgebench import registry
     from edgebench.errors import EdgeBenchError
     from edgebench.plan.board_catalogue import shipped_entries
@@ -48,7 +51,8 @@ def complete_board(ctx: typer.Context, incomplete: str) -> list[str]:
             names.update(registry.backend(device).bodies())
         except EdgeBenchError:
             continue
-    return sorted(name for name in names if name.startswith(incomplete))
+    target, equals, start = incomplete.rpartition("=")
+    return sorted(f"{target}{equals}{name}" for name in names if name.startswith(start))
 
 
 def complete_option(ctx: typer.Context, incomplete: str) -> list[str]:

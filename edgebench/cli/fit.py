@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from edgebench.cli.common import (
+    BoardOption,
     DeclaredPowerOption,
     JsonOption,
     OutputDirOption,
@@ -19,6 +20,7 @@ from edgebench.cli.common import (
 def fit(
     results: ResultsArgument = "latest",
     profile: ProfileOption = None,
+    board: BoardOption = None,
     declared_power: DeclaredPowerOption = None,
     output_dir: OutputDirOption = None,
     strict: StrictOption = False,
@@ -26,8 +28,9 @@ def fit(
 ) -> None:
     """Judge a result against requirement profiles, by default those of its run.
 
-    With --declared-power also by what a target draws by its data sheet or label;
-    nothing in the result's folder changes.
+    With --board also by what a target's boards weigh, measure and draw by their
+    makers, with --declared-power by its data sheet or label; nothing in the
+    result's folder changes.
 
     Exit codes: 0 no requirement is missed, 3 one is, 4 undecided (--strict),
     5 some trials failed.
@@ -37,7 +40,9 @@ def fit(
     from edgebench.fit.judged_experiment import judge_folder
 
     folder = results_folder(results, output_dir)
-    judged = judge_folder(folder, read_profiles(profile) if profile else None, declared_power or ())
+    judged = judge_folder(
+        folder, read_profiles(profile) if profile else None, declared_power or (), board or ()
+    )
     if not judged.profiles:
         raise UsageError(
             "there is nothing to judge against",

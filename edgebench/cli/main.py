@@ -13,6 +13,7 @@ try:
 
     import edgebench
     from edgebench.cli import (
+        boards,
         cache,
         devices,
         doctor,
@@ -56,6 +57,7 @@ app.add_typer(targets.app, name="targets")
 app.add_typer(meters.app, name="meters")
 app.add_typer(models.app, name="models")
 app.add_typer(profiles.app, name="profiles")
+app.add_typer(boards.app, name="boards")
 app.add_typer(cache.app, name="cache")
 app.add_typer(new.app, name="new")
 

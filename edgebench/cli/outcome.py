@@ -32,6 +32,8 @@ def show_judged(judged: Judged, *, strict: bool, json_: bool, figures: bool = Tr
         print_json(judged)
     else:
         print_result(stdout(), judged.summaries, judged.verdicts, figures=figures)
+    for note in judged.notes:
+        say(f"note: {note}")
     for warning in judged.results.warnings:
         say(f"warning: {warning}")
     return exit_code(judged.verdicts, judged.summaries, strict=strict)

@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from edgebench.cli.common import (
+    BoardOption,
     DeclaredPowerOption,
     ProfileOption,
     ResultsArgument,
     echo_path,
     read_profiles,
     results_folder,
+    say,
 )
 
 
@@ -29,6 +31,7 @@ def report(
         ),
     ] = None,
     profile: ProfileOption = None,
+    board: BoardOption = None,
     declared_power: DeclaredPowerOption = None,
     output_dir: Annotated[
         Path | None, typer.Option("--output-dir", metavar="DIR", help="Where results lie. Default: results")
@@ -41,5 +44,9 @@ def report(
     folder = results_folder(results, output_dir)
     if file is not None:
         require_output(file)
-    judged = judge_folder(folder, read_profiles(profile) if profile else None, declared_power or ())
+    judged = judge_folder(
+        folder, read_profiles(profile) if profile else None, declared_power or (), board or ()
+    )
+    for note in judged.notes:
+        say(f"note: {note}")
     echo_path(export(judged, file or folder / "report.html"))

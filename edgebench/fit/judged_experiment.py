@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgebench.fit.boards_of_targets import target_aliases, with_boards
 from edgebench.fit.profile import Profile
 from edgebench.fit.summarise import summarise
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import judge_all
 from edgebench.plan.power_declarations import declared_powers
 from edgebench.store.load import Results, load
-from edgebench.store.records import ExperimentRecord, TargetRecord
-from edgebench.store.revisions import planned_name
+from edgebench.store.records import ExperimentRecord
 
 
 @dataclass(frozen=True)
@@ -24,28 +24,37 @@ class Judged:
     profiles: tuple[Profile, ...]
     summaries: list[TrialSummary]
     verdicts: list[Verdict]
+    notes: tuple[str, ...] = ()  # what was declared otherwise than by its run
 
 
 def judge_folder(
-    path: Path, profiles: Sequence[Profile] | None = None, declared_power: Sequence[str] = ()
+    path: Path,
+    profiles: Sequence[Profile] | None = None,
+    declared_power: Sequence[str] = (),
+    boards: Sequence[str] = (),
 ) -> Judged:
     """Read, sum up and judge; without `profiles` by those that the experiment was run with.
 
-    `declared_power` (`[TARGET=]WATTS:KIND:SOURCE`) of a target takes the place of what its run declared,
-    here and not on disk. UsageError as `plan.power_declarations.declared_powers`.
+    `boards` (`[TARGET=]NAME`) and `declared_power` (`[TARGET=]WATTS:KIND:SOURCE`) of a target take the place
+    of what its run declared, here and not on disk; the power that is declared beats the boards'. UsageError
+    as `fit.boards_of_targets.with_boards` and `plan.power_declarations.declared_powers`.
     """
     results = load(path)
+    notes: tuple[str, ...] = ()
+    if boards:
+        experiment, notes = with_boards(results.experiment, boards)
+        results = Results(path, experiment)
     if declared_power:
         results = Results(path, _with_declared_power(results.experiment, declared_power))
     if profiles is None:
         profiles = [Profile.from_record(record) for record in results.experiment.profiles]
     summaries = summarise(results)
-    return Judged(results, tuple(profiles), summaries, judge_all(summaries, profiles))
+    return Judged(results, tuple(profiles), summaries, judge_all(summaries, profiles), notes)
 
 
 def _with_declared_power(record: ExperimentRecord, texts: Sequence[str]) -> ExperimentRecord:
     """The record whose targets have this declared power; a revision answers to its target's names too."""
-    powers = declared_powers(texts, {target.name: _aliases(target) for target in record.targets})
+    powers = declared_powers(texts, target_aliases(record))
     targets = tuple(
         target.model_copy(
             update={
@@ -58,8 +67,3 @@ def _with_declared_power(record: ExperimentRecord, texts: Sequence[str]) -> Expe
         for target in record.targets
     )
     return record.model_copy(update={"targets": targets})
-
-
-def _aliases(target: TargetRecord) -> tuple[str, ...]:
-    planned = planned_name(target)
-    return target.name, planned, planned.partition("[")[0] if target.settings else planned

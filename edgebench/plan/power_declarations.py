@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from edgebench.errors import UsageError
+from edgebench.plan.target_aliases import Aliases, by_target, known_alias
 from edgebench.suggest import choose, short
 from edgebench.vocabulary.declared_power import KINDS, MOST_W, DeclaredPower
 
@@ -16,15 +17,12 @@ _NUMBER = re.compile(r"(?P<number>[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?|[+-]?(?:nan|i
 _IN_WATTS = {"": 1.0, "W": 1.0, "mW": 1e-3, "kW": 1e3}
 
 
-def declared_powers(
-    texts: Sequence[str], aliases: Mapping[str, Sequence[str]]
-) -> dict[str, tuple[DeclaredPower, ...]]:
+def declared_powers(texts: Sequence[str], aliases: Aliases) -> dict[str, tuple[DeclaredPower, ...]]:
     """What was declared of each target, by its name; those of which nothing was are left out.
 
     Args:
         texts: `[TARGET=]WATTS:KIND:SOURCE`. Without a target it is the only one's.
-        aliases: by the name of each target the names that it answers to, from its own to that of all its
-            sweep. A declaration under its own name beats one under a wider one.
+        aliases: as `edgebench.plan.target_aliases` has them.
 
     Raises:
         UsageError: a text that does not have this form, a figure that is not in watts, above 0 and at most
@@ -34,15 +32,11 @@ def declared_powers(
     by_alias: dict[str, list[DeclaredPower]] = {}
     for text in texts:
         name, power = _parsed(text)
-        by_alias.setdefault(_known_alias(name, text, aliases), []).append(power)
+        by_alias.setdefault(known_alias(FLAG, name, text, aliases), []).append(power)
     for alias, powers in by_alias.items():
         if conflict := conflict_of(powers):
             raise UsageError(f"{FLAG} of {alias}: {conflict}", fix="leave one of the two out")
-    chosen = {
-        name: next((by_alias[alias] for alias in names if alias in by_alias), [])
-        for name, names in aliases.items()
-    }
-    return {name: tuple(powers) for name, powers in chosen.items() if powers}
+    return by_target(by_alias, aliases)
 
 
 def conflict_of(powers: Sequence[DeclaredPower]) -> str:
@@ -98,19 +92,3 @@ def _watts(text: str, whole: str) -> float:
     if unit not in ("", "W"):
         raise UsageError(f"{FLAG} {short(whole)}: {short(text)} is not in watts", fix=f"write {watts:g}")
     return watts
-
-
-def _known_alias(name: str | None, text: str, aliases: Mapping[str, Sequence[str]]) -> str:
-    wide = list(dict.fromkeys(names[-1] for names in aliases.values()))
-    if name is None:
-        if len(wide) == 1:
-            return wide[0]
-        raise UsageError(
-            f"{FLAG} {short(text)} does not say of which target",
-            why=f"there are {len(wide)}: {', '.join(wide)}",
-            fix=f"write {wide[0]}={text}" if wide else FORM,
-        )
-    known = list(dict.fromkeys(alias for names in aliases.values() for alias in names))
-    if name not in known:
-        raise UsageError(f"{FLAG} {short(text)}: there is no target {short(name)}", fix=choose(name, known))
-    return name

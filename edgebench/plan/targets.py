@@ -253,7 +253,7 @@ def _body_of_entry(entry: DeclaredTarget, backend: Backend) -> dict[str, Any]:
 
 def body_of(
     boards: Sequence[str],
-    backend: Backend,
+    backend: Backend | None,
     mass_g: float | None = None,
     size_mm: tuple[float, float, float] | None = None,
     declared_power: tuple[DeclaredPower, ...] = (),

@@ -89,6 +89,7 @@ def test_boards_are_those_of_the_devices_that_are_typed():
     assert boards("raspberry-pi-5", "coral") == ["raspberry-pi-5"]
     assert {"coral-usb", "jetson-nano"} <= set(boards(""))
     assert boards("coral", "no-such-device") == []
+    assert boards("far=raspberry-pi-4") == ["far=raspberry-pi-4b"]
 
 
 def test_options_are_those_of_the_devices_that_are_typed():

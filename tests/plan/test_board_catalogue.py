@@ -1,5 +1,7 @@
 """The catalogue of boards: every figure has a source, and what is no catalogue is refused in words."""
 
+from pathlib import Path
+
 import pytest
 
 from edgebench import registry
@@ -130,3 +132,10 @@ def test_what_is_no_board_is_refused(tmp_path, text, what, fix):
 
 def test_every_field_of_a_board_can_be_left_out_but_its_title():
     assert BoardEntry(title="x").body.source == ""
+
+
+def test_the_example_of_the_readme_is_a_board(tmp_path):
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    example = text.partition("```toml\n[boards.")[2].partition("```")[0]
+    body = read(tmp_path, f"[boards.{example}")
+    assert (body.title, body.mass_g, body.models) == ("My Board", 61.5, ("Maker Board X",))
