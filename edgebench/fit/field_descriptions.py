@@ -308,5 +308,9 @@ DESCRIPTIONS: Descriptions = {
             "decides; empty for a measured figure, and for all else.",
             "trial",
         ),
+        "wanted": Described(
+            "Whether it is a wish, which counts neither for the whole profile nor for the exit code.",
+            "profile",
+        ),
     },
 }

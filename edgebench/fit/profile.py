@@ -90,6 +90,14 @@ class Profile(Strict):
         return self
 
     @model_validator(mode="after")
+    def _something_required(self) -> Self:
+        if all(requirement.wanted for requirement in self.requirements):
+            raise problem(
+                "all requirements are wanted, and none is required", "take wanted out of one of them"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _one_schedule(self) -> Self:
         for requirement in self.requirements:
             budget, schedule = requirement.budget, self.schedule

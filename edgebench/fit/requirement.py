@@ -26,6 +26,8 @@ class Requirement(Strict):
             say it as text with a unit of its own, which is converted where the quantity does not list it.
         budget: where the limit was computed from; it is then limit's source.
         averaging_s: for power: the time over which the limit means its average.
+        wanted: whether it is a wish: missed or unknown, it is shown and spoils nothing.
+        weight: how much it counts beside the others where targets are ranked.
     """
 
     name: str = Field(
@@ -39,6 +41,8 @@ class Requirement(Strict):
     comparison: Comparison
     budget: Budget | None = None
     averaging_s: float | None = Field(default=None, gt=0, le=1e9)
+    wanted: bool = False
+    weight: float = Field(default=1.0, gt=0, le=1e6)
 
     @property
     def metric(self) -> Metric:

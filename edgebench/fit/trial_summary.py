@@ -313,3 +313,4 @@ class Verdict:
     averaging_s: float | None = None  # of power: the time over which the limit means its average
     scope: str = ""  # of power and energy: what the meter covers whose figure was judged
     declared: PowerKind | Literal[""] = ""  # of power: which kind of declared figure was judged, if one was
+    wanted: bool = False  # a wish: it counts neither for the whole profile nor for the exit code

@@ -45,7 +45,8 @@ def judge_all(summaries: Sequence[TrialSummary], profiles: Sequence[Profile]) ->
 def overall(verdicts: Sequence[Verdict]) -> list[Overall]:
     """The verdicts of each trial against each profile as one word, in the order given.
 
-    fail if any requirement fails, else unknown if any is, else inconclusive if any is, else pass.
+    fail if any requirement fails, else unknown if any is, else inconclusive if any is, else pass; what is
+    wanted alone does not count.
     """
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
@@ -54,11 +55,16 @@ def overall(verdicts: Sequence[Verdict]) -> list[Overall]:
         Overall(
             trial,
             profile,
-            next(word for word in WORDS if word in {verdict.verdict for verdict in group}),
+            _worst([verdict for verdict in group if not verdict.wanted]),
             tuple(group),
         )
         for (trial, profile), group in groups.items()
     ]
+
+
+def _worst(verdicts: Sequence[Verdict]) -> Word:
+    given = {verdict.verdict for verdict in verdicts}
+    return next((word for word in WORDS if word in given), "pass")
 
 
 def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], strict: bool) -> int:
@@ -67,11 +73,12 @@ def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], st
     5: a trial failed, or lacks sessions because some failed, or is of a variant that was asked for by name
     and that the device does not take; what the others came to stands, but the comparison that was asked
     for is not all there. 3: a requirement is not met. 4, only under `strict`: one is inconclusive or
-    unknown. A variant that nobody named and that the device does not take is no failure.
+    unknown. What is wanted alone does not count. A variant that nobody named and that the device does not
+    take is no failure.
     """
     if any(_lacks_what_was_asked(summary) for summary in summaries):
         return EXIT_TRIALS_FAILED
-    words = {verdict.verdict for verdict in verdicts}
+    words = {verdict.verdict for verdict in verdicts if not verdict.wanted}
     if "fail" in words:
         return EXIT_NOT_MET
     if strict and words & {"inconclusive", "unknown"}:
@@ -121,6 +128,7 @@ def _judge_one(summary: TrialSummary, profile: str, requirement: Requirement) ->
         averaging_s=requirement.averaging_s,
         scope=figure.scope,
         declared=figure.declared,
+        wanted=requirement.wanted,
     )
 
 

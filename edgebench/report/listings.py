@@ -153,7 +153,7 @@ def schedule(record: Mapping[str, Any]) -> str:
 
 
 def requirement(record: Mapping[str, Any]) -> str:
-    """A requirement's record as a formula: `image_s median ≤ 4.42 s`."""
+    """A requirement's record as a formula: `image_s median ≤ 4.42 s, wanted, weight 2`."""
     limit = record.get("limit")
     bound = (
         words.quantity(limit)
@@ -167,7 +167,13 @@ def requirement(record: Mapping[str, Any]) -> str:
     )
     sign = "≥" if record.get("comparison") == "at least" else "≤"
     unit = str(record.get("unit", ""))
-    return f"{quantity} {sign} {bound}{'' if unit in ('', '1') else f' {unit}'}"
+    formula = f"{quantity} {sign} {bound}{'' if unit in ('', '1') else f' {unit}'}"
+    weight = record.get("weight", 1.0)
+    return (
+        formula
+        + (", wanted" if record.get("wanted") else "")
+        + ("" if weight == 1 else f", weight {weight:g}")
+    )
 
 
 def print_variants(

@@ -28,7 +28,8 @@ _IDENTITY = (
 def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
     """One row a trial; full precision; for every profile its overall verdict, then each requirement's.
 
-    Where declared power was judged, a column behind the requirement's says which kind.
+    Where declared power was judged, a column behind the requirement's says which kind; behind one that is
+    wanted alone a column says so.
     """
     wholes = verdict_groups.wholes(verdicts)
     words_of: dict[str, dict[str, str]] = {}  # by heading, then by trial
@@ -37,6 +38,8 @@ def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -
         overall[verdict.trial] = wholes[verdict.trial, verdict.profile].verdict
         heading = f"verdict:{verdict.profile}:{verdict.requirement}"
         words_of.setdefault(heading, {})[verdict.trial] = verdict.verdict
+        if verdict.wanted:
+            words_of.setdefault(f"{heading}:wanted", {})[verdict.trial] = "wanted"
         if verdict.declared:
             words_of.setdefault(f"{heading}:declared", {})[verdict.trial] = verdict.declared
     columns = [column for metric in METRICS.values() for column in _columns(metric, summaries)]

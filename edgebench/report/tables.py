@@ -138,6 +138,7 @@ def _overall_cell(whole: Overall) -> str:
     lines = [
         f"{words.plain(verdict.quantity, 40)} {verdict.verdict}"
         + (f" {words.margin(verdict)}" if verdict.margin is not None else "")
+        + (" wanted" if verdict.wanted else "")
         for verdict in latencies
     ]
     return "\n".join([whole.verdict, *lines])

@@ -229,4 +229,6 @@ def _verdict_cell(console: Console, whole: Overall | None, *, named: bool) -> Te
             if verdict.margin is not None:
                 margin = words.margin(verdict) if named else words.signed(verdict.margin)
                 text.append(cell(console, f" {margin}"))
+            if verdict.wanted:
+                text.append(" wanted")
     return text

@@ -257,12 +257,18 @@ def quantity(value: float | Sequence[float] | None) -> str:
 
 
 def limit(verdict: Verdict) -> str:
-    """The requirement as a formula: `image_s median ≤ 4.42 s`."""
-    return " ".join(required(verdict))
+    """The requirement as a formula: `image_s median ≤ 4.42 s`; a wish: `mass_g ≤ 50 g, wanted`."""
+    formula = " ".join(_formula(verdict))
+    return f"{formula}, wanted" if verdict.wanted else formula
 
 
 def required(verdict: Verdict) -> tuple[str, str]:
-    """What is required and its bound: `power_peak_w max over 1 s` and `≤ 5 W`."""
+    """What is required, or `wanted`, and its bound: `power_peak_w max over 1 s` and `≤ 5 W`."""
+    quantity_text, bound = _formula(verdict)
+    return f"{quantity_text}, wanted" if verdict.wanted else quantity_text, bound
+
+
+def _formula(verdict: Verdict) -> tuple[str, str]:
     bound = verdict.limit
     text = (
         quantity(bound) if isinstance(bound, Sequence) else f"{bound:.0f}" if bound >= 1e6 else f"{bound:g}"

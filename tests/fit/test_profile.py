@@ -172,6 +172,11 @@ def test_a_pipe_is_not_waited_for(tmp_path):
             'write limit = 95 with unit = "%", or limit = 0.95',
         ),
         ("limit = 4\ncomparison = 3\n", "unknown comparison 3"),
+        ('limit = 4\nwanted = "yes"\n', "wanted: 'yes' is not true or false"),
+        ("limit = 4\nweight = 0\n", "weight: 0 is not above 0"),
+        ("limit = 4\nweight = -1\n", "weight: -1 is not above 0"),
+        ("limit = 4\nweight = inf\n", "weight: inf"),
+        ("limit = 4\nweight = true\n", "weight: True is not a number"),
     ],
 )
 def test_what_is_wrong_with_a_requirement_is_said_with_its_name(body, expected, tmp_path):
@@ -215,6 +220,7 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
             GOOD + '[[requirements]]\nname = "again"\nlimit = 1\n',
             "'latency' and 'again' both limit the median of image_s",
         ),
+        (GOOD + "wanted = true\n", "all requirements are wanted, and none is required"),
         ("extra = 1\n" + GOOD, "unknown key 'extra'"),
         ("#" * (MAX_BYTES + 1), "more than 256 KiB"),
     ],

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
-from edgebench.fit.profile import load_profile
+from edgebench.fit.profile import Profile, load_profile
 from edgebench.fit.verdict import exit_code, judge, judge_all, overall
 from edgebench.stats.percentiles import percentile_over_sessions
 from tests.fit.summaries import STEADY, summary, verdict
@@ -325,3 +325,25 @@ def test_lowering_what_accuracy_must_reach_never_makes_it_harder(share, limit):
     assert order.index(easy.verdict) >= order.index(hard.verdict)
     assert hard.verdict != "pass" or hard.margin >= 0
     assert hard.verdict != "fail" or hard.margin < 0
+
+
+def _need_and_wish(need, wish):
+    needed = {"name": "need", "limit": need}
+    wished = {"name": "wish", "statistic": "max", "limit": wish, "wanted": True, "weight": 2.0}
+    return judge(summary(), Profile.from_record({"name": "mine", "requirements": [needed, wished]}))
+
+
+def test_a_wish_that_is_missed_is_shown_and_spoils_nothing():
+    need, wish = _need_and_wish(1.5, 0.5)
+    assert (need.verdict, need.wanted, wish.verdict, wish.wanted) == ("pass", False, "fail", True)
+    for word in ("fail", "unknown", "inconclusive"):
+        judged = [replace(wish, verdict=word), need]
+        (whole,) = overall(judged)
+        assert (whole.verdict, whole.verdicts) == ("pass", tuple(judged))
+        assert exit_code(judged, [summary()], strict=True) == EXIT_OK
+
+
+def test_a_wish_that_is_met_makes_no_pass():
+    judged = [replace(each, verdict="pass") if each.wanted else each for each in _need_and_wish(0.5, 9.0)]
+    assert overall(judged)[0].verdict == "fail"
+    assert exit_code(judged, [summary()], strict=False) == EXIT_NOT_MET

@@ -1,0 +1,72 @@
+"""A wish that is missed is marked wherever verdicts are shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+from edgebench.fit.judged_experiment import Judged
+from edgebench.fit.trial_summary import Verdict
+from edgebench.report.document import document
+from edgebench.report.html import render
+from edgebench.report.listings import requirement
+from edgebench.report.markdown import export_markdown
+from edgebench.report.spreadsheet import export_csv
+from edgebench.report.tables import glance, verdict_tables
+from edgebench.report.terminal import make_console, print_result
+from edgebench.report.words import limit, required
+from tests.report import samples
+
+
+def _with_a_missed_wish() -> list[Verdict]:
+    """Latency passes; the peak power, which is wanted alone, is missed."""
+    latency, power, *_ = samples.verdicts([samples.summary()], ("disco-realtime",))
+    return [latency, replace(power, verdict="fail", value=6.0, margin=-1.0, reason="too much", wanted=True)]
+
+
+def test_the_formula_says_it() -> None:
+    _, wish = _with_a_missed_wish()
+    assert limit(wish) == "power_peak_w max ≤ 5 W, wanted"
+    assert required(wish) == ("power_peak_w max, wanted", "≤ 5 W")
+    record = {"quantity": "mass_g", "limit": 50.0, "unit": "g", "wanted": True, "weight": 2.0}
+    assert requirement(record) == "mass_g ≤ 50 g, wanted, weight 2"
+
+
+def test_the_terminal_shows_it_below_a_whole_that_passes() -> None:
+    file = io.StringIO()
+    print_result(make_console(file), [samples.summary()], _with_a_missed_wish(), figures=False)
+    text = " ".join(file.getvalue().split())
+    assert "power_peak_w max ≤ 5 W, wanted: fail for the one trial, margin -1.00 W: too much" in text
+    assert text.count("fail") == 1
+
+
+def test_a_latency_that_is_wanted_is_marked_in_its_cell() -> None:
+    latency, power = _with_a_missed_wish()
+    wish, need = replace(latency, verdict="fail", wanted=True), replace(power, verdict="pass", wanted=False)
+    file = io.StringIO()
+    print_result(make_console(file), [samples.summary()], [wish, need], figures=False)
+    assert any("fail" in line and "wanted" in line for line in file.getvalue().splitlines()[:8])
+    ((_, cell),) = glance([samples.summary()], [wish, need]).rows
+    assert cell.splitlines()[0] == "pass"
+    assert cell.splitlines()[1].startswith("image_s fail") and cell.endswith(" wanted")
+
+
+def test_tables_csv_and_json(whole: Judged) -> None:
+    summaries, verdicts = [samples.summary()], _with_a_missed_wish()
+    (table,) = verdict_tables(summaries, verdicts)
+    assert [row[1] for row in table.rows] == ["image_s median", "power_peak_w max, wanted"]
+    (row,) = csv.DictReader(io.StringIO(export_csv(summaries, verdicts)))
+    assert row["verdict:disco-realtime"] == "pass"
+    heading = f"verdict:disco-realtime:{verdicts[1].requirement}"
+    assert (row[heading], row[f"{heading}:wanted"]) == ("fail", "wanted")
+    assert "verdict:disco-realtime:latency:wanted" not in row
+    judged = document(whole.results, summaries, verdicts)["verdicts"]
+    assert [verdict["wanted"] for verdict in judged] == [False, True]
+
+
+def test_html_and_markdown(whole: Judged) -> None:
+    verdicts = [replace(verdict, wanted=verdict.requirement == "mass") for verdict in whole.verdicts]
+    assert any(verdict.wanted for verdict in verdicts)
+    assert "mass\\_g, wanted" in export_markdown(whole.results, whole.summaries, verdicts)
+    assert "mass_g, wanted" in render(whole.results, whole.summaries, verdicts)
