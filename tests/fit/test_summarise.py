@@ -209,7 +209,8 @@ def test_a_summary_is_plain_data(summaries):
         record = json.loads(json.dumps(trial_json(summary), allow_nan=False))
         assert record["schema_version"] == 1
         assert set(record) == {"schema_version", "warnings", "said"} | (
-            {field.name for field in fields(TrialSummary)} - {"cautions", "request_ms_values", "power_curves"}
+            {field.name for field in fields(TrialSummary)}
+            - {"cautions", "request_ms_values", "power_curves", "figures_of_values"}
         )
         assert record["warnings"] == [caution.sentence() for caution in summary.cautions]
 
