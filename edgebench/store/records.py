@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
+from edgebench.stage_names import STAGE_NAME
 from edgebench.vocabulary.built_artifact import BuiltArtifact
 from edgebench.vocabulary.declared_power import DeclaredPower
 from edgebench.vocabulary.load_bursts import BurstTimes
@@ -42,6 +43,7 @@ SessionStatus = Literal[
 ]
 RunEnd = Literal["complete", "time", "interrupted"]
 Ns = Annotated[int, Field(gt=-(2**62), lt=2**62)]
+StageName = Annotated[str, Field(pattern=f"^{STAGE_NAME}$")]
 """A moment in ns; the difference of two is still a whole number of 64 bits."""
 
 
@@ -279,7 +281,7 @@ class SessionRecord(_Record):
     tables: dict[str, str] = {}  # table -> SHA-256 of its Parquet file; the store fills it in
     workers: tuple[dict[str, Any], ...] = ({"worker": 0},)
     measured_patches: int | None = Field(default=None, ge=1)  # None: as many as its passes or windows tell
-    untimed_stages: tuple[str, ...] = ()  # of an image, that its passes do not hold, such as patchify
+    untimed_stages: tuple[StageName, ...] = ()  # of an image, that its passes do not hold, such as patchify
     emulated: bool = False  # no device carried it out: its stamps are no device's time
     instructions_reason: str = ""  # of an emulated one: why its windows have no instructions
     warnings: tuple[str, ...] = ()

@@ -72,7 +72,7 @@ class SessionContract(Asked):
         if not isinstance(facts, SessionFacts):
             fail(f"facts() of the session gave {type(facts).__name__}", "give a SessionFacts")
         classes = len(artifact.class_names)
-        patches = facts.measured_patches or plan.scene.patches
+        patches = facts.measured_patches or plan.patches or plan.scene.patches
         with problems() as faults:
             passes = [item for item in measurements if isinstance(item, Pass)]
             windows = [item for item in measurements if isinstance(item, Window)]
