@@ -218,8 +218,8 @@ class PlayedFirmware:
         if self.engine is None or held is None or not held.is_whole:
             raise Refusal(-32001, f"no {'model' if self.engine is None else block} is loaded")
         patches = np.frombuffer(bytes(held.data), np.uint8).reshape(-1, self.engine.input_bytes)
-        if not 0 < params["n"] <= len(patches):
-            raise Refusal(-32602, "invalid param", {"param": "n"})
+        if params["n"] > len(patches):
+            raise Refusal(-32002, "more patches than are loaded", len(patches))
         return self.engine, patches[: params["n"]]
 
     def _tensor(self, engine: Engine, patch: NDArray[np.uint8]) -> NDArray[Any]:

@@ -269,6 +269,12 @@ def test_nothing_loaded_is_no_restart(micro):
         MicroBoard(micro._client).run(1, 1.0)
 
 
+def test_more_patches_than_there_are(loaded):
+    with pytest.raises(micro_faults.TooLarge, match="more patches than are loaded") as fault:
+        loaded.run(5, 1.0)
+    assert fault.value.data == "4"
+
+
 def test_an_inference_that_fails(board, loaded):
     board.firmware.invoke_fails = True
     with pytest.raises(micro_faults.InvokeFailed) as fault:
