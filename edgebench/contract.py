@@ -118,7 +118,7 @@ class Backend(ABC):
         return 1
 
     def bodies(self) -> Mapping[str, Body]:
-        """The boards of this family by name, for `--board`; hosts that they are plugged into are known."""
+        """Boards by name, for `--board`: beside those that `edgebench boards list` has, or in place."""
         return {}
 
     def pictures(self, options: Mapping[str, Json], cache: Cache) -> Pictures | None:

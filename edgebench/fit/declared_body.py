@@ -10,6 +10,8 @@ from edgebench.stats.warnings import Caution, Flag
 from edgebench.store.records import SessionRecord, TargetRecord
 from edgebench.vocabulary.target import BOARD_FIGURES, DeclaredBoard
 
+WITHOUT_HOST = "its boards are sticks or cards alone, and the host that they are plugged into is not counted"
+
 
 def board_caution(doubts: Mapping[str, str]) -> Caution | None:
     """The warning of a trial with those doubts; None where there are none."""
@@ -20,7 +22,7 @@ def board_caution(doubts: Mapping[str, str]) -> Caution | None:
 
 
 def board_doubts(target: TargetRecord | None, records: Sequence[SessionRecord]) -> dict[str, str]:
-    """By figure (mass_g, size_mm, declared_power): why it may be another machine's.
+    """By figure (mass_g, size_mm, declared_power): why it may be another machine's, or a part's alone.
 
     Empty where nothing speaks against it.
 
@@ -30,6 +32,8 @@ def board_doubts(target: TargetRecord | None, records: Sequence[SessionRecord]) 
     """
     if target is None or not records:
         return {}
+    if target.from_boards and not target.boards:
+        return dict.fromkeys(target.from_boards, WITHOUT_HOST)
     boards = [DeclaredBoard(board.title, board.models) for board in target.boards]
     models = dict.fromkeys(BoardFacts.of(record.device).board for record in records)
     doubt = next((doubt for model in models if (doubt := unconfirmed(boards, model))), "")

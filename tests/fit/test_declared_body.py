@@ -49,6 +49,13 @@ def test_another_machine_is_said_at_both_verdicts_and_once_among_the_warnings(bo
     assert caution.sentence().startswith("not confirmed: mass and size; the machine was declared as Raspb")
 
 
+def test_a_stick_without_its_host_is_said():
+    stick = PI.model_copy(update={"boards": (), "from_boards": ("mass_g",)})
+    doubts = board_doubts(stick, [session("ThinkPad")])
+    assert list(doubts) == ["mass_g"] and "host that they are plugged into is not counted" in doubts["mass_g"]
+    assert board_doubts(stick.model_copy(update={"from_boards": ()}), [session(None)]) == {}
+
+
 def test_a_figure_of_its_own_is_not_doubted():
     weighed = PI.model_copy(update={"mass_g": 90.0, "from_boards": ("size_mm",)})
     assert set(board_doubts(weighed, [session("ThinkPad")])) == {"size_mm"}
