@@ -65,7 +65,8 @@ def assemble(names: Sequence[str], backend: Backend | None = None) -> Assembly:
     """The sum of some boards; UsageError as `known_body`.
 
     Masses are added, and so are powers of one kind. The size is that of a box in which the parts lie on each
-    other, each on its largest face. A figure that one part lacks is lacking for all.
+    other, each on its largest face. A figure that one part lacks is lacking for all, and power is that of a
+    target as a whole: sticks without a host have none.
     """
     bodies = [known_body(name, backend) for name in names]
     masses = [body.mass_g for body in bodies]
@@ -79,7 +80,10 @@ def assemble(names: Sequence[str], backend: Backend | None = None) -> Assembly:
         sources += f"; no size: no source gives that of {', '.join(unsized)} (size_mm in the targets file)"
     elif len(bodies) > 1:
         sources += "; the size is of the parts lying on each other"
-    for kind in KINDS:
+    without_host = all(body.plugged_in for body in bodies)
+    if without_host and any(body.power for body in bodies):
+        sources += "; no declared power: it is that of a target as a whole, and no host is among these"
+    for kind in () if without_host else KINDS:
         silent = [body.title for body in bodies if not _power_of(body, kind)]
         if 0 < len(silent) < len(bodies):
             sources += (
@@ -89,7 +93,7 @@ def assemble(names: Sequence[str], backend: Backend | None = None) -> Assembly:
     return Assembly(
         sum(mass for mass in masses if mass is not None) if not lacking else None,
         _stacked([size for size in sizes if size is not None]) if not unsized else None,
-        tuple(power for kind in KINDS for power in _added_power(bodies, kind)),
+        () if without_host else tuple(power for kind in KINDS for power in _added_power(bodies, kind)),
         sources,
         tuple(DeclaredBoard(body.title, body.models) for body in bodies if not body.plugged_in),
     )

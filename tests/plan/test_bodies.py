@@ -155,6 +155,21 @@ def test_a_file_holds_a_board_of_ones_own(tmp_path):
         assemble((str(tmp_path / "none.toml"),), FakeBackend())
 
 
+def test_a_stick_has_no_declared_power_without_its_host():
+    power = (DeclaredPower(4.5, "maximum", "label"),)
+    boards = {
+        "stick": replace(PARTS["stick"], plugged_in=True, power=power),
+        "plate": replace(PARTS["plate"], power=(DeclaredPower(6.0, "maximum", "drawing"),)),
+    }
+    backend = Backend()
+    backend.bodies = lambda: boards  # type: ignore[method-assign]
+    alone = assemble(("stick",), backend)
+    assert alone.power == () and alone.mass_g == 20.0
+    assert "no host is among these" in alone.sources
+    [whole] = assemble(("stick", "plate"), backend).power
+    assert whole.watts == 10.5
+
+
 def test_a_stick_on_its_host():
     assembly = assemble(("coral-usb", "raspberry-pi-4b"), registry.backend("coral"))
     assert assembly.size_mm == (85.0, 56.0, 25.0)
