@@ -31,9 +31,14 @@ def with_agreement(
         return summary
     for other in trials:
         theirs = images[other.key]
-        if other.precision == "fp32" and theirs is not None and _model(other) == _model(trial):
+        if other.precision == "fp32" and theirs is not None and same_model(other, trial):
             return replace(summary, agreement=agreement_of(mine, theirs))
     return summary
+
+
+def same_model(one: TrialRecord, other: TrialRecord) -> bool:
+    """Whether two trials are of one model, depth, target and batch, and differ in precision at most."""
+    return _model(one) == _model(other)
 
 
 def _model(trial: TrialRecord) -> tuple[str, float | None, str, int]:

@@ -62,6 +62,30 @@ DESCRIPTIONS: Descriptions = {
         ),
         "mcnemar_p": Described("p of McNemar's exact test; null without labels.", "predictions.parquet"),
     },
+    "AccuracyDrop": {
+        "points": Described(
+            "Points below fp32; below 0 where it is right more often.", "predictions.parquet"
+        ),
+        "low": Described("Lower end of the paired interval at 95 %.", "predictions.parquet"),
+        "high": Described("Upper end.", "predictions.parquet"),
+        "n": Described("Labelled images of both.", "predictions.parquet", shape={"minimum": 0}),
+        "only_this_right": Described(
+            "Right here and wrong in fp32.", "predictions.parquet", shape={"minimum": 0}
+        ),
+        "only_fp32_right": Described(
+            "Wrong here and right in fp32.", "predictions.parquet", shape={"minimum": 0}
+        ),
+    },
+    "FailedSessions": {
+        "k": Described("Sessions that failed.", "session.json", shape={"minimum": 0}),
+        "n": Described(
+            "Sessions that ended well or failed; interrupted ones are not counted.",
+            "session.json",
+            shape={"minimum": 0},
+        ),
+        "low": Described("Lower end of the Wilson interval at 95 %.", "session.json"),
+        "high": Described("Upper end.", "session.json"),
+    },
     **OF_POWER,
     "Paced": {
         "period_s": Described("Seconds between two due times.", "experiment.json", unit="s"),
@@ -153,6 +177,9 @@ DESCRIPTIONS: Descriptions = {
             unit="s",
         ),
         "accuracy_reason": Described("Why accuracy is null; empty when it is not.", "sessions"),
+        "accuracy_drop_reason": Described(
+            "Why accuracy_drop is null; empty when it is not, and in older results.", "sessions"
+        ),
         "power": Described(
             "One entry a meter and rail, one of them marked primary; null without a meter.", "probes.parquet"
         ),

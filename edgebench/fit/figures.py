@@ -11,9 +11,9 @@ from edgebench.fit.metric import Judge, Question, Sampled, Stated
 from edgebench.fit.power_limits import energy_figure, mean_figure, peak_figure
 from edgebench.fit.requirement import Requirement
 from edgebench.fit.trial_summary import TrialSummary
-from edgebench.stats.intervals import interval_reason
+from edgebench.stats.intervals import CONFIDENCE, interval_reason
 from edgebench.stats.percentiles import percentile_over_sessions
-from edgebench.stats.proportion import share_over_sessions
+from edgebench.stats.proportion import share_over_sessions, wilson
 
 PERCENTILES: Mapping[str, float] = {"p90": 0.9, "p99": 0.99}
 
@@ -28,7 +28,7 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
         requirement.averaging_s,
     )
     metric = requirement.metric
-    board_wide = isinstance(metric.judged, Stated) or metric.is_power
+    board_wide = isinstance(metric.judged, Stated) or metric.is_power or metric.judged == "failures"
     if summary.unpooled and not board_wide:
         return Figure(reason=summary.unpooled)
     match metric.judged:
@@ -109,6 +109,37 @@ def _accuracy(summary: TrialSummary, question: Question, certainty: Certainty) -
     )
 
 
+def _accuracy_drop(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    drop = summary.accuracy_drop
+    if drop is None:
+        return Figure(reason=summary.accuracy_drop_reason or "there is no fp32 variant to compare with")
+    if summary.precision == "fp32":
+        return Figure(0.0, 0.0, 0.0, what="this is the fp32 variant, which", lasting=True)
+    overlapping = summary.accuracy is not None and summary.accuracy.overlapping
+    only = f"{drop.only_fp32_right} right with fp32 alone and {drop.only_this_right} with this alone"
+    return Figure(
+        drop.points,
+        drop.low,
+        drop.high,
+        what=f"the whole paired interval of {drop.n} images ({only})",
+        note="overlapping crops make it a little too narrow" if overlapping else "",
+        lasting=True,  # taken once a trial
+    )
+
+
+def _failures(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    failed = summary.failed_sessions
+    if failed is None:
+        return Figure(reason="no session has come to an end by itself")
+    low, high = wilson(failed.k, failed.n, max(certainty.interval, CONFIDENCE))
+    return Figure(
+        failed.k / failed.n,
+        low,
+        high,
+        what=f"the whole Wilson interval of {failed.k} failed of {failed.n} sessions",
+    )
+
+
 def _deadline_misses(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
     paced = summary.paced
     if paced is None or not paced.passes:
@@ -144,6 +175,8 @@ def _energy(summary: TrialSummary, question: Question, certainty: Certainty) -> 
 
 _RULES: Mapping[str, Judge] = {
     "accuracy": _accuracy,
+    "accuracy drop": _accuracy_drop,
+    "failures": _failures,
     "deadlines": _deadline_misses,
     "peak power": _power_peak,
     "mean power": _power_mean,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # statistics take long to import, and requirements are read w
     from edgebench.fit.trial_summary import TrialSummary
 
 SHARE_UNITS = {"1": 1.0, "%": 0.01}
+POINT_UNITS = {"points": 1.0, "1": 100.0}
 TIME_UNITS = {"s": 1.0, "ms": 1e-3}
 MILLISECOND_UNITS = {"ms": 1.0, "s": 1e3}
 POWER_UNITS = {"W": 1.0, "mW": 1e-3}
@@ -74,8 +75,8 @@ class Stated:
 
 
 Form = Literal[
-    "interval", "share", "right of n", "Wilson interval", "p", "bytes", "number", "milliseconds",
-    "median and p99", "median", "p99", "count",
+    "interval", "share", "right of n", "points", "k of n", "Wilson interval", "p", "bytes", "number",
+    "milliseconds", "median and p99", "median", "p99", "count",
 ]  # fmt: skip
 """How a value is printed; `edgebench.report.words.FORMS` does it."""
 
@@ -100,7 +101,12 @@ class Shown:
     where_present: bool = False
 
 
-Judging = Sampled | Stated | Literal["accuracy", "deadlines", "peak power", "mean power", "energy"] | Judge
+Judging = (
+    Sampled
+    | Stated
+    | Literal["accuracy", "accuracy drop", "deadlines", "failures", "peak power", "mean power", "energy"]
+    | Judge
+)
 
 
 @dataclass(frozen=True)
@@ -116,7 +122,7 @@ class Metric:
         better: which values are better.
         statistics: those that a requirement may ask for, the default first; none where no requirement may be
             about it. `declared` is what the target's description says, `share` is k of n, `recorded` is a
-            single number.
+            single number, `difference` one of two shares of the same images.
         judged: how a requirement's figure comes about.
         missing: why the value is missing in a trial that was measured; empty where only a trial that was not
             measured lacks it. Of the metrics that share a field, the first says it.

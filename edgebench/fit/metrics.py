@@ -15,6 +15,7 @@ from edgebench.fit.metric import (
     BYTE_UNITS,
     LENGTH_UNITS,
     MASS_UNITS,
+    POINT_UNITS,
     SHARE_UNITS,
     Metric,
     Sampled,
@@ -100,6 +101,21 @@ _ACCURACY = (
         ),
     ),
     Metric(
+        "accuracy_drop",
+        "Points of accuracy (hundredths of the images) below the fp32 variant of its depth on the same "
+        "target, over the same images, with Tango's paired interval; below 0 where it is right more often. "
+        "Of an fp32 variant it is 0.",
+        attrgetter("accuracy_drop"),
+        POINT_UNITS,
+        source="sessions",
+        statistics=("difference",),
+        judged="accuracy drop",
+        missing=attrgetter("accuracy_drop_reason"),
+        csv=csv_columns("accuracy_drop", "points", "low", "high", "n"),
+        share_of="image",
+        shown=(Shown("accuracy", "points below fp32", "points"),),
+    ),
+    Metric(
         "scene_accuracy",
         "Right ones of the scene's own patches.",
         attrgetter("scene_accuracy"),
@@ -125,6 +141,21 @@ _ACCURACY = (
             Shown("accuracy", "McNemar p", "p"),
         ),
     ),
+)
+
+_RELIABILITY = Metric(
+    "failed_sessions",
+    "Share of the sessions that failed: that crashed, hung, computed something else or lost their "
+    "connection. Interrupted ones are not counted, neither as failed nor as sound.",
+    attrgetter("failed_sessions"),
+    SHARE_UNITS,
+    source="sessions",
+    statistics=("share",),
+    judged="failures",
+    missing=lambda trial: "no session has come to an end by itself",
+    csv=csv_columns("failed_sessions", *_SHARE),
+    share_of="session",
+    shown=(Shown("cold", "failed sessions", "k of n"),),
 )
 
 _SIZES_AND_DEADLINES = (
@@ -201,7 +232,14 @@ _SIZES_AND_DEADLINES = (
 
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
-    for metric in (*TIME_METRICS, _INSTRUCTIONS, *_ACCURACY, *POWER_METRICS, *_SIZES_AND_DEADLINES)
+    for metric in (
+        *TIME_METRICS,
+        _INSTRUCTIONS,
+        *_ACCURACY,
+        *POWER_METRICS,
+        _RELIABILITY,
+        *_SIZES_AND_DEADLINES,
+    )
 }
 """Every metric by name, in the order of the CSV's columns."""
 

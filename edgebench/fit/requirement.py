@@ -94,11 +94,11 @@ class Requirement(Strict):
     @model_validator(mode="after")
     def _in_range(self) -> Self:
         noun = self.metric.share_of
-        if noun and isinstance(self.limit, float) and self.limit * self.scale > 1:
-            raise problem(
-                f"limit {self.limit:g} is more than every {noun}",
-                'write a share, such as 0.9, or a percentage with unit = "%"',
-            )
+        if noun and isinstance(self.limit, float) and self.limit * self.scale > self.metric.units["1"]:
+            fix = 'write a share, such as 0.9, or a percentage with unit = "%"'
+            if self.metric.unit != "1":
+                fix = f"write {self.metric.unit}, such as 2.0"
+            raise problem(f"limit {self.limit:g} is more than every {noun}", fix)
         return self
 
 
@@ -128,8 +128,9 @@ def _limit(table: Mapping[str, Any], metric: Metric) -> Any:
         # Written so that nan fails it as well.
         if not 0 < value < 1e18:
             fix = "write a positive number"
-            if metric.share_of and not metric.at_least:
-                fix += '; no number of passes shows a share of none: limit = 1 with unit = "%" takes some 380'
+            if metric.share_of and metric.unit == "1" and not metric.at_least:
+                fix += f"; no number of {metric.share_of.split()[-1]}s shows a share of none: limit = 1 with "
+                fix += 'unit = "%" takes some 380'
             raise problem(f"limit {value} is not above 0 and finite", fix)
     return tuple(float(value) for value in values) if metric.is_size else float(limit)
 

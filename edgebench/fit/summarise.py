@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from edgebench.fit.accuracy import Predictions, accuracy_of, predictions_of
+from edgebench.fit.accuracy_drop import with_accuracy_drop
 from edgebench.fit.agreement import with_agreement
 from edgebench.fit.cautions import cautions
 from edgebench.fit.declared_body import board_doubts
@@ -25,7 +26,7 @@ from edgebench.fit.steady_time import steady_times
 from edgebench.fit.telemetry_summary import observe
 from edgebench.fit.trial_marks import mark_of, timed_with
 from edgebench.fit.trial_metrics import document_fields
-from edgebench.fit.trial_status import failure_sentence, status_of
+from edgebench.fit.trial_status import failed_sessions, failure_sentence, status_of
 from edgebench.fit.trial_summary import EMULATED, Accuracy, TrialSummary
 from edgebench.fit.untimed_stages import times_images
 from edgebench.fit.worker_figures import worker_figures, worker_numbers
@@ -82,14 +83,16 @@ def summarise(results: Results) -> list[TrialSummary]:
         for summary, part in zip(unended, parts, strict=True)
     ]
     images = {part.trial.key: part.predictions("images") for part in parts}
-    return [
+    agreeing = [
         with_agreement(summary, part.trial, experiment.trials, images)
         for summary, part in zip(summaries, parts, strict=True)
     ]
+    return with_accuracy_drop(agreeing, experiment, images)
 
 
 def summarise_one(results: Results, key: str) -> TrialSummary:
-    """The summary of one trial alone, without its agreement with another; reads no other trial.
+    """The summary of one trial alone, without its agreement with another and its drop below it; reads no
+    other trial.
 
     ValueError when it is no trial of the experiment, StoredResultError as `summarise`.
     """
@@ -153,7 +156,7 @@ class _Part:
         return [record for record in self.records if record.status == "ok"]
 
     def summary(self) -> TrialSummary:
-        """Everything but the agreement, which takes another trial."""
+        """Everything but the agreement and the accuracy drop, which take another trial."""
         trial, ok = self.trial, self.ok
         scene = self.experiment.scene_of(trial)
         steady = self._steady(scene.patches)
@@ -242,6 +245,7 @@ class _Part:
             emulated=emulated,
             instructions=trial_median(steady.instructions) if any(steady.instructions) else None,
             instructions_reason=self._instructions_reason(steady) if emulated else "",
+            failed_sessions=failed_sessions(self.records),
             failures=tuple(
                 failure_sentence(record)
                 for record in self.records

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgebench.fit.trial_summary import TrialStatus
+from edgebench.fit.trial_summary import FailedSessions, TrialStatus
+from edgebench.stats.proportion import wilson
 from edgebench.store.records import SessionRecord, TrialRecord
 
 
@@ -30,6 +31,13 @@ def status_of(trial: TrialRecord, records: Sequence[SessionRecord], planned: int
         if records
         else "no session has run",
     )
+
+
+def failed_sessions(records: Sequence[SessionRecord]) -> FailedSessions | None:
+    """How many sessions failed of those that came to an end by themselves; None where none did."""
+    n = sum(record.status != "interrupted" for record in records)
+    k = n - sum(record.status == "ok" for record in records)
+    return FailedSessions(k, n, *wilson(k, n)) if n else None
 
 
 def failure_sentence(record: SessionRecord) -> str:

@@ -52,6 +52,35 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class AccuracyDrop:
+    """Points of accuracy below the fp32 variant of its depth on the same target, over the same n images.
+
+    `low` and `high` are the ends of the paired interval at 95 % (`edgebench.stats.paired`); below 0 where it
+    is right more often than fp32.
+    """
+
+    points: float
+    low: float
+    high: float
+    n: int
+    only_this_right: int
+    only_fp32_right: int
+
+
+@dataclass(frozen=True)
+class FailedSessions:
+    """k of the n sessions that came to an end by themselves failed, with the Wilson interval at 95 %.
+
+    A session that was interrupted is none of them: who interrupts it says nothing about the device.
+    """
+
+    k: int
+    n: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class RequestLatency:
     """From a request's submission to its completion, in ms, over the steady passes; a request is a batch.
 
@@ -203,6 +232,9 @@ class TrialSummary:
     in_flight: float | None = None  # requests at once, on average
     request_ms_values: tuple[Sequence[float], ...] = field(default=(), repr=False)  # by session; not stored
     load_s_values: tuple[float, ...] = ()  # one a session
+    accuracy_drop: AccuracyDrop | None = None
+    accuracy_drop_reason: str = ""  # why there is none
+    failed_sessions: FailedSessions | None = None  # None where no session ended by itself
     start_s: Interval | None = None  # from the process's start to the first result, over the sessions
     start_s_values: tuple[float, ...] = ()  # one a session that has it
     memory_bytes_values: tuple[int, ...] = ()  # peak of each session

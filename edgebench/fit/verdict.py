@@ -109,7 +109,7 @@ def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certa
 
 
 def _judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:
-    figure = _unmeasured(summary) or figure_of(summary, requirement).in_unit(requirement.scale)
+    figure = _unmeasured(summary, requirement) or figure_of(summary, requirement).in_unit(requirement.scale)
     word = _word(figure, requirement)
     return Verdict(
         trial=summary.key,
@@ -132,8 +132,9 @@ def _judge_one(summary: TrialSummary, profile: str, requirement: Requirement) ->
     )
 
 
-def _unmeasured(summary: TrialSummary) -> Figure | None:
-    """Nothing can be said of a trial without a finished session, not even of its declared mass.
+def _unmeasured(summary: TrialSummary, requirement: Requirement) -> Figure | None:
+    """Nothing can be said of a trial without a finished session, not even of its declared mass; but that its
+    sessions failed.
 
     Nor of one that was emulated: no requirement is about an emulator.
     """
@@ -144,7 +145,7 @@ def _unmeasured(summary: TrialSummary) -> Figure | None:
         "unsupported": "the target does not support it",
         "not_run": "it was not measured",
     }
-    if summary.status not in words:
+    if summary.status not in words or (requirement.metric.judged == "failures" and summary.failed_sessions):
         return None
     return Figure(
         reason=f"{words[summary.status]}: {summary.reason}" if summary.reason else words[summary.status]

@@ -291,7 +291,10 @@ def stages(summaries: Sequence[TrialSummary]) -> Table:
 
 def cold(summaries: Sequence[TrialSummary]) -> Table:
     """What happens once a session, in milliseconds, means over the sessions; and building, once a board."""
-    caption = "once a session, apart from the steady figures; mean over the sessions"
+    caption = (
+        "once a session, apart from the steady figures; mean over the sessions; failed sessions of all that "
+        "nobody interrupted"
+    )
     if any(summary.built for summary in summaries):
         seconds = [summary.built.seconds if summary.built else None for summary in summaries]
         cells = [words.metric_text(value, "number") for value in seconds]

@@ -11,7 +11,15 @@ from edgebench.fit.metrics import METRICS
 from edgebench.printable import printable
 
 if TYPE_CHECKING:  # listings print without the summaries, and what these import
-    from edgebench.fit.trial_summary import Accuracy, Agreement, RequestLatency, TrialSummary, Verdict
+    from edgebench.fit.trial_summary import (
+        Accuracy,
+        AccuracyDrop,
+        Agreement,
+        FailedSessions,
+        RequestLatency,
+        TrialSummary,
+        Verdict,
+    )
     from edgebench.stats.interval import Interval
 
 MISSING = "-"
@@ -152,6 +160,18 @@ def wilson(figure: Accuracy) -> str:
     return f"{100 * figure.low:.1f} to {100 * figure.high:.1f} %"
 
 
+def points(figure: AccuracyDrop) -> str:
+    """`1.20 (0.10 to 2.40)`: points below fp32; the sign for fp32 itself."""
+    if figure.low == figure.high == 0:
+        return MISSING
+    return f"{figure.points:.2f} ({figure.low:.2f} to {figure.high:.2f})"
+
+
+def k_of_n(figure: FailedSessions) -> str:
+    """`1 of 6`."""
+    return f"{figure.k} of {figure.n}"
+
+
 def p_value(figure: Agreement) -> str:
     """McNemar's p, where there were labels."""
     return MISSING if figure.mcnemar_p is None else number(figure.mcnemar_p, 2)
@@ -285,7 +305,7 @@ def judged_quantity(name: str, statistic: str, averaging_s: float | None) -> str
     return f"{plain(name, 40)}{shown}{averaging}"
 
 
-_UNSAID = ("", "declared", "recorded", "share")  # there is but one such figure
+_UNSAID = ("", "declared", "recorded", "share", "difference")  # there is but one such figure
 
 
 def wants_more(verdict: Verdict) -> bool:
@@ -364,6 +384,8 @@ FORMS: Mapping[Form, Callable[[Any], str]] = {
     "share": share,
     "right of n": right_of,
     "Wilson interval": wilson,
+    "points": points,
+    "k of n": k_of_n,
     "p": p_value,
     "bytes": size,
     "number": number,

@@ -165,6 +165,9 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         ('quantity = "accuracy"\nlimit = 90\n', "more than every image"),
         ('quantity = "deadline_misses"\nlimit = 5\n', "more than every paced pass"),
         ('quantity = "deadline_misses"\nlimit = 0\n', 'limit = 1 with unit = "%" takes some 380'),
+        ('quantity = "failed_sessions"\nlimit = 0\n', "no number of sessions shows a share of none"),
+        ('quantity = "failed_sessions"\nlimit = 5\n', "more than every session"),
+        ('quantity = "accuracy_drop"\nlimit = 101\n', "more than every image\nwrite points, such as 2.0"),
         ("limits = 4\nlimit = 4\n", "unknown key 'limits'"),
         ("limt = 4\n", "unknown key 'limt'\ndid you mean 'limit'"),
         (

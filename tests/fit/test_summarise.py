@@ -174,6 +174,9 @@ def test_what_did_not_run_well(tmp_path):
     assert done.reason == "" and done.failures == ()
     # Predictions of a crashed fp32 variant would be missing; those of its good sessions are enough.
     assert partial.accuracy is not None
+    counts = [(trial.failed_sessions.k, trial.failed_sessions.n) for trial in (partial, failed, done)]
+    assert counts == [(1, 3), (3, 3), (0, 3)]
+    assert not_run.failed_sessions is None and unsupported.failed_sessions is None
 
 
 def test_nothing_at_all_was_run(tmp_path):

@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
 from edgebench.fit.profile import Profile, load_profile
+from edgebench.fit.trial_summary import AccuracyDrop, FailedSessions
 from edgebench.fit.verdict import exit_code, judge, judge_all, overall
 from edgebench.stats.percentiles import percentile_over_sessions
+from edgebench.stats.proportion import wilson
 from tests.fit.summaries import STEADY, summary, verdict
 
 
@@ -86,6 +88,45 @@ def test_without_a_start_the_reason_is_the_devices():
         "unknown",
         "its firmware is resident: no process is started",
     )
+
+
+def failed(k, n, **changes):
+    return summary(failed_sessions=FailedSessions(k, n, *wilson(k, n)), **changes)
+
+
+def test_the_share_of_failed_sessions_is_judged_by_its_wilson_interval():
+    asked = {"quantity": "failed_sessions", "unit": "%"}
+    assert verdict(failed(0, 400), limit=1, **asked).verdict == "pass"
+    few = verdict(failed(0, 5), limit=5, **asked)
+    assert (few.verdict, few.value, few.reason) == (
+        "inconclusive",
+        0.0,
+        "the limit lies inside the 95 % interval",
+    )
+    judged = verdict(failed(4, 5), limit=5, **asked)
+    assert (judged.verdict, judged.value) == ("fail", pytest.approx(80.0))
+    assert judged.reason.startswith("the whole Wilson interval of 4 failed of 5 sessions misses")
+
+
+def test_a_trial_whose_sessions_all_failed_is_judged_by_that_alone():
+    trial = failed(5, 5, status="failed", reason="it crashed")
+    assert verdict(trial, quantity="failed_sessions", limit=0.1).verdict == "fail"
+    assert verdict(trial, limit=1.5).verdict == "unknown"
+    unprepared = summary(status="failed", reason="no compiler")
+    assert (
+        verdict(unprepared, quantity="failed_sessions", limit=0.1).reason == "the trial failed: no compiler"
+    )
+
+
+def test_an_accuracy_drop_is_judged_by_its_paired_interval():
+    drop = AccuracyDrop(1.0, 0.4, 1.6, 1000, 2, 12)
+    assert verdict(summary(accuracy_drop=drop), quantity="accuracy_drop", limit=2).verdict == "pass"
+    assert verdict(summary(accuracy_drop=drop), quantity="accuracy_drop", limit=1).verdict == "inconclusive"
+    judged = verdict(summary(accuracy_drop=drop), quantity="accuracy_drop", limit=0.003, unit="1")
+    assert (judged.verdict, judged.value) == ("fail", pytest.approx(0.01))
+    assert "1000 images (12 right with fp32 alone and 2 with this alone)" in judged.reason
+    missing = verdict(summary(accuracy_drop_reason="no fp32"), quantity="accuracy_drop", limit=1)
+    assert (missing.verdict, missing.reason) == ("unknown", "no fp32")
 
 
 def test_units_are_converted():
