@@ -6,6 +6,7 @@ setup(
     packages=[
         *find_packages(include=["edgebench", "edgebench.*"]),
         *(f"edgebench.{name}" for name in find_packages(include=["backends", "backends.*"])),
+        "edgebench.reference",
         "edgebench.template",
     ]
 )

@@ -55,7 +55,7 @@ def run(*command, cwd, **environment):
 def tree(tmp_path_factory):
     """The copy with both newcomers, as setuptools would install it."""
     tree = tmp_path_factory.mktemp("tree")
-    for name in ("edgebench", "backends", "examples"):
+    for name in ("edgebench", "backends", "examples", "results/reference"):
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for name in ("pyproject.toml", "setup.py", "Makefile", "README.md", "LICENSE", "constraints.txt"):
         shutil.copy(ROOT / name, tree / name)

@@ -14,6 +14,7 @@ from unittest import mock
 
 import pytest
 
+from edgebench.installed import shipped_folder
 from edgebench.testing.scaffold import FILES
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +24,7 @@ TOOL = SETUP["tool"]["setuptools"]
 
 def folder_of(package):
     own = {
+        "edgebench.reference": ROOT / "results" / "reference",
         "edgebench.backends": ROOT / "backends",
         "edgebench.template": ROOT / "examples" / "backend-template",
     }
@@ -46,8 +48,8 @@ def test_every_package_is_installed():
         ".".join(("edgebench", *path.parent.relative_to(ROOT).parts))
         for path in ROOT.glob("backends/**/__init__.py")
     }
-    # The template is no package: its files are data, for `edgebench new`.
-    assert found | {"edgebench.template"} == packages()
+    # These are no packages: their files are data, for `edgebench new` and `edgebench fit --reference`.
+    assert found | {"edgebench.template", "edgebench.reference"} == packages()
 
 
 def test_every_data_file_is_installed():
@@ -77,6 +79,22 @@ def test_the_template_is_installed_as_it_is_listed():
     assert {path.relative_to(folder).as_posix() for one in patterns for path in folder.glob(one)} == set(
         FILES
     )
+
+
+@pytest.mark.parametrize(
+    ("package", "inside", "checkout"),
+    [("edgebench.reference", "reference", "results/reference"),
+     ("edgebench.template", "template", "examples/backend-template")],
+)  # fmt: skip
+def test_data_is_found_in_a_checkout_and_where_it_is_installed(
+    tmp_path, monkeypatch, package, inside, checkout
+):
+    assert shipped_folder(inside, checkout=checkout) == ROOT / checkout == folder_of(package)
+    (tmp_path / "edgebench" / inside).mkdir(parents=True)
+    monkeypatch.setattr("edgebench.installed.__file__", str(tmp_path / "edgebench" / "installed.py"))
+    assert shipped_folder(inside, checkout=checkout) == tmp_path / "edgebench" / inside
+    (tmp_path / "edgebench" / inside).rmdir()
+    assert shipped_folder(inside, checkout=checkout) is None
 
 
 def test_the_kit_is_a_plug_in():

@@ -76,6 +76,14 @@ BoardOption = Annotated[
 ProfileOption = Annotated[list[str] | None, option("profile")]
 OutputDirOption = Annotated[Path | None, option("output_dir")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document (schema version 1).")]
+ReferenceOption = Annotated[
+    bool,
+    typer.Option(
+        "--reference",
+        help="Judge published figures, which come with EdgeBench, instead of RESULTS; by default against the "
+        "shipped profiles. Each verdict quotes its source.",
+    ),
+]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 4 where a verdict is undecided.")]
 ResultsArgument = Annotated[
     str,
@@ -83,6 +91,15 @@ ResultsArgument = Annotated[
         metavar="RESULTS",
         autocompletion=complete_results,
         help="A result folder, or `latest`.",
+        show_default=False,
+    ),
+]
+OptionalResultsArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="RESULTS",
+        autocompletion=complete_results,
+        help="A result folder, or `latest`, which is the default.",
         show_default=False,
     ),
 ]
@@ -128,6 +145,18 @@ def read_profiles(names: Sequence[str]) -> tuple[Profile, ...]:
     from edgebench.fit.profile import load_profiles
 
     return load_profiles(names)
+
+
+def require_alone(results: str | None, output_dir: Path | None, *declared: Sequence[str] | None) -> None:
+    """UsageError where --reference is given what belongs to a result: they are never judged together."""
+    from edgebench.errors import UsageError
+
+    if results is not None or output_dir is not None or any(declared):
+        raise UsageError(
+            "--reference judges published figures, and nothing that was measured",
+            why="RESULTS, --output-dir, --board and --declared-power are of a result",
+            fix="leave them out, or judge the result in a command of its own",
+        )
 
 
 def results_folder(text: str, output_dir: Path | None = None) -> Path:

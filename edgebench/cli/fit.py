@@ -8,17 +8,20 @@ from edgebench.cli.common import (
     BoardOption,
     DeclaredPowerOption,
     JsonOption,
+    OptionalResultsArgument,
     OutputDirOption,
     ProfileOption,
-    ResultsArgument,
+    ReferenceOption,
     StrictOption,
     read_profiles,
+    require_alone,
     results_folder,
 )
 
 
 def fit(
-    results: ResultsArgument = "latest",
+    results: OptionalResultsArgument = None,
+    reference: ReferenceOption = False,
     profile: ProfileOption = None,
     board: BoardOption = None,
     declared_power: DeclaredPowerOption = None,
@@ -30,19 +33,23 @@ def fit(
 
     With --board also by what a target's boards weigh, measure and draw by their
     makers, with --declared-power by its data sheet or label; nothing in the
-    result's folder changes.
+    result's folder changes. Published figures (--reference) are judged by
+    themselves, and each is marked as published.
 
     Exit codes: 0 no requirement is missed, 3 one is, 4 undecided (--strict),
     5 some trials failed.
     """
-    from edgebench.cli.outcome import show_judged
+    from edgebench.cli.outcome import show_judged, show_published
     from edgebench.errors import UsageError
     from edgebench.fit.judged_experiment import judge_folder
+    from edgebench.fit.published_experiment import judge_published
 
-    folder = results_folder(results, output_dir)
-    judged = judge_folder(
-        folder, read_profiles(profile) if profile else None, declared_power or (), board or ()
-    )
+    profiles = read_profiles(profile) if profile else None
+    if reference:
+        require_alone(results, output_dir, board, declared_power)
+        raise typer.Exit(show_published(judge_published(profiles), strict=strict, json_=json_))
+    folder = results_folder("latest" if results is None else results, output_dir)
+    judged = judge_folder(folder, profiles, declared_power or (), board or ())
     if not judged.profiles:
         raise UsageError(
             "there is nothing to judge against",

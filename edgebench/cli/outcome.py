@@ -39,6 +39,18 @@ def show_judged(judged: Judged, *, strict: bool, json_: bool, figures: bool = Tr
     return exit_code(judged.verdicts, judged.summaries, strict=strict)
 
 
+def show_published(judged: Judged, *, strict: bool, json_: bool) -> int:
+    """Print the verdicts on published figures, as tables or as JSON; returns the exit code they deserve."""
+    from edgebench.fit.verdict import exit_code
+    from edgebench.report.published_table import print_published
+
+    if json_:
+        print_json(judged)
+    else:
+        print_published(stdout(), judged)
+    return exit_code(judged.verdicts, judged.summaries, strict=strict)
+
+
 def conclude(
     folder: Path, outcome: Outcome, profiles: Sequence[Profile], *, strict: bool, json_: bool
 ) -> None:

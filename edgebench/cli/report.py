@@ -10,24 +10,28 @@ import typer
 from edgebench.cli.common import (
     BoardOption,
     DeclaredPowerOption,
+    OptionalResultsArgument,
     ProfileOption,
-    ResultsArgument,
+    ReferenceOption,
     echo_path,
     read_profiles,
+    require_alone,
     results_folder,
     say,
 )
 
 
 def report(
-    results: ResultsArgument = "latest",
+    results: OptionalResultsArgument = None,
+    reference: ReferenceOption = False,
     file: Annotated[
         Path | None,
         typer.Option(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to write: .html, .json, .md or .csv. Default: report.html in the result's folder",
+            help="Where to write: .html, .json, .md or .csv. Default: report.html in the result's folder; "
+            "of --reference reference.html here",
         ),
     ] = None,
     profile: ProfileOption = None,
@@ -37,11 +41,18 @@ def report(
         Path | None, typer.Option("--output-dir", metavar="DIR", help="Where results lie. Default: results")
     ] = None,
 ) -> None:
-    """Write the report of a result; needs nothing but the result's folder."""
+    """Write the report of a result, which needs nothing but its folder, or of published figures."""
     from edgebench.fit.judged_experiment import judge_folder
+    from edgebench.fit.published_experiment import judge_published
     from edgebench.report.export import export, require_output
 
-    folder = results_folder(results, output_dir)
+    if reference:
+        require_alone(results, output_dir, board, declared_power)
+        file = file or Path("reference.html")
+        require_output(file)
+        echo_path(export(judge_published(read_profiles(profile) if profile else None), file))
+        return
+    folder = results_folder("latest" if results is None else results, output_dir)
     if file is not None:
         require_output(file)
     judged = judge_folder(

@@ -166,8 +166,8 @@ DESCRIPTIONS: Descriptions = {
         "precision": Described("fp32, fp16 or int8; mixed for a file of several.", "experiment.json"),
         "batch": Described("Patches in one call of the runtime.", "experiment.json", shape={"minimum": 1}),
         "status": Described(
-            "done: the planned number of ok sessions; partial: some; failed: none ok; unsupported: the "
-            "device cannot take it; not_run: no session yet.",
+            "done: the planned number of ok sessions, or published; partial: some; failed: none ok; "
+            "unsupported: the device cannot take it; not_run: no session yet.",
             "sessions",
         ),
         "reason": Described("Why the status is not done; empty when it is.", "sessions"),
@@ -299,8 +299,43 @@ DESCRIPTIONS: Descriptions = {
             "and every verdict is unknown.",
             "session.json",
         ),
+        "published": Described(
+            "Of a trial that others published and nobody measured here: its figures with their sources; "
+            "empty for a measured trial. Absent in older results.",
+            "published figures",
+        ),
         "instructions_reason": Described(
             "Of an emulated trial, why it has no instructions; empty where it has.", "session.json"
+        ),
+    },
+    "Published": {
+        "quantity": Described("What it is about, such as image_s.", "published figures"),
+        "statistic": Described("Which statistic of it.", "published figures"),
+        "source": Described("Who published it, and where.", "published figures"),
+        "value": Described(
+            "The number, in the quantity's base unit; null where none was published.", "published figures"
+        ),
+        "low": Described(
+            "Lower end of its interval, or of a bound; null where nothing bounds it below.",
+            "published figures",
+        ),
+        "high": Described(
+            "Upper end of its interval, or of a bound; null where nothing bounds it above.",
+            "published figures",
+        ),
+        "bound": Described(
+            "How the figure lies to the one end that is known of it: above or at least low, below or at most "
+            "high; empty where it is no bound.",
+            "published figures",
+        ),
+        "k": Described(
+            "Of a share: right ones; null for all else.", "published figures", shape={"minimum": 0}
+        ),
+        "n": Described("Of a share: of how many.", "published figures", shape={"minimum": 0}),
+        "words": Described("What the source says of it; empty where it says nothing.", "published figures"),
+        "covers": Described("What the number is of, in words.", "published figures"),
+        "scaled": Described(
+            "By how much the published number was multiplied, to be the whole scene's.", "published figures"
         ),
     },
     "Verdict": {
@@ -338,6 +373,11 @@ DESCRIPTIONS: Descriptions = {
         "wanted": Described(
             "Whether it is a wish, which counts neither for the whole profile nor for the exit code.",
             "profile",
+        ),
+        "bound": Described(
+            "How a value that nobody knows lies to its one end: above or at least low, below or at most "
+            "high; above and below leave that end out. Empty where value is known, or nothing is.",
+            "trial",
         ),
     },
 }

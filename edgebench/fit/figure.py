@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from edgebench.fit.published import Bound
 from edgebench.stats.intervals import CONFIDENCE, interval_reason, session_interval
 from edgebench.stats.percentiles import least_n, percentile_over_sessions
 from edgebench.vocabulary.declared_power import PowerKind
@@ -55,6 +56,8 @@ class Figure:
         ceiling: the upper bound that is missing for a reason that no further session removes.
         scope: of power and energy, what the meter covers that gave it; empty for all else.
         declared: of power, which kind of declared figure it is; empty for a measured one, and for all else.
+        bound: how a figure whose value nobody knows lies to its one end: above or at least `low`, below or at
+            most `high`; empty where the value is known, or nothing is.
     """
 
     value: float | tuple[float, ...] | None = None
@@ -69,6 +72,7 @@ class Figure:
     ceiling: float | None = None
     scope: str = ""
     declared: PowerKind | Literal[""] = ""
+    bound: Bound | Literal[""] = ""
 
     def in_unit(self, scale: float) -> Figure:
         """The same in a unit that is `scale` of the base unit."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from edgebench.fit.figure import STATED, Certainty, Figure, largest, over_sessions
 from edgebench.fit.metric import Judge, Question, Sampled, Stated
 from edgebench.fit.power_limits import energy_figure, mean_figure, peak_figure
+from edgebench.fit.published_figures import published_figure
 from edgebench.fit.requirement import Requirement
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.stats.intervals import CONFIDENCE, interval_reason
@@ -28,6 +29,8 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
         requirement.averaging_s,
     )
     metric = requirement.metric
+    if summary.published:
+        return published_figure(summary, question)
     board_wide = isinstance(metric.judged, Stated) or metric.is_power or metric.judged == "failures"
     if summary.unpooled and not board_wide:
         return Figure(reason=summary.unpooled)

@@ -41,9 +41,10 @@ def missing_reasons(trial: TrialSummary) -> dict[str, str]:
         name = metric.json_place
         value = held[name]
         if value is None:
-            reasons.setdefault(name, metric.missing(trial) or unmeasured)
+            reasons.setdefault(name, trial.unpublished(metric.name) or metric.missing(trial) or unmeasured)
         elif isinstance(value, Interval) and (value.low is None or value.high is None):
-            reasons[f"{name}.interval"] = f"too few sessions for an interval: {value.sessions}"
+            few = f"too few sessions for an interval: {value.sessions}"
+            reasons[f"{name}.interval"] = "none was published" if trial.published else few
         elif isinstance(value, RequestLatency) and value.p99 is None:
             reasons[f"{name}.p99"] = value.reason
     return reasons

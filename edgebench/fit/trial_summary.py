@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from edgebench.fit.published import Bound, Published
 from edgebench.fit.untimed_stages import inference_alone, omission
 from edgebench.stats.interval import Interval
 from edgebench.stats.warnings import Caution, Flag
@@ -261,6 +262,7 @@ class TrialSummary:
     instructions_reason: str = ""  # of an emulated trial: why there are none
     declared_power: tuple[DeclaredPower, ...] = ()  # of its target as a whole, at most one of each kind
     power_doubts: dict[PowerKind, str] = field(default_factory=dict)  # by kind: which meter contradicts it
+    published: tuple[Published, ...] = ()  # of a trial that others published: all that is known of it
     # What was computed of its values for one requirement serves those of other profiles.
     figures_of_values: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -289,7 +291,11 @@ class TrialSummary:
         """Why a trial that was measured has no `image_s`; empty where nothing but its sessions says so."""
         if self.emulated:
             return EMULATED
-        if self.image_s is not None or self.infer_s is None:
+        if self.image_s is not None:
+            return ""
+        if self.published:
+            return self.unpublished("image_s")
+        if self.infer_s is None:
             return ""
         return inference_alone(self.untimed_stages) if self.untimed_stages else IN_WINDOWS
 
@@ -301,7 +307,16 @@ class TrialSummary:
     @property
     def has_windows(self) -> bool:
         """Whether its latency is of windows; else of passes."""
-        return self.latency_quantity == "infer_s" and not self.untimed_stages
+        return self.latency_quantity == "infer_s" and not self.untimed_stages and not self.published
+
+    def unpublished(self, quantity: str) -> str:
+        """Of a published trial, why a table has no number of a quantity; empty for a measured trial."""
+        if not self.published:
+            return ""
+        figure = next((figure for figure in self.published if figure.quantity == quantity), None)
+        if figure is None:
+            return f"nothing was published of {quantity}"
+        return f"no number of it was published: {figure.quote}"
 
     @property
     def whole_scene(self) -> bool:
@@ -346,3 +361,4 @@ class Verdict:
     scope: str = ""  # of power and energy: what the meter covers whose figure was judged
     declared: PowerKind | Literal[""] = ""  # of power: which kind of declared figure was judged, if one was
     wanted: bool = False  # a wish: it counts neither for the whole profile nor for the exit code
+    bound: Bound | Literal[""] = ""  # how an unknown value lies to `low` or `high`, which alone is known

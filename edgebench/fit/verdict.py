@@ -1,7 +1,8 @@
 """Requirement by requirement: pass, fail, inconclusive or unknown, with the margin and the reason.
 
 A verdict comes from an interval: pass when all of it meets the limit, fail when all of it misses it,
-inconclusive when the limit lies inside or there is no interval, unknown when there is no figure.
+inconclusive when the limit lies inside or there is no interval, unknown when there is no figure. A bound is
+an interval with one end, which is open where it leaves its own number out (above 5 W).
 """
 
 from __future__ import annotations
@@ -97,8 +98,11 @@ def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certa
 
     Settled is a pass and a fail; what is unknown, because no session brings what is missing; and what is
     inconclusive for a reason that stays, such as a meter that sees part of the board, unless that meter
-    may yet fail the limit. What declared power decides is settled where no meter can.
+    may yet fail the limit. What declared power decides is settled where no meter can. What was published
+    settles nothing: a session may show otherwise.
     """
+    if summary.published:
+        return False
     figure = figure_of(summary, requirement, certainty).in_unit(requirement.scale)
     if figure.declared:
         return figure.lasting
@@ -129,6 +133,7 @@ def _judge_one(summary: TrialSummary, profile: str, requirement: Requirement) ->
         scope=figure.scope,
         declared=figure.declared,
         wanted=requirement.wanted,
+        bound=figure.bound,
     )
 
 
@@ -153,13 +158,16 @@ def _unmeasured(summary: TrialSummary, requirement: Requirement) -> Figure | Non
 
 
 def _word(figure: Figure, requirement: Requirement) -> Word:
-    if figure.value is None:
+    if figure.value is None and not figure.bound:
         return "inconclusive" if figure.undecided else "unknown"
     limit = requirement.limit
     if figure.exact or isinstance(limit, tuple):
         margin = _margin(figure, requirement)
         return "pass" if margin is not None and margin >= 0 else "fail"
     best, worst = (figure.high, figure.low) if requirement.at_least else (figure.low, figure.high)
+    # An open bound leaves its own number out: what lies above 5 W misses a limit of 5 W.
+    if best is not None and best == limit and figure.bound == ("below" if requirement.at_least else "above"):
+        return "fail"
     misses = best is not None and (best < limit if requirement.at_least else best > limit)
     meets = worst is not None and (worst >= limit if requirement.at_least else worst <= limit)
     return "fail" if misses else "pass" if meets else "inconclusive"

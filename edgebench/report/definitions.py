@@ -39,7 +39,8 @@ _DEFINITIONS: tuple[tuple[str, str], ...] = (
         "pass when the whole interval meets the limit, fail when the whole interval misses it, inconclusive "
         "when the data cannot tell, unknown when the figure is missing. A margin is what is left to the "
         "limit; it is negative where the limit is missed. A requirement is about image_s unless it names "
-        "another metric, and no table mixes image_s with infer_s.",
+        "another metric, and no table mixes image_s with infer_s. What others published is marked so; of it "
+        "k of n and a bound in words alone can pass or fail a limit.",
     ),
 )
 

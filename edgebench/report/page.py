@@ -92,11 +92,14 @@ def _title(results: Results, summaries: Sequence[TrialSummary]) -> str:
     if not targets:
         return f"{words.plain(results.experiment.name, 120)}: no trials"
     where = words.listed(targets) if len(targets) < 4 else words.counted(len(targets), "target")
-    return f"{words.counted(len(summaries), 'trial')} of {words.families(summaries)} on {where}"
+    noun = "published trial" if _is_published(summaries) else "trial"
+    return f"{words.counted(len(summaries), noun)} of {words.families(summaries)} on {where}"
 
 
 def _subtitle(results: Results, summaries: Sequence[TrialSummary]) -> str:
     record = results.experiment
+    if _is_published(summaries):
+        return f"{words.plain(record.name, 120)} · figures that others published, none measured here"
     done = sum(summary.status == "done" for summary in summaries)
     return (
         f"{words.plain(record.name, 120)} · {words.plain(record.created_utc, 40)} · "
@@ -104,6 +107,10 @@ def _subtitle(results: Results, summaries: Sequence[TrialSummary]) -> str:
         f"{pacing_tables.most_sessions(record)} of {pacing_tables.steady_part(record)} each · "
         f"scene {words.plain(record.scene.name, 80)}, {_counted(record.scene)}"
     )
+
+
+def _is_published(summaries: Sequence[TrialSummary]) -> bool:
+    return any(summary.published for summary in summaries)
 
 
 def _counted(scene: SceneRecord) -> str:

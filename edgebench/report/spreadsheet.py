@@ -28,8 +28,8 @@ _IDENTITY = (
 def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
     """One row a trial; full precision; for every profile its overall verdict, then each requirement's.
 
-    Where declared power was judged, a column behind the requirement's says which kind; behind one that is
-    wanted alone a column says so.
+    Where declared power was judged, a column behind the requirement's says which kind; where a bound was, one
+    says which; behind one that is wanted alone a column says so.
     """
     wholes = verdict_groups.wholes(verdicts)
     words_of: dict[str, dict[str, str]] = {}  # by heading, then by trial
@@ -42,6 +42,8 @@ def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -
             words_of.setdefault(f"{heading}:wanted", {})[verdict.trial] = "wanted"
         if verdict.declared:
             words_of.setdefault(f"{heading}:declared", {})[verdict.trial] = verdict.declared
+        if verdict.bound:
+            words_of.setdefault(f"{heading}:bound", {})[verdict.trial] = _bound(verdict)
     columns = [column for metric in METRICS.values() for column in _columns(metric, summaries)]
     rows = [
         {name: getattr(summary, name) for name in _IDENTITY}
@@ -77,6 +79,12 @@ def _item(metric: Metric, key: str, summary: TrialSummary) -> Any:
 def _part(metric: Metric, part: str, summary: TrialSummary) -> Any:
     value = metric.value(summary) if not (part and metric.rail) else summary.primary_rail
     return value if value is None or not part else getattr(value, part)
+
+
+def _bound(verdict: Verdict) -> str:
+    """`above 5 W`, with every digit."""
+    end = verdict.high if verdict.low is None else verdict.low
+    return f"{verdict.bound} {end:.15g}{words.unit(verdict)}"
 
 
 def _cell(value: Any) -> Any:

@@ -327,12 +327,14 @@ def basis(verdict: Verdict) -> str:
 
 
 def span(verdict: Verdict) -> str:
-    """The interval that was judged: `0.227 to 0.235 s`; one that is open has one end."""
+    """The interval that was judged: `0.227 to 0.235 s`; one that is open has one end, a bound says which."""
     ends = [end for end in (verdict.low, verdict.high) if end is not None]
     places = max((_decimals(end) for end in ends), default=0)
     low, high = (None if end is None else f"{end:.{places}f}" for end in (verdict.low, verdict.high))
     if low and high:
         return f"{low} to {high}{unit(verdict)}"
+    if verdict.bound:
+        return f"{verdict.bound} {low or high}{unit(verdict)}"
     return f"from {low}{unit(verdict)}" if low else f"up to {high}{unit(verdict)}" if high else MISSING
 
 

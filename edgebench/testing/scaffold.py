@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 from typing import Literal
 
-import edgebench
 from edgebench import registry
 from edgebench.errors import NoPermissionError, UsageError
+from edgebench.installed import shipped_folder
 
 Kind = Literal["backend", "meter"]
 
@@ -40,10 +40,9 @@ _ENTRY_POINT = re.compile(r'^\[project\.entry-points\."edgebench\.backends"\]\n[
 
 def template_folder() -> Path:
     """Where the template lies; UsageError when this installation has none."""
-    package = Path(edgebench.__file__).parent
-    for folder in (package / "template", package.parent / "examples" / "backend-template"):
-        if (folder / "pyproject.toml").is_file():
-            return folder
+    folder = shipped_folder("template", checkout="examples/backend-template")
+    if folder is not None:
+        return folder
     raise UsageError(
         "this installation has no template", fix="install edgebench again, from a wheel or a clone"
     )

@@ -62,6 +62,7 @@ def test_it_runs_on_a_whole_result(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert pictures(done) == 3
     for expected in ("image_s", "accuracy", "patchify_ms", "infer_ms", "cold_load_s", "order"):
         assert expected in text
+    assert "jetson-nano (published)" in text
 
 
 def test_it_runs_on_the_replayed_demo(

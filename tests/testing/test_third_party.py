@@ -86,7 +86,7 @@ def elsewhere(tmp_path_factory):
     # From a copy: building leaves folders behind.
     source = folder / "source"
     source.mkdir()
-    for name in ("edgebench", "backends", "examples"):
+    for name in ("edgebench", "backends", "examples", "results/reference"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
@@ -108,6 +108,15 @@ def test_the_wheel_holds_the_template_and_the_kit(elsewhere):
     for name in FILES:
         ours = (ROOT / "examples" / "backend-template" / name).read_bytes()
         assert zipfile.ZipFile(elsewhere.wheel).read(f"edgebench/template/{name}") == ours
+
+
+def test_published_figures_are_judged_where_the_repository_is_not(elsewhere, tmp_path):
+    names = {path.name for path in (ROOT / "results" / "reference").iterdir()}
+    inside = {name for name in zipfile.ZipFile(elsewhere.wheel).namelist() if "/reference/" in name}
+    assert inside == {f"edgebench/reference/{name}" for name in names}
+    elsewhere.edgebench("report", "--reference", "-o", "theirs.json", cwd=tmp_path)
+    judged = json.loads((tmp_path / "theirs.json").read_text())
+    assert {verdict["verdict"] for verdict in judged["verdicts"]} == {"pass", "fail", "unknown"}
 
 
 def test_it_is_the_installed_one_that_is_tried(elsewhere):

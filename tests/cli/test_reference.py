@@ -1,0 +1,134 @@
+"""`--reference`: published figures judged without a result, each marked as published, with its source."""
+
+import csv
+import io
+import json
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from edgebench.cli.main import app
+from edgebench.errors import UsageError
+from edgebench.store.schemas import schema
+
+STUDY = "arXiv 2301.04954"
+EXPECTED = {
+    "jetson-nano": {"image_s": "unknown", "power_peak_w": "fail"},
+    "ncs2": {"image_s": "unknown", "power_peak_w": "fail"},
+    "coral-mini": {"image_s": "pass", "power_peak_w": "pass"},
+    "coral-usb": {"image_s": "pass", "power_peak_w": "pass"},
+    "coral-micro": {"image_s": "unknown", "power_peak_w": "unknown"},
+    "cortex-m7": {"image_s": "unknown", "power_peak_w": "unknown"},
+}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """No result is there, nor the repository."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+def call(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def judged():
+    done = call("fit", "--reference", "--json")
+    assert done.exit_code == 3, done.output
+    return json.loads(done.stdout)
+
+
+def test_the_studys_verdicts_come_out_with_their_source(judged):
+    targets = {trial["key"]: trial["target"] for trial in judged["trials"]}
+    for profile in ("disco-realtime", "disco-arctic", "disco-greenland"):
+        verdicts = [each for each in judged["verdicts"] if each["profile"] == profile]
+        for target, expected in EXPECTED.items():
+            mine = {each["quantity"]: each for each in verdicts if targets[each["trial"]] == target}
+            assert {quantity: mine[quantity]["verdict"] for quantity in expected} == expected
+            for quantity in ("mass_g", "size_mm"):
+                assert mine[quantity]["verdict"] == "unknown"
+            assert STUDY in mine["power_peak_w"]["reason"]
+        [nano] = [
+            each
+            for each in verdicts
+            if targets[each["trial"]] == "jetson-nano" and each["quantity"] == "power_peak_w"
+        ]
+        assert '"exceeds 5 W peak"' in nano["reason"]
+        assert (nano["bound"], nano["low"], nano["high"], nano["value"]) == ("above", 5.0, None, None)
+
+
+def test_the_document_is_one_and_every_trial_is_marked(judged):
+    jsonschema.Draft202012Validator(schema("result")).validate(judged)
+    assert len(judged["trials"]) == 22
+    for trial in judged["trials"]:
+        assert trial["mark"] in ("published", "published extrapolated")
+        assert trial["published"] and all(figure["source"] for figure in trial["published"])
+    [flowers] = [
+        trial
+        for trial in judged["trials"]
+        if trial["accuracy"] and trial["variant"] == "mobilenet_v1-1.0-int8"
+    ]
+    assert (flowers["accuracy"]["k"], flowers["accuracy"]["n"]) == (672, 734)
+    [slow] = [
+        trial
+        for trial in judged["trials"]
+        if trial["target"] == "stm32h747" and trial["depth_multiplier"] == 1
+    ]
+    assert slow["infer_s"]["median"] == pytest.approx(656.736)
+    assert slow["infer_s"]["low"] is None and slow["reasons"]["infer_s.interval"] == "none was published"
+    assert slow["extrapolated"] and slow["image_s"] is None
+
+
+def test_the_terminal_says_what_was_published_within_80_columns():
+    done = call("fit", "--reference", "--profile", "disco-realtime")
+    assert done.exit_code == 3
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    first, *rest = done.stdout.splitlines()
+    assert first == "Published figures: none of them was measured here"
+    rows = {words[0]: words[1:3] for line in rest if len(words := line.split()) == 5}
+    assert {
+        target: dict(zip(("image_s", "power_peak_w"), rows[target], strict=True)) for target in EXPECTED
+    } == (EXPECTED)
+    text = " ".join(done.stdout.split())
+    assert (
+        'jetson-nano and ncs2: power_peak_w fail: the published bound, above 5 W, misses the limit; "exc'
+        in text
+    )
+    assert "asked for by none of them: accuracy of disco-flowers; infer_s of" in text
+
+
+def test_a_profile_of_ones_own_is_judged_and_sets_the_exit_code(elsewhere):
+    (elsewhere / "mine.toml").write_text(
+        'name = "mine"\n[[requirements]]\nname = "right"\nquantity = "accuracy"\nlimit = 0.5\n'
+    )
+    assert call("fit", "--reference", "--profile", "mine.toml").exit_code == 0
+    assert call("fit", "--reference", "--profile", "mine.toml", "--strict").exit_code == 4
+
+
+@pytest.mark.parametrize("suffix", ["html", "md", "json", "csv"])
+def test_a_report_of_them_says_that_they_are_published(elsewhere, suffix):
+    done = call("report", "--reference", "--profile", "disco-realtime", "-o", f"theirs.{suffix}")
+    assert done.exit_code == 0, done.output
+    text = (elsewhere / f"theirs.{suffix}").read_text()
+    assert "published" in text
+    if suffix == "csv":
+        rows = {row["target"]: row for row in csv.DictReader(io.StringIO(text))}
+        assert rows["ncs2"]["verdict:disco-realtime:peak power:bound"] == "above 5 W"
+        assert rows["coral-usb"]["verdict:disco-realtime:latency:bound"] == "at most 4.42 s"
+        assert rows["coral-usb"]["mark"] == "published"
+    if suffix == "html":
+        assert "22 published trials" in text and "none measured here" in text
+
+
+@pytest.mark.parametrize("command", ["fit", "report"])
+@pytest.mark.parametrize(
+    "words", [("latest",), ("--declared-power", "5:maximum:label"), ("--output-dir", ".")]
+)
+def test_it_is_never_judged_together_with_what_was_measured(command, words):
+    done = call(command, "--reference", *words)
+    assert isinstance(done.exception, UsageError)
+    assert "leave them out" in done.exception.fix
