@@ -10,12 +10,11 @@ import numpy as np
 
 from benchmarks.row import Row
 from edgebench.cache.objects import Cache
-from edgebench.fit.figure import Figure
 from edgebench.fit.mission import mission_of
 from edgebench.fit.profile import shipped_profiles
+from edgebench.fit.schedule import Schedule
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.fit.verdict import judge_all
-from edgebench.stats.mission_cycles import Cycle
 from tests.fit.summaries import meter, summary
 
 TRIALS, PROFILES = 1_000, 10
@@ -62,12 +61,10 @@ def _fit() -> Callable[[], None]:
 
 def _mission() -> Callable[[], None]:
     trial = _trial(0)
-    cycle = Cycle(np.linspace(0.0, DAY_S, IMAGES, endpoint=False), DAY_S, deadline_s=10.0)
+    schedule = Schedule(cycle_s=DAY_S, images=IMAGES, deadline_s=10.0)
 
     def work() -> None:
-        outcome = mission_of(
-            trial, "greenland", cycle, cycles=DAYS, seed=1, image_bytes=1, start_s=Figure(10.0, 9.0, 11.0)
-        )
+        outcome = mission_of(trial, "greenland", schedule, cycles=DAYS, seed=1, image_bytes=1)
         assert outcome.cycles == DAYS
         assert outcome.energy_j.off.value is not None
 
@@ -79,6 +76,6 @@ def _trial(seed: int) -> TrialSummary:
     sessions: Sequence[Sequence[float]] = tuple(tuple(session) for session in values)
     rail = meter(rate_hz=METER_HZ, effective_hz=METER_HZ)  # type: ignore[no-untyped-call]
     trial: TrialSummary = summary(  # type: ignore[no-untyped-call]
-        sessions, power=(rail,), mass_g=100.0, size_mm=(60.0, 40.0, 20.0)
+        sessions, power=(rail,), mass_g=100.0, size_mm=(60.0, 40.0, 20.0), start_s_values=(9.0, 10.0, 11.0)
     )
     return trial

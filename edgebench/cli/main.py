@@ -20,6 +20,7 @@ try:
         failures,
         fit,
         meters,
+        mission,
         models,
         new,
         profiles,
@@ -50,6 +51,7 @@ app = typer.Typer(
 app.command("run", cls=PanelledCommand)(run.run)
 app.command("show")(show.show)
 app.command("fit")(fit.fit)
+app.command("mission")(mission.mission)
 app.command("report")(report.report)
 app.command("devices")(devices.devices)
 app.command("doctor")(doctor.doctor)

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 
 import numpy as np
 
+from edgebench.errors import UsageError
 from edgebench.fit.figure import Figure, over_sessions
 from edgebench.fit.mission_energy import EnergyOfCycle, power_of
+from edgebench.fit.schedule import Schedule
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.stats.mission_cycles import Cycle, Worked, load_of, work_through
+
+DAY_S = 86_400.0
+MOST_IMAGES = 50_000_000
+"""That are simulated for one trial."""
 
 
 @dataclass(frozen=True)
@@ -56,30 +63,33 @@ class Mission:
 def mission_of(
     trial: TrialSummary,
     profile: str,
-    cycle: Cycle,
+    schedule: Schedule,
     *,
     cycles: int,
     seed: int,
     image_bytes: int | None,
-    start_s: Figure,
 ) -> Mission:
     """Play the trial's latencies over so many cycles, shared out among its sessions.
 
     Args:
         trial: whose sessions' steady passes are drawn from.
         profile: the name of the schedule's profile.
-        cycle: of the schedule.
+        schedule: when images come.
         cycles: over all sessions, at least 1; each session has one at least.
         seed: of the draws; the same figures come of the same seed.
         image_bytes: of one stored image; None where it has no pixels.
-        start_s: what a start takes, as the trial has it.
+
+    UsageError for more than MOST_IMAGES; what is overloaded takes none.
     """
+    images, cycle_s = schedule.images, schedule.cycle_s
     sessions = [np.asarray(values) for values in trial.image_s_values if values]
-    load = load_of(sessions, cycle) if sessions else None
-    power = power_of(trial, start_s)
+    load = load_of(sessions, images, cycle_s) if sessions else None
+    power = power_of(trial)
     worked: list[Worked] = []
     each = -(-cycles // max(1, len(sessions)))
     if load is not None and load < 1:
+        _require_few(schedule, cycles)
+        cycle = cycle_of(schedule)
         least_pause_s = power.break_even_s.value
         assert not isinstance(least_pause_s, tuple)
         generators = np.random.default_rng(seed).spawn(len(sessions))
@@ -96,7 +106,7 @@ def mission_of(
         profile,
         load=load,
         overloaded=None if load is None else is_overloaded,
-        duty_cycle=Figure(1.0, 1.0, 1.0) if is_overloaded else _share(busy_s.in_unit(cycle.cycle_s)),
+        duty_cycle=Figure(1.0, 1.0, 1.0) if is_overloaded else _share(busy_s.in_unit(cycle_s)),
         backlog=backlog,
         storage_bytes=Figure(reason=why_not or "its images have no pixels")
         if image_bytes is None or why_not
@@ -104,12 +114,28 @@ def mission_of(
         age_s=_over(worked, "age_s", why_not),
         oldest_s=_over(worked, "oldest_s", why_not),
         missed=Figure(reason=why_not or "the schedule has no deadline")
-        if cycle.deadline_s is None
+        if schedule.deadline_s is None
         else _share(_over(worked, "missed", why_not)),
-        energy_j=power.of_cycle(cycle.arrivals_s.size, cycle.cycle_s, busy_s, worked),
+        energy_j=power.of_cycle(images, cycle_s, busy_s, worked),
         break_even_s=power.break_even_s,
         cycles=each * len(worked),
     )
+
+
+@lru_cache(maxsize=16)
+def cycle_of(schedule: Schedule) -> Cycle:
+    """What comes in each of its cycles."""
+    return Cycle(np.array(list(schedule.arrivals_s())), schedule.cycle_s, schedule.deadline_s)
+
+
+def _require_few(schedule: Schedule, cycles: int) -> None:
+    images = cycles * schedule.images
+    if images > MOST_IMAGES:
+        days = MOST_IMAGES // schedule.images * schedule.cycle_s / DAY_S
+        raise UsageError(
+            f"the mission has {images:,} images, and at most {MOST_IMAGES:,} are simulated",
+            fix=f"--days {days:.3g} or less" if days else "a schedule of fewer images a cycle",
+        )
 
 
 def _why_not(trial: TrialSummary, load: float | None) -> str:

@@ -12,7 +12,7 @@ from edgebench.stats.mission_cycles import Worked
 
 NO_METER = "no meter"
 NO_IDLE = "its meter saw no idle time"
-NO_START = "what a start takes was not measured"
+NO_START = "no start_s: what a start takes was not measured"
 OF_PERIOD = "its passes were paced: the energy of an image holds the pauses of its run"
 
 
@@ -83,9 +83,9 @@ class MissionPower:
         return max(0.0, idle_j - (session.long_pauses or 0.0) * _number(self.start_j.value))
 
 
-def power_of(trial: TrialSummary, start_s: Figure) -> MissionPower:
-    """By the trial's primary rail, and by what a start takes in s."""
-    rail = trial.primary_rail
+def power_of(trial: TrialSummary) -> MissionPower:
+    """By the trial's primary rail and its start_s."""
+    rail, start_s = trial.primary_rail, _start_s(trial)
     if rail is None:
         missing = Figure(reason=trial.power_reason or NO_METER)
         return MissionPower(missing, missing, missing, missing)
@@ -104,6 +104,12 @@ def power_of(trial: TrialSummary, start_s: Figure) -> MissionPower:
     else:
         break_even_s = _scaled(start_j, 1 / _number(idle_w.value))
     return MissionPower(image_j, idle_w, start_j, break_even_s)
+
+
+def _start_s(trial: TrialSummary) -> Figure:
+    if not trial.start_s_values:
+        return Figure(reason=NO_START)
+    return over_sessions([[start_s] for start_s in trial.start_s_values])
 
 
 def _measured(value: float | None, low: float | None, high: float | None, rail: PowerFigure) -> Figure:

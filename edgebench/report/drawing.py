@@ -61,12 +61,24 @@ def style() -> Iterator[None]:
         yield
 
 
-def as_svg(figure: Figure) -> bytes:
-    """The figure as SVG without a date, so that equal data give equal bytes."""
+_UNDATED: dict[str, dict[str, None]] = {
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+}
+
+
+def as_bytes(figure: Figure, form: str) -> bytes:
+    """The figure as svg, pdf or png without a date, so that equal data give equal bytes."""
     buffer = io.BytesIO()
     with style(), _silent_layout():
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(buffer, format=form, metadata=_UNDATED[form], dpi=150)
     return buffer.getvalue()
+
+
+def as_svg(figure: Figure) -> bytes:
+    """The figure for a page."""
+    return as_bytes(figure, "svg")
 
 
 def as_jpeg(figure: Figure, dpi: int = 130) -> bytes:

@@ -56,13 +56,9 @@ class Worked:
     long_pauses_s: float | None
 
 
-def load_of(values_by_session: Sequence[Floats], cycle: Cycle) -> float:
+def load_of(values_by_session: Sequence[Floats], images: int, cycle_s: float) -> float:
     """Work that comes a cycle as a share of the cycle; from 1 on nothing keeps up with it."""
-    return (
-        float(np.mean([values.mean() for values in values_by_session]))
-        * cycle.arrivals_s.size
-        / cycle.cycle_s
-    )
+    return float(np.mean([values.mean() for values in values_by_session])) * images / cycle_s
 
 
 def work_through(

@@ -1,23 +1,22 @@
 """A trial under a mission's schedule: against closed forms, and what is missing with its reason."""
 
-import numpy as np
+from dataclasses import replace
+
 import pytest
 
-from edgebench.fit.figure import Figure
+from edgebench.errors import UsageError
 from edgebench.fit.mission import mission_of
-from edgebench.stats.mission_cycles import Cycle
+from edgebench.fit.schedule import Schedule
 from tests.fit.summaries import meter, summary
 
 DAY_S = 86_400.0
-GREENLAND = Cycle(np.linspace(0.0, DAY_S, 320, endpoint=False), DAY_S, deadline_s=300.0)
-THREE_STARTS = Figure(10.0, 8.0, 12.0)
-NO_START = Figure(reason="not measured")
+GREENLAND = Schedule(cycle_s=DAY_S, images=320, deadline_s=300.0)
+STARTS_S = (9.0, 10.0, 11.0)
 
 
-def mission(trial, cycle=GREENLAND, start_s=THREE_STARTS, image_bytes=100, cycles=30, seed=1):
-    return mission_of(
-        trial, "greenland", cycle, cycles=cycles, seed=seed, image_bytes=image_bytes, start_s=start_s
-    )
+def mission(trial, schedule=GREENLAND, starts_s=STARTS_S, image_bytes=100, cycles=30, seed=1):
+    trial = replace(trial, start_s_values=starts_s)
+    return mission_of(trial, "greenland", schedule, cycles=cycles, seed=seed, image_bytes=image_bytes)
 
 
 def test_even_images_that_take_less_than_their_gap():
@@ -50,6 +49,15 @@ def test_what_is_overloaded_is_not_simulated():
         assert "2.22 cycles of work" in figure.reason
 
 
+def test_more_images_than_are_simulated_are_refused_unless_they_are_overloaded():
+    trial = summary(((4.0,) * 20,) * 3)
+    with pytest.raises(UsageError, match="at most 50,000,000") as refused:
+        mission(trial, cycles=200_000)
+    assert refused.value.fix == "--days 1.56e+05 or less"
+    many = mission(trial, Schedule(cycle_s=DAY_S, images=10**12))
+    assert (many.overloaded, many.duty_cycle.value) == (True, 1.0)
+
+
 def test_energy_of_a_cycle():
     """Active, idle between images, or switched off in pauses longer than a start is worth."""
     rail = meter(mean_w=5.0, energy_j=20.0, idle_w=2.0)
@@ -67,7 +75,7 @@ def test_energy_of_a_cycle():
 
 def test_a_pause_that_is_too_short_is_idled_through():
     rail = meter(mean_w=5.0, energy_j=20.0, idle_w=2.0)
-    outcome = mission(summary(((4.0,) * 20,) * 3, power=(rail,)), start_s=Figure(600.0))
+    outcome = mission(summary(((4.0,) * 20,) * 3, power=(rail,)), starts_s=(600.0,))
     assert outcome.break_even_s.value > DAY_S / 320
     assert outcome.energy_j.off.value == pytest.approx(outcome.energy_j.idle.value)
 
@@ -78,12 +86,13 @@ def test_what_is_missing_has_its_reason():
         assert figure.value is None
         assert figure.reason
     rail = meter(mean_w=5.0, energy_j=20.0, idle_w=2.0)
-    without_start = mission(summary(((4.0,) * 20,) * 3, power=(rail,)), start_s=NO_START)
+    without_start = mission(summary(((4.0,) * 20,) * 3, power=(rail,)), starts_s=())
     assert without_start.energy_j.idle.value is not None
-    assert without_start.energy_j.off.reason == without_start.break_even_s.reason == "not measured"
+    assert "no start_s" in without_start.energy_j.off.reason
+    assert without_start.break_even_s.reason == without_start.energy_j.off.reason
     without_pixels = mission(summary(((4.0,) * 20,) * 3), image_bytes=None)
     assert without_pixels.storage_bytes.reason == "its images have no pixels"
-    endless = Cycle(GREENLAND.arrivals_s, DAY_S)
+    endless = Schedule(cycle_s=DAY_S, images=320)
     assert mission(summary(((4.0,) * 20,) * 3), endless).missed.reason == "the schedule has no deadline"
 
 

@@ -59,4 +59,4 @@ def test_images_in_the_system_are_their_rate_times_their_age():
 
 def test_the_load_is_the_mean_over_sessions_whatever_their_passes():
     sessions = [np.full(10, 100.0), np.full(1000, 440.0)]
-    assert load_of(sessions, EVENLY) == pytest.approx(1.0)
+    assert load_of(sessions, 320, DAY_S) == pytest.approx(1.0)

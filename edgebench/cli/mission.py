@@ -1,0 +1,109 @@
+"""`edgebench mission`: a result under a mission's schedule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from edgebench.cli.common import (
+    JsonOption,
+    OutputDirOption,
+    ProfileOption,
+    ResultsArgument,
+    read_profiles,
+    results_folder,
+    stdout,
+)
+
+if TYPE_CHECKING:
+    from edgebench.fit.judged_experiment import Judged
+    from edgebench.fit.mission import Mission
+
+FIGURE_ENDINGS = (".png", ".svg", ".pdf")
+
+
+def mission(
+    results: ResultsArgument = "latest",
+    profile: ProfileOption = None,
+    trial: Annotated[
+        str, typer.Option(metavar="KEY|VARIANT", help="Only these trials, by key or variant.")
+    ] = "",
+    days: Annotated[
+        float,
+        typer.Option(min=0.001, max=1e6, help="How long the mission is; shared among a trial's sessions."),
+    ] = 1000.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw backlog and energy: .png, .svg or .pdf.")
+    ] = None,
+    output_dir: OutputDirOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Play a result's latencies over a mission: duty cycle, backlog, age of results, energy.
+
+    Images come as a profile's schedule says, by default those of its run. Each
+    takes the time of one of the passes that were measured, a session's cycles
+    those of the session's own passes; intervals are over sessions.
+    """
+    from edgebench.errors import UsageError
+    from edgebench.fit.judged_experiment import judge_folder
+    from edgebench.fit.missions import missions
+    from edgebench.report.json_values import as_json
+    from edgebench.report.mission_document import mission_document
+    from edgebench.report.mission_table import print_missions
+
+    if figure is not None:
+        _require_figure(figure)
+    judged = judge_folder(results_folder(results, output_dir), read_profiles(profile) if profile else None)
+    if not judged.profiles:
+        raise UsageError(
+            "there is no schedule to play",
+            why="the result was run without a profile and none was given",
+            fix="add --profile P; `edgebench profiles list` names them",
+        )
+    outcomes = list(missions(judged, judged.profiles, trial, days=days, seed=seed))
+    if figure is not None:
+        _draw(figure, outcomes, judged)
+    trials = {summary.key: summary for summary in judged.summaries}
+    if json_:
+        typer.echo(as_json(mission_document(outcomes, trials, days, seed)), nl=False)
+    else:
+        print_missions(stdout(), outcomes, trials)
+
+
+def _require_figure(path: Path) -> None:
+    from edgebench.atomic import require_folder
+    from edgebench.errors import UsageError
+
+    if path.suffix.lower() not in FIGURE_ENDINGS:
+        raise UsageError(
+            f"{path.name!r} does not say in which form to draw",
+            fix=f"end the file's name in one of {', '.join(FIGURE_ENDINGS)}",
+        )
+    require_folder(path.parent, "--figure")
+
+
+def _draw(path: Path, outcomes: list[Mission], judged: Judged) -> None:
+    """One profile's; UsageError for several."""
+    from edgebench.atomic import write_atomically
+    from edgebench.errors import StoredResultError, UsageError
+    from edgebench.fit.mission import cycle_of
+    from edgebench.fit.missions import schedule_of
+    from edgebench.report.drawing import as_bytes
+    from edgebench.report.mission_figure import mission_figure
+
+    if len(judged.profiles) != 1:
+        raise UsageError(
+            f"a figure shows one profile's schedule, and there are {len(judged.profiles)}",
+            fix=f"add --profile {judged.profiles[0].name}",
+        )
+    summaries = {summary.key: summary for summary in judged.summaries}
+    drawn = mission_figure(outcomes, summaries, cycle_of(schedule_of(judged.profiles[0])))
+    try:
+        write_atomically(path, as_bytes(drawn, path.suffix.lower().removeprefix(".")))
+    except OSError as error:
+        raise StoredResultError(
+            f"{path} cannot be written", why=error.strerror or str(error), fix="choose another file"
+        ) from error

@@ -1,0 +1,88 @@
+"""The trials of a result under the schedules of profiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from edgebench.errors import StoredResultError, UsageError
+from edgebench.fit.judged_experiment import Judged
+from edgebench.fit.mission import DAY_S, Mission, mission_of
+from edgebench.fit.profile import Profile
+from edgebench.fit.schedule import Schedule
+from edgebench.fit.trial_summary import TrialSummary
+from edgebench.store.records import SceneRecord
+from edgebench.suggest import choose, short
+
+
+def missions(
+    judged: Judged, profiles: Sequence[Profile], chosen: str = "", *, days: float, seed: int
+) -> Iterator[Mission]:
+    """Each trial that has sessions under each profile's schedule, by trial, then profile.
+
+    Args:
+        judged: a result and its summaries.
+        profiles: whose schedules are played.
+        chosen: the key, its beginning, or the variant of the trials that are meant; empty for all.
+        days: of the mission, above 0.
+        seed: of the draws.
+
+    Raises:
+        UsageError: no such trial, a profile without a schedule, or more images than are simulated.
+        StoredResultError: no trial has a finished session.
+    """
+    schedules = [schedule_of(profile) for profile in profiles]
+    trials = chosen_trials(judged.summaries, chosen)
+    measured = [trial for trial in trials if trial.latency is not None]
+    if not measured:
+        reasons = "; ".join(sorted({trial.reason for trial in trials if trial.reason}))
+        raise StoredResultError(
+            f"{judged.results.path} has no finished session to draw latencies from",
+            why=reasons,
+            fix="measure it first: `edgebench run --resume` goes on with it",
+        )
+    for trial in measured:
+        scene = _scene_of(judged, trial)
+        for profile, schedule in zip(profiles, schedules, strict=True):
+            yield mission_of(
+                trial,
+                profile.name,
+                schedule,
+                cycles=math.ceil(days * DAY_S / schedule.cycle_s),
+                seed=seed,
+                image_bytes=_image_bytes(scene),
+            )
+
+
+def chosen_trials(trials: Sequence[TrialSummary], chosen: str) -> list[TrialSummary]:
+    """Those of that key, or a beginning of it, or of that variant; UsageError where there are none."""
+    if not chosen:
+        return list(trials)
+    by_name = [trial for trial in trials if chosen in (trial.key, trial.variant)]
+    by_beginning = [trial for trial in trials if len(chosen) >= 4 and trial.key.startswith(chosen)]
+    if not (by_name or by_beginning):
+        names = dict.fromkeys(name for trial in trials for name in (trial.variant, trial.key))
+        raise UsageError(f"there is no trial {short(chosen)} in the result", fix=choose(chosen, names))
+    return by_name or by_beginning
+
+
+def schedule_of(profile: Profile) -> Schedule:
+    """When its images come; UsageError where it does not say so."""
+    if (schedule := profile.stated_schedule) is not None:
+        return schedule
+    raise UsageError(
+        f"the profile {profile.name} says no time at which images come",
+        why="it has no [schedule], and no budget that all its requirements share",
+        fix='write a table [schedule] with cycle = "95.65 min" and images = 80',
+    )
+
+
+def _scene_of(judged: Judged, trial: TrialSummary) -> SceneRecord:
+    experiment = judged.results.experiment
+    record = next(planned for planned in experiment.trials if planned.key == trial.key)
+    return experiment.scene_of(record)
+
+
+def _image_bytes(scene: SceneRecord) -> int | None:
+    """Of the whole picture as RGB; None for samples."""
+    return None if scene.kind == "samples" else scene.width * scene.height * 3

@@ -1,0 +1,114 @@
+"""What `edgebench mission` prints: of one trial a line a figure, of several a line a trial."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+
+from edgebench.fit.figure import Figure
+from edgebench.fit.mission import Mission
+from edgebench.fit.trial_summary import TrialSummary
+from edgebench.report import words
+from edgebench.report.console import cell, line, new_table
+
+_LINES: tuple[tuple[str, str, str, str], ...] = (  # name, heading, heading of a narrow column, unit
+    ("duty_cycle", "duty cycle", "duty", "%"),
+    ("backlog", "backlog, images", "backlog", ""),
+    ("storage_bytes", "storage", "storage", "MB"),
+    ("age_s", "age of a result", "age", "s"),
+    ("oldest_s", "oldest result", "oldest", "s"),
+    ("missed", "missed deadlines", "missed", "%"),
+    ("energy_j.active", "energy a cycle, images alone", "images", "kJ"),
+    ("energy_j.idle", "energy a cycle, idling between", "idling", "kJ"),
+    ("energy_j.off", "energy a cycle, off in pauses", "off", "kJ"),
+    ("break_even_s", "switching off pays from", "off from", "s"),
+)
+_NARROW = ("duty_cycle", "backlog", "age_s", "missed", "energy_j.idle", "energy_j.off")
+_SCALES: Mapping[str, float] = {"%": 0.01, "MB": 1e6, "kJ": 1e3}
+
+
+def print_missions(console: Console, missions: Sequence[Mission], trials: Mapping[str, TrialSummary]) -> None:
+    """Print them, profile by profile; `trials` are the summaries by key."""
+    in_order = sorted(missions, key=lambda mission: mission.profile)
+    for profile, of_profile in itertools.groupby(in_order, key=lambda mission: mission.profile):
+        line(console, f"Under the schedule of {profile}", style="bold")
+        together = list(of_profile)
+        if len(together) == 1:
+            _print_alone(console, together[0], trials[together[0].trial])
+        else:
+            _print_together(console, together, trials)
+    for mission in missions:
+        if mission.overloaded:
+            times = f"{mission.load:.3g} times what it gets through"
+            line(console, f"{_name(trials[mission.trial])} is overloaded under {mission.profile}: {times}")
+    count = max((mission.cycles for mission in missions), default=0)
+    if count:
+        many = "; their ends: --json, or --trial" if len(in_order) > 1 else ""
+        line(
+            console, f"up to {words.counted(count, 'cycle')} a trial; 95 % intervals over its sessions{many}"
+        )
+
+
+def _print_alone(console: Console, mission: Mission, trial: TrialSummary) -> None:
+    """Every figure with its interval, and why others are missing."""
+    table = new_table(console, [(_name(trial), False), ("value", True), ("95 % interval", True)])
+    missing: dict[str, list[str]] = {}
+    for name, heading, _, unit in _LINES:
+        figure = _figure(mission, name)
+        if figure.value is None:
+            missing.setdefault(figure.reason, []).append(heading)
+            continue
+        shown = figure.in_unit(_SCALES.get(unit, 1.0))
+        low, high = shown.low, shown.high
+        ends = (
+            words.MISSING if low is None or high is None else f"{words.number(low)} to {words.number(high)}"
+        )
+        table.add_row(*(cell(console, text) for text in (heading, f"{_value(shown)} {unit}".strip(), ends)))
+    console.print(table)
+    for reason, headings in missing.items():
+        line(console, f"not known: {', '.join(headings)} ({reason})", indent=2)
+
+
+def _print_together(
+    console: Console, missions: Sequence[Mission], trials: Mapping[str, TrialSummary]
+) -> None:
+    """A line a trial, with the figures that any of them has; why one of them is missing stands below."""
+    columns = [
+        entry
+        for entry in _LINES
+        if entry[0] in _NARROW and any(_figure(mission, entry[0]).value is not None for mission in missions)
+    ]
+    units = [f"{short} [{unit}]" if unit else short for _, _, short, unit in columns]
+    table = new_table(console, [("trial", False), *((heading, True) for heading in units)])
+    missing: dict[str, None] = {}
+    for mission in missions:
+        texts = []
+        for name, _, _, unit in columns:
+            figure = _figure(mission, name)
+            texts.append(_value(figure.in_unit(_SCALES.get(unit, 1.0))))
+            if figure.value is None and not mission.overloaded:
+                missing[f"{_name(trials[mission.trial])}: {figure.reason}"] = None
+        table.add_row(*(cell(console, text) for text in (_name(trials[mission.trial]), *texts)))
+    console.print(table)
+    for reason in missing:
+        line(console, reason, indent=2)
+    absent = {_figure(mission, "energy_j.idle").reason for mission in missions} - {""}
+    if absent and not any(name.startswith("energy") for name, *_ in columns):
+        line(console, f"energy is not known: {'; '.join(sorted(absent))}", indent=2)
+
+
+def _figure(mission: Mission, name: str) -> Figure:
+    holder, _, part = name.rpartition(".")
+    figure: Figure = getattr(getattr(mission, holder) if holder else mission, part)
+    return figure
+
+
+def _value(figure: Figure) -> str:
+    return words.MISSING if not isinstance(figure.value, int | float) else words.number(figure.value)
+
+
+def _name(trial: TrialSummary) -> str:
+    mark = f" ({trial.mark})" if trial.mark else ""
+    return f"{trial.target} {trial.variant}{mark}"

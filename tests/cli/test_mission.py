@@ -1,0 +1,120 @@
+"""`edgebench mission`: what it prints, its document, its figure, and what it refuses."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from edgebench.cli.main import app
+from edgebench.errors import UsageError
+from edgebench.report.mission_figure import PARTS, most_held
+from edgebench.stats.queueing import completions_s
+from tests.synthetic_results import QUARTER, made_experiment
+
+PROFILE = """
+name = "orbit"
+[schedule]
+cycle = "95.65 min"
+images = 80
+burst = "10 min"
+deadline = "5 min"
+[[requirements]]
+name = "latency"
+quantity = "image_s"
+statistic = "median"
+limit = "4.42 s"
+"""
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """A result with a meter and its profile: a quick trial, a slow one, one too slow, and one that failed."""
+    folder = tmp_path_factory.mktemp("mission")
+    (folder / "orbit.toml").write_text(PROFILE)
+    variants = (*QUARTER[:3], "mobilenet_v1-0.5-int8")
+    image_s = dict(zip(variants, (2.0, 20.0, 200.0, 2.0), strict=True))
+    made_experiment(folder, variants=variants, image_s=image_s, power=True, failed=variants[3:])
+    return folder
+
+
+def call(result, *words):
+    folder, profile = result / "made", result / "orbit.toml"
+    return CliRunner().invoke(app, ["mission", str(folder), "-p", str(profile), "--days", "30", *words])
+
+
+def test_the_document_has_every_figure_or_its_reason(result):
+    done = call(result, "--json")
+    assert done.exit_code == 0, done.output
+    quick, slow, too_slow = json.loads(done.stdout)["trials"]
+    assert quick["duty_cycle"]["value"] == pytest.approx(80 * 2.0 / (95.65 * 60), rel=0.05)
+    assert quick["duty_cycle"]["low"] < quick["duty_cycle"]["value"] < quick["duty_cycle"]["high"]
+    assert (quick["backlog"]["value"], quick["missed"]["value"]) == (1.0, 0.0)
+    # 80 images in 10 min of which each takes 20 s: 51 wait behind the last that comes.
+    assert slow["backlog"]["value"] == pytest.approx(80 - 592.5 / 20, rel=0.1)
+    assert 0 < slow["missed"]["value"] < 1
+    assert slow["energy_j"]["idle"]["value"] > slow["energy_j"]["active"]["value"] > 0
+    assert slow["storage_bytes"]["value"] > slow["backlog"]["value"]
+    assert slow["break_even_s"]["value"] > 0
+    assert (too_slow["overloaded"], too_slow["duty_cycle"]["value"], too_slow["cycles"]) == (True, 1.0, 0)
+    assert too_slow["age_s"] is None
+    assert "overloaded: in each cycle 2." in too_slow["reasons"]["age_s"]
+
+
+def test_a_line_a_trial_or_a_line_a_figure(result):
+    together = call(result).stdout
+    assert "orbit" in together
+    assert re.search(r"is overloaded under orbit: 2.\d+ times what", " ".join(together.split()))
+    assert "0.5-int8" not in together  # it has no session
+    alone = call(result, "--trial", QUARTER[0]).stdout
+    assert "95 % interval" in alone
+    assert "energy a cycle, idling between" in alone
+    assert max(map(len, (together + alone).splitlines())) <= 80
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_figure_is_a_file_of_its_form(result, tmp_path, ending):
+    file = tmp_path / f"mission.{ending}"
+    done = call(result, "--figure", str(file))
+    assert done.exit_code == 0, done.output
+    begins = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+    assert file.read_bytes().startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "what", "fix"),
+    [
+        (["--trial", "mobilenet_v1-0.25-int9"], 2, "there is no trial", "mobilenet_v1-0.25-int8"),
+        (["--trial", "mobilenet_v1-0.5-int8"], 1, "has no finished session", "--resume"),
+        (["--days", "1e6"], 2, "at most 50,000,000 are simulated", "--days 4.15e+04 or less"),
+        (["--days", "0"], 2, "--days", ""),
+        (["--figure", "mission.docx"], 2, "does not say in which form", ".png, .svg, .pdf"),
+        (["--figure", "no/such/mission.png"], 2, "--figure", ""),
+        (["-p", "disco-arctic", "--figure", "m.png"], 2, "one profile's schedule, and there are 2", "orbit"),
+    ],
+)
+def test_what_cannot_be_played_says_why(result, words, code, what, fix):
+    done = call(result, *words)
+    told = str(done.exception) + done.output
+    assert (done.exit_code, what in told, fix in told) == (code, True, True) or (
+        getattr(done.exception, "exit_code", None) == code and what in told and fix in told
+    ), told
+
+
+def test_a_profile_without_a_schedule_is_refused(result):
+    profile = result / "bare.toml"
+    profile.write_text(PROFILE.replace(PROFILE[PROFILE.index("[schedule]") : PROFILE.index("[[")], ""))
+    done = CliRunner().invoke(app, ["mission", str(result / "made"), "-p", str(profile)])
+    assert isinstance(done.exception, UsageError)
+    assert "says no time at which images come" in done.exception.what
+    assert "[schedule]" in done.exception.fix
+
+
+def test_the_drawn_backlog_is_the_most_within_each_part():
+    """Eight at once, of which each takes a tenth of the cycle."""
+    arrivals_s = np.zeros(8)
+    held = most_held(arrivals_s, completions_s(arrivals_s, np.full(8, 10.0)), 100.0)
+    at_s = np.arange(PARTS) * 100.0 / PARTS
+    assert held.tolist() == [max(0, 8 - math.floor(at / 10 - 1e-9)) if at else 8 for at in at_s]
