@@ -16,15 +16,20 @@ def input_bytes(spec: InputSpec, patch: NDArray[np.uint8]) -> bytes:
         spec: of the artifact's input.
         patch: uint8 [height, width, 3]; of another size it is resized by the nearest pixel, as workers do.
     """
-    picture = np.empty((1, spec.height, spec.width, 3), np.uint8)
-    if patch.shape[:2] == picture.shape[1:3]:
-        picture[0] = patch
-    else:
-        resizing(patch.shape[:2], picture.shape[1:3])(picture[0], patch)
+    picture = fitted(spec, patch)[None]
     shape = picture.shape if spec.layout == "NHWC" else (1, 3, spec.height, spec.width)
     tensor = np.empty(shape, spec.dtype)
     preprocessing(spec.model_dump(), picture, tensor)()
     return tensor.astype(tensor.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def fitted(spec: InputSpec, patch: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A patch uint8 [height, width, 3] of the input's size, in C order: resized where it is of another."""
+    if patch.shape[:2] == (spec.height, spec.width):
+        return np.ascontiguousarray(patch)
+    picture = np.empty((spec.height, spec.width, 3), np.uint8)
+    resizing(patch.shape[:2], picture.shape[:2])(picture, patch)
+    return picture
 
 
 def size_bytes(spec: InputSpec) -> int:

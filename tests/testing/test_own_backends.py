@@ -31,6 +31,8 @@ BACKENDS: dict[str, dict[str, Any]] = {
         "batch": 1,
         "runtime_modules": ["pycoral"],
     },
+    # Likewise; with a played board it is tried beside the backend.
+    "coral-micro": {"options": {"allow_cpu": True}, "batch": 1},
     # No board here: what needs one is tried beside the backend, against firmware that runs on this machine.
     "cortex-m": {"batch": 1, "deciding": {"engine": "generated"}},
     "cpu": {"pytestmark": pytest.mark.slow},

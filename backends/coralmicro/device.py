@@ -1,0 +1,102 @@
+"""One board at its address: what it is, and its sessions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from edgebench.errors import UnavailableError
+from edgebench.link.timeouts import Timeouts
+from edgebench.vocabulary.artifact import Artifact
+from edgebench.vocabulary.session import SessionSettings
+from edgebench.vocabulary.target import Target
+from edgebench.vocabulary.values import Json
+
+from .answers import BoardDescription
+from .board_address import board_address
+from .faults import MicroFault, NobodyAnswers
+from .micro_board import MicroBoard
+from .options import CoralMicroOptions
+from .reach import PLUG_IN, missing_interface
+from .rpc_call import USUAL, Limits, RpcClient
+from .session import CoralMicroSession
+
+ASK_AGAIN_S = 1.0
+"""How often a board is asked that has answered before and is gone: it may be booting."""
+
+
+class CoralMicroDevice:
+    """Implements `Device`; nothing stays open, because each call is a connection of its own.
+
+    Args:
+        target: what is measured, with the board's address among its options.
+        limits: of single calls.
+        sleep: waits so many seconds.
+    """
+
+    placement_cost: Literal["cheap", "slow", "manual"] = "cheap"
+
+    def __init__(
+        self, target: Target, limits: Limits = USUAL, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._address = board_address(CoralMicroOptions.model_validate(dict(target.options)).address)
+        self._client = RpcClient(self._address, limits)
+        self._sleep = sleep
+        self._timeouts = Timeouts.from_environment()
+        self._has_answered = False
+
+    def connect(self) -> BoardDescription:
+        """What the board says of itself; UnavailableError where nobody answers, else a MicroFault."""
+        if why := missing_interface(self._address):
+            raise UnavailableError(f"no board answers at {self._address.authority}", why=why, fix=PLUG_IN)
+        try:
+            return self._ask(MicroBoard(self._client))
+        except NobodyAnswers as fault:
+            raise UnavailableError(fault.what, why=fault.why, fix=fault.fix) from fault
+
+    # --- the contract ---
+
+    def describe(self) -> dict[str, Json]:
+        """The board, its processors with their clocks, its temperature; SessionError as it answers."""
+        try:
+            return description_of(self._ask(self._answering()))
+        except MicroFault as fault:
+            raise fault.as_session_error("start") from fault
+
+    def session(self, artifact: Artifact, settings: SessionSettings) -> CoralMicroSession:
+        """A session on the board, which is given the artifact's model where it has another."""
+        return CoralMicroSession(self._answering, artifact, settings, self._timeouts)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _answering(self) -> MicroBoard:
+        """A board that answers; one that has answered before is waited for, as after a reset."""
+        give_up_s = time.monotonic() + (self._timeouts.reconnect if self._has_answered else 0.0)
+        while True:
+            board = MicroBoard(self._client)
+            try:
+                self._ask(board)
+                return board
+            except NobodyAnswers:
+                if time.monotonic() >= give_up_s:
+                    raise
+                self._sleep(ASK_AGAIN_S)
+
+    def _ask(self, board: MicroBoard) -> BoardDescription:
+        description = board.describe().board
+        self._has_answered = True
+        return description
+
+
+def description_of(board: BoardDescription) -> dict[str, Json]:
+    """The board's facts; both processors with their clocks, because another clock is another device."""
+    facts: dict[str, Json] = {
+        "board": board.board,
+        "cpu": ", ".join(processor for processor in (board.cpu, board.tpu) if processor),
+        "firmware": f"{board.firmware} {board.version}",
+    }
+    if board.temperature_c is not None:
+        facts["temperatures_c"] = {"Edge TPU": board.temperature_c}
+    return facts
