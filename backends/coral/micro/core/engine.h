@@ -25,9 +25,9 @@ class Engine {
 public:
     /*
      * Makes a model ready; nullptr, or the reason why it cannot be, which is valid until the next call. What was
-     * loaded before is unloaded already. Nobody reads or writes the bytes before unload but the engine.
+     * loaded before is unloaded already. The bytes have that hash; nobody else reads or writes them before unload.
      */
-    virtual const char *load(Bytes model, ModelFacts &facts) = 0;
+    virtual const char *load(Bytes model, Text sha256, ModelFacts &facts) = 0;
 
     /* Lets go of the model; its bytes are about to change. */
     virtual void unload() = 0;

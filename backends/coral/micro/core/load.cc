@@ -141,7 +141,7 @@ Error Firmware::finish(Block &block)
 
 const char *Firmware::make_ready()
 {
-    const char *reason = engine_.load(model_.bytes(), facts_);
+    const char *reason = engine_.load(model_.bytes(), model_.sha256(), facts_);
     if (reason != nullptr) {
         return reason;
     }

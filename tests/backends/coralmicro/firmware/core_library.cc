@@ -40,7 +40,7 @@ class LentEngine final : public Engine {
 public:
     explicit LentEngine(const CoreEngine &functions) : functions_(functions) {}
 
-    const char *load(Bytes model, ModelFacts &facts) override
+    const char *load(Bytes model, Text, ModelFacts &facts) override
     {
         CoreFacts told = {};
         if (functions_.load(model.data, model.size, &told, reason_, sizeof reason_) == 0) {

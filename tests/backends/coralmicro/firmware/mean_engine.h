@@ -13,7 +13,7 @@
 
 class MeanEngine final : public edgebench::Engine {
 public:
-    const char *load(edgebench::Bytes model, edgebench::ModelFacts &facts) override
+    const char *load(edgebench::Bytes model, edgebench::Text, edgebench::ModelFacts &facts) override
     {
         Header header;
         if (model.size < sizeof header || memcmp(model.data, "MEAN", 4) != 0) {
