@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edgebench.cli.common import JsonOption, stdout
+from edgebench.cli.common import JsonOption, echo_path, stdout
 from edgebench.cli.completions import complete_profile
+from edgebench.errors import EXIT_USAGE
 
-app = typer.Typer(no_args_is_help=True, help="List and show requirement profiles.")
+if TYPE_CHECKING:
+    from edgebench.fit.profile_template import Draft
+
+app = typer.Typer(no_args_is_help=True, help="List, show, check and write requirement profiles.")
+
+ProfileArgument = Annotated[
+    str, typer.Argument(metavar="P", autocompletion=complete_profile, help="A profile's name or TOML file.")
+]
 
 
 @app.command("list")
@@ -22,15 +33,109 @@ def list_(json_: JsonOption = False) -> None:
 
 
 @app.command()
-def show(
-    profile: Annotated[
-        str,
-        typer.Argument(metavar="P", autocompletion=complete_profile, help="A profile's name or TOML file."),
-    ],
-    json_: JsonOption = False,
-) -> None:
+def show(profile: ProfileArgument, json_: JsonOption = False) -> None:
     """Show a profile's requirements, with the limits that they come to."""
     from edgebench.fit.profile import load_profile
     from edgebench.report.listings import print_profile
 
     print_profile(stdout(), load_profile(profile).as_record(), as_json=json_)
+
+
+@app.command()
+def check(profile: ProfileArgument, json_: JsonOption = False) -> None:
+    """Say all that is wrong with a profile at once, with the lines.
+
+    Exit codes: 0 nothing is, 2 something is.
+    """
+    from edgebench.fit.profile_problems import problems_of
+    from edgebench.report.listings import print_problems
+
+    problems = problems_of(profile)
+    print_problems(stdout(), profile, [asdict(problem) for problem in problems], as_json=json_)
+    if problems:
+        raise typer.Exit(EXIT_USAGE)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of a profile's file, for an editor's completion.
+
+    Editors that know TOML (taplo, Even Better TOML) take it from a file's first
+    line: #:schema ./profile.schema.json
+
+    Example: edgebench profiles schema > profile.schema.json
+    """
+    import json
+
+    from edgebench.fit.profile_fields import profile_schema
+
+    typer.echo(json.dumps(profile_schema(), indent=2, ensure_ascii=False))
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What verdicts will call it.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where it is written. Default: NAME.toml"),
+    ] = None,
+    title: Annotated[str, typer.Option(metavar="TEXT", help="One line for the heads of reports.")] = "",
+    extends: Annotated[
+        str, typer.Option(metavar="P", help="A profile whose schedule and requirements it takes.")
+    ] = "",
+    cycle: Annotated[str, typer.Option(metavar="TIME", help="When images come again: '95.65 min'.")] = "",
+    images: Annotated[int | None, typer.Option(metavar="N", help="Images in a cycle.")] = None,
+    burst: Annotated[str, typer.Option(metavar="TIME", help="They come within so long from its start.")] = "",
+    deadline: Annotated[str, typer.Option(metavar="TIME", help="How long an image may wait: '1 h'.")] = "",
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="QUANTITY[:STATISTIC]=LIMIT", help="Such as power_peak_w='5 W'. Repeatable."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Write a profile with comments, from flags, or from what it asks on a terminal.
+
+    Example: edgebench profiles new sky --cycle '1 d' --images 320 --limit mass_g='150 g'
+    """
+    from edgebench.atomic import require_file_name
+    from edgebench.errors import UsageError
+    from edgebench.fit.profile_template import Draft, limit_of, profile_text
+
+    path = output or Path(f"{name}.toml")
+    require_file_name(path, "-o")
+    if path.exists() and not force:
+        raise UsageError(f"{path} is there already", fix="name another by -o, or add --force to replace it")
+    draft = Draft(name, title, extends, cycle, images, burst, deadline, tuple(map(limit_of, limit or ())))
+    if draft == Draft(name, title):
+        draft = _asked(draft, path.parent)
+    _write(path, profile_text(draft, path.parent), force=force)
+    echo_path(path)
+
+
+def _asked(draft: Draft, folder: Path) -> Draft:
+    """What a user answers on the terminal; UsageError where there is none."""
+    from edgebench.cli.profile_questions import ask
+    from edgebench.errors import UsageError
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            "nothing is said of the profile, and there is no terminal to ask on",
+            fix="add --limit QUANTITY=LIMIT, --cycle and --images, or --extends P",
+        )
+    return ask(draft, folder)
+
+
+def _write(path: Path, text: str, *, force: bool) -> None:
+    from edgebench.atomic import write_atomically
+    from edgebench.errors import EdgeBenchError
+
+    try:
+        if force:
+            write_atomically(path, text.encode())
+        else:
+            with path.open("xb") as file:  # which replaces nothing that came meanwhile
+                file.write(text.encode())
+    except OSError as error:
+        raise EdgeBenchError(
+            f"{path} cannot be written", why=error.strerror or str(error), fix="name another file by -o"
+        ) from error

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.metrics import METRICS
-from edgebench.fit.profile_documents import Document, document_in, document_of, shipped_names
+from edgebench.fit.profile_documents import KEYS, Document, document_in, document_of, shipped_names
 from edgebench.fit.requirement import Requirement
 from edgebench.fit.schedule import Schedule, Strict
 from edgebench.refusals import Place, form, problem, refusal
-from edgebench.suggest import short
+from edgebench.suggest import choose, short
 
-_EXAMPLE = "see `edgebench profiles show disco-realtime`"
+EXAMPLE = "see `edgebench profiles show disco-realtime`"
 MAX_REQUIREMENTS = 100
 
 
@@ -49,6 +50,13 @@ class Profile(Strict):
 
     @model_validator(mode="before")
     @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and (unknown := [key for key in data if key not in KEYS]):
+            raise problem(f"unknown key {short(unknown[0])}", choose(unknown[0], KEYS))
+        return data
+
+    @model_validator(mode="before")
+    @classmethod
     def _scheduled(cls, data: Any) -> Any:
         """Latency limits without a number get what the schedule allows an image."""
         listed = data.get("requirements") if isinstance(data, Mapping) else None
@@ -58,7 +66,7 @@ class Profile(Strict):
             schedule = Schedule.model_validate(data["schedule"])
         except ValidationError:  # which the field's own validation says
             return data
-        return {**data, "requirements": [_with_allowed_time(entry, schedule) for entry in listed]}
+        return {**data, "requirements": [with_allowed_time(entry, schedule) for entry in listed]}
 
     @field_validator("requirements", mode="before")
     @classmethod
@@ -128,7 +136,7 @@ class Profile(Strict):
             ) from error
 
 
-def _with_allowed_time(entry: Any, schedule: Schedule) -> Any:
+def with_allowed_time(entry: Any, schedule: Schedule) -> Any:
     """A latency's requirement with the limit of the schedule, unless it has one; any other as it is."""
     if not isinstance(entry, Mapping) or entry.get("limit") is not None or entry.get("budget") is not None:
         return entry
@@ -150,7 +158,7 @@ def shipped_profiles() -> list[Profile]:
 
 @cache
 def _shipped() -> tuple[Profile, ...]:
-    return tuple(_checked(document_of(name)) for name in shipped_names())
+    return tuple(checked(document_of(name)) for name in shipped_names())
 
 
 def load_profile(name_or_file: str) -> Profile:
@@ -159,7 +167,7 @@ def load_profile(name_or_file: str) -> Profile:
     Raises UsageError, naming the file, the requirement and what to write instead, for one that does not
     exist or is not a profile.
     """
-    return _checked(document_of(name_or_file))
+    return checked(document_of(name_or_file))
 
 
 def load_profiles(names_or_files: Sequence[str]) -> tuple[Profile, ...]:
@@ -181,12 +189,15 @@ def load_profiles(names_or_files: Sequence[str]) -> tuple[Profile, ...]:
     return tuple(profile for _, profile in profiles.values())
 
 
-def parse_profile(data: bytes, where: str) -> Profile:
-    """The profile that a TOML document is; UsageError otherwise, with `where` as the file's name."""
-    return _checked(document_in(data, where))
+def parse_profile(data: bytes, where: str, folder: Path = Path()) -> Profile:
+    """The profile that a TOML document is; UsageError otherwise, with `where` as the file's name.
+
+    The files that it names are sought in `folder`.
+    """
+    return checked(document_in(data, where, folder))
 
 
-def _checked(document: Document) -> Profile:
+def checked(document: Document) -> Profile:
     """The profile in a document; UsageError, naming the file at fault, where it is none."""
     try:
         profile = Profile.model_validate(document.tables)
@@ -195,20 +206,20 @@ def _checked(document: Document) -> Profile:
         place = refusal(error, document.tables, Profile).place
         raise UsageError(f"profile {_blamed(document, place)}: {what}", fix=fix) from error
     for at, requirement in enumerate(profile.requirements):
-        _refuse_slip(requirement, _blamed(document, ("requirements", at)))
+        refuse_slip(requirement, _blamed(document, ("requirements", at)))
     return profile
 
 
 def _blamed(document: Document, place: Place) -> str:
     """The file, and the one that it extends where a requirement of that is at fault."""
     if len(place) > 1 and place[0] == "requirements" and isinstance(place[1], int):
-        origin = document.origin(place[1])
+        origin, _ = document.origin(place[1])
         if origin != document.where:
             return f"{document.where} (extends {origin})"
     return document.where
 
 
-def _refuse_slip(requirement: Requirement, where: str) -> None:
+def refuse_slip(requirement: Requirement, where: str) -> None:
     """UsageError for a share that was written as a percentage; a stored profile is judged as it was."""
     limit = requirement.limit
     if (
@@ -229,13 +240,14 @@ def _explain(error: ValidationError, table: Mapping[str, Any]) -> tuple[str, str
     refused = refusal(error, table, Profile)
     place = refused.place
     fix = "add [[requirements]]" if place == ("requirements",) else refused.fix
-    fix = fix or _EXAMPLE
+    fix = fix or EXAMPLE
     if len(place) > 1 and place[0] == "requirements" and isinstance(place[1], int):
-        return f"requirement {_requirement_name(table, place[1])}: {refused.sentence(skip=2)}", fix
+        return f"requirement {requirement_name(table, place[1])}: {refused.sentence(skip=2)}", fix
     return refused.sentence(), fix
 
 
-def _requirement_name(table: Mapping[str, Any], index: int) -> str:
+def requirement_name(table: Mapping[str, Any], index: int) -> str:
+    """How messages call a requirement: by its name in quotes, else by its number."""
     listed = table.get("requirements")
     requirement = listed[index] if isinstance(listed, list | tuple) and index < len(listed) else None
     name = requirement.get("name") if isinstance(requirement, Mapping) else None

@@ -34,6 +34,10 @@ INHERITED = ("source", "schedule")
 """What a profile has of the one that it extends, unless it says so itself; requirements are merged."""
 
 
+Origin = tuple[str, int]
+"""A file, and which one of its requirements."""
+
+
 @dataclass(frozen=True)
 class Document:
     """The tables of a profile, complete.
@@ -42,18 +46,18 @@ class Document:
         tables: as they are written, without `extends`, `without` and files of times; what stands in them is
             not yet checked.
         where: the file, or the name of a shipped one.
-        origins: by requirement, the file in which it stands.
+        origins: by requirement, the file in which it stands, and as which one of that file.
         text: of the file alone, for the lines of what is wrong with it.
     """
 
     tables: dict[str, Any]
     where: str
-    origins: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = ()
     text: str = ""
 
-    def origin(self, index: int) -> str:
-        """The file of a requirement."""
-        return self.origins[index] if index < len(self.origins) else self.where
+    def origin(self, index: int) -> Origin:
+        """Where a requirement stands."""
+        return self.origins[index] if index < len(self.origins) else (self.where, index)
 
 
 def shipped_names() -> list[str]:
@@ -70,10 +74,11 @@ def document_of(name_or_file: str) -> Document:
     return _resolved(name_or_file, None, ())
 
 
-def document_in(data: bytes, where: str) -> Document:
-    """The document in these bytes, which extends shipped profiles and files of the working folder."""
-    tables = _with_times(parse_toml(data, f"profile {where}").tables, Path(), where)
-    return _extended(_own(tables, where), Path(), (where,))
+def document_in(data: bytes, where: str, folder: Path = Path()) -> Document:
+    """The document in these bytes; the files that it names are sought in `folder`."""
+    file = parse_toml(data, f"profile {where}")
+    own = replace(_own(_with_times(file.tables, folder, where), where), text=file.text)
+    return _extended(own, folder, (where,))
 
 
 @cache
@@ -164,7 +169,7 @@ def _with_times(tables: dict[str, Any], folder: Path, where: str) -> dict[str, A
 def _own(tables: Mapping[str, Any], where: str) -> Document:
     listed = tables.get("requirements")
     count = len(listed) if isinstance(listed, list) else 0
-    return Document(dict(tables), where, (where,) * count)
+    return Document(dict(tables), where, tuple((where, at) for at in range(count)))
 
 
 def _extended(own: Document, folder: Path, chain: tuple[str, ...]) -> Document:
@@ -194,8 +199,8 @@ def _extended(own: Document, folder: Path, chain: tuple[str, ...]) -> Document:
     return Document(inherited | tables | {"requirements": requirements}, own.where, origins, own.text)
 
 
-_Placed = tuple[Any, str]
-"""A requirement as it is written, and its file."""
+_Placed = tuple[Any, Origin]
+"""A requirement as it is written, and where it stands."""
 
 
 def _without(base: Document, names: Any, where: str) -> list[_Placed]:

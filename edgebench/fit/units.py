@@ -67,6 +67,8 @@ _OWN_WORDS = {"bytes": "byte", "1": "", "°C": "degC"}
 
 _UNIT = r"[A-Za-zµμ°%]+(?:[/*][A-Za-zµμ]+)?"
 _PART = re.compile(rf"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{{1,3}})?)\s*({_UNIT})?")
+TEXT_PATTERN = r"^\s*[+-]?[0-9]+.*\S$"
+"""What such a text looks like at first sight, for editors."""
 _TIMES = re.compile(r"\s*[x×]\s*")
 
 
@@ -106,6 +108,14 @@ def seconds(text: str, name: str) -> float:
     if len(values) != 1:
         raise problem(f"{name} {short(text)} is not one time", "write one such as '95.65 min'")
     return values[0]
+
+
+def fitting_units(units: Mapping[str, float]) -> list[str]:
+    """All units in which a quantity may be written: those that it lists, then others of the same kind."""
+    base = next(iter(units))
+    word = _OWN_WORDS.get(base, base)
+    others = _fitting(_registry().parse_units(word)) if word == "" or word in _registry() else []
+    return [unit for unit in dict.fromkeys([*units, *others]) if unit != "1"]
 
 
 def _part(text: str, whole: str) -> tuple[float, str]:

@@ -141,6 +141,22 @@ def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool
     console.print(table)
 
 
+def print_problems(
+    console: Console, profile: str, problems: Sequence[Mapping[str, Any]], *, as_json: bool = False
+) -> None:
+    """Print all that is wrong with a profile: file and line, what, and the fix below it."""
+    if as_json:
+        write_json(console, {"profile": profile, "problems": [dict(problem) for problem in problems]})
+        return
+    for problem in problems:
+        number = "" if problem.get("line") is None else f":{problem['line']}"
+        line(console, f"{problem.get('file', '')}{number}: {problem.get('what', '')}")
+        if problem.get("fix"):
+            line(console, f"fix: {problem['fix']}", indent=4)
+    if not problems:
+        line(console, f"{profile}: nothing is wrong with it.")
+
+
 def schedule(record: Mapping[str, Any]) -> str:
     """A schedule's record in words: `80 images in a cycle of 5739 s, within its first 353.6 s`."""
     text = f"{words.counted(int(record['images']), 'image')} in a cycle of {record['cycle_s']:g} s"

@@ -1,3 +1,5 @@
+"""Profiles that extend others: what is inherited, replaced and dropped, and circles, which are refused."""
+
 import os
 
 import pytest
@@ -163,4 +165,5 @@ def test_a_document_knows_where_each_requirement_stands(tmp_path):
     own = '[[requirements]]\nname = "peak"\nquantity = "power_peak_w"\nlimit = 6.0\n'
     _load(tmp_path, f'name = "mine"\nextends = "base.toml"\n{own}')
     document = document_of(str(tmp_path / "mine.toml"))
-    assert [os.path.basename(where) for where in document.origins] == ["base.toml", "mine.toml", "base.toml"]
+    places = [(os.path.basename(where), at) for where, at in document.origins]
+    assert places == [("base.toml", 0), ("mine.toml", 0), ("base.toml", 2)]

@@ -1,3 +1,5 @@
+"""Schedules: when images come, the limits that follow, and files of times."""
+
 import json
 
 import pytest

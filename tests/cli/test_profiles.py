@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from edgebench.cli import profiles
+from edgebench.errors import EdgeBenchError, InterruptedByUser, UsageError
+from edgebench.fit.profile import load_profile
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _call(*words: str, answers: str | None = None) -> tuple[int, str, str]:
+    result = CliRunner().invoke(profiles.app, words, input=answers, standalone_mode=False)
+    if isinstance(result.exception, EdgeBenchError):
+        raise result.exception
+    code = result.exit_code or (result.return_value if isinstance(result.return_value, int) else 0)
+    return code, result.stdout, result.stderr
+
+
+def test_new_writes_what_check_and_show_take(here: Path) -> None:
+    code, out, _ = _call("new", "sky", "--cycle", "1 d", "--images", "320", "--limit", "mass_g=150 g")
+    assert (code, out) == (0, "sky.toml\n")
+    assert [requirement.limit for requirement in load_profile("sky.toml").requirements] == [270.0, 150.0]
+    assert _call("check", "sky.toml") == (0, "sky.toml: nothing is wrong with it.\n", "")
+    assert "320 images in a cycle of 86400 s" in _call("show", "sky.toml")[1]
+
+
+def test_new_replaces_nothing_unless_it_is_told(here: Path) -> None:
+    (here / "sky.toml").write_text("mine")
+    with pytest.raises(UsageError, match=r"sky.toml is there already"):
+        _call("new", "sky", "--limit", "mass_g=1 g")
+    assert (here / "sky.toml").read_text() == "mine"
+    assert _call("new", "sky", "--limit", "mass_g=1 g", "--force")[0] == 0
+    assert load_profile("sky.toml").requirements[0].limit == 1.0
+
+
+def test_new_writes_nothing_that_is_no_profile(here: Path) -> None:
+    with pytest.raises(UsageError, match="g is a mass"):
+        _call("new", "sky", "--limit", "power_peak_w=5 g")
+    with pytest.raises(UsageError, match="there is no folder"):
+        _call("new", "sky", "--limit", "mass_g=5 g", "-o", "none/sky.toml")
+    assert list(here.iterdir()) == []
+
+
+def test_new_without_anything_and_without_a_terminal(here: Path) -> None:
+    with pytest.raises(UsageError, match="there is no terminal to ask on"):
+        _call("new", "sky", answers="")
+    assert list(here.iterdir()) == []
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal:
+        stdin = stderr = type("Stream", (), {"isatty": staticmethod(lambda: True)})
+
+    monkeypatch.setattr(profiles, "sys", Terminal)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_new_asks_again_where_an_answer_is_refused(here: Path) -> None:
+    answers = ["a title", "disco-artic", "", "95 g", "80", "95.65 min", "80", "5 g", "5 W"]
+    _, out, asked = _call("new", "sky", answers="\n".join([*answers, "", "", "", ""]) + "\n")
+    assert out.splitlines()[-1] == "sky.toml"
+    assert "did you mean 'disco-arctic'" in asked
+    assert "g is a mass, and cycle is a time" in asked
+    assert "g is a mass, and power_peak_w is a power" in asked
+    profile = load_profile("sky.toml")
+    assert profile.title == "a title"
+    assert [(each.quantity, each.limit) for each in profile.requirements] == [
+        ("image_s", 71.7375),
+        ("power_peak_w", 5.0),
+    ]
+
+
+@pytest.mark.usefixtures("terminal")
+def test_new_writes_nothing_where_the_user_ends_the_questions(here: Path) -> None:
+    with pytest.raises(InterruptedByUser, match="nothing was written"):
+        _call("new", "sky", answers="a title\n")
+    assert list(here.iterdir()) == []
+
+
+def test_check_says_all_with_lines_and_exits_with_2(here: Path) -> None:
+    (here / "bad.toml").write_text('name = "x"\n[[requirements]]\nname = "r"\nlimt = 1\nweight = 0\n')
+    code, out, _ = _call("check", "bad.toml")
+    assert code == 2
+    assert "bad.toml:4: requirement 'r': unknown key 'limt'" in out
+    assert "bad.toml:5: requirement 'r': weight: 0 is not above 0" in out
+    code, out, _ = _call("check", "bad.toml", "--json")
+    document = json.loads(out)
+    assert (code, document["profile"]) == (2, "bad.toml")
+    assert [problem["line"] for problem in document["problems"]] == [2, 4, 5]
+
+
+def test_the_schema_is_json() -> None:
+    assert json.loads(_call("schema")[1])["title"] == "EdgeBench profile"

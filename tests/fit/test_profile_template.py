@@ -1,0 +1,98 @@
+import re
+
+import pytest
+
+from edgebench.errors import UsageError
+from edgebench.fit.metrics import required_metrics
+from edgebench.fit.profile import parse_profile
+from edgebench.fit.profile_template import ASKED, Draft, Limit, limit_of, profile_text
+
+
+def _profile(**draft):
+    return parse_profile(profile_text(Draft("mine", **draft)).encode(), "mine")
+
+
+def test_every_quantity_can_be_written():
+    for name, metric in required_metrics().items():
+        example = ASKED.get(name, f"0.5 {metric.unit}" if metric.unit != "1" else "0.5")
+        for statistic in metric.statistics:
+            (requirement,) = _profile(limits=(Limit(name, statistic, example),)).requirements
+            assert (requirement.quantity, requirement.statistic) == (name, statistic)
+
+
+def test_all_that_is_said_is_in_it():
+    profile = _profile(
+        title='a "quoted" title: \\ é',
+        cycle="95.65 min",
+        images=80,
+        burst="6 min",
+        deadline="1 h",
+        limits=(limit_of("power_peak_w=5"), limit_of("image_s:p99 = 90 s")),
+    )
+    assert profile.title == 'a "quoted" title: \\ é'
+    assert profile.schedule is not None
+    assert (profile.schedule.images, profile.schedule.burst_s, profile.schedule.deadline_s) == (80, 360, 3600)
+    assert [(each.name, each.limit, each.unit) for each in profile.requirements] == [
+        ("power_peak_w", 5.0, "W"),
+        ("image_s p99", 90.0, "s"),
+    ]
+
+
+def test_a_schedule_alone_limits_the_latency():
+    assert _profile(cycle="1 min", images=30).requirements[0].limit == 2.0
+
+
+def test_one_that_extends_another_needs_no_limit(tmp_path):
+    (tmp_path / "base.toml").write_text(profile_text(Draft("base", limits=(limit_of("mass_g=150 g"),))))
+    text = profile_text(Draft("mine", extends="base.toml", cycle="1 min", images=2), tmp_path)
+    assert len(parse_profile(text.encode(), "mine", tmp_path).requirements) == 1
+
+
+def test_what_stands_in_comments_is_taken_without_their_signs():
+    text = profile_text(Draft("mine", cycle="95.65 min", images=80, limits=(limit_of("power_peak_w=5 W"),)))
+    said = re.sub(r"^# (?!extends|wanted)(\w+ = )", r"\1", text, flags=re.MULTILINE)
+    profile = parse_profile(said.encode(), "mine")
+    latency, power = profile.requirements
+    assert (latency.limit, power.averaging_s, power.weight) == (4.42, 1.0, 2.0)
+    assert profile.schedule is not None
+    assert (profile.schedule.deadline_s, profile.schedule.burst_s) == (3600.0, 360.0)
+    assert profile.description and profile.source
+
+
+@pytest.mark.parametrize(
+    ("draft", "expected"),
+    [
+        ({}, "a profile takes a limit"),
+        ({"images": 3}, "the schedule gives no time"),
+        ({"cycle": "1 d"}, "the schedule has no images"),
+        ({"cycle": "1 W", "images": 3}, "W is a power, and cycle is a time"),
+        ({"limits": (Limit("mass_g", "declared", "5 W"),)}, "W is a power, and mass_g is a mass"),
+        ({"limits": (Limit("mass_g", "declared", '5 g"\nwanted = true'),)}, "is not a number with a unit"),
+        ({"extends": "disco-artic"}, "did you mean 'disco-arctic'"),
+        ({"title": "\x1b[31m", "limits": (Limit("mass_g", "declared", "5 g"),)}, "control characters"),
+    ],
+)
+def test_what_makes_no_profile(draft, expected):
+    with pytest.raises(UsageError) as caught:
+        profile_text(Draft("mine", **draft))
+    assert expected in str(caught.value)
+
+
+def test_a_name_that_is_none():
+    with pytest.raises(UsageError, match="up to 80 letters"):
+        profile_text(Draft("../x", limits=(Limit("mass_g", "declared", "5 g"),)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mass_g", "says no limit"),
+        ("mass_g=", "says no limit"),
+        ("mas_g=5 g", "did you mean 'mass_g'"),
+        ("image_s:mean=5 s", "unknown statistic 'mean' of image_s"),
+    ],
+)
+def test_limits_that_are_none(text, expected):
+    with pytest.raises(UsageError) as caught:
+        limit_of(text)
+    assert expected in str(caught.value)
