@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from edgebench.cache.objects import Cache
 from edgebench.contract import Backend
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
+from edgebench.models.prepare.chain import Chain
 from edgebench.models.prepare.edgetpu import PRECISION_REASONS, EdgeTpuChain
 from edgebench.session_stages import SessionStage
 from edgebench.vocabulary.artifact import Artifact
@@ -27,11 +29,13 @@ from .room import lack_of_room, why_not_taken
 from .scene_passes import MOST_PATCHES
 from .times import stage_seconds
 
-_CHAIN = EdgeTpuChain("coral-micro", takes_uncompiled=True)
-
 
 class CoralMicroBackend(Backend):
-    """Takes int8, one patch at a time; its passes are of as many patches as the board holds."""
+    """Takes int8, one patch at a time; its passes are of as many patches as the board holds.
+
+    Attributes:
+        chain: by which its artifacts are prepared.
+    """
 
     name = "coral-micro"
     description = "Google's Coral Dev Board Micro, by TFLM with the Edge TPU and JSON-RPC over USB"
@@ -43,21 +47,22 @@ class CoralMicroBackend(Backend):
     # Of 150 kB each, as base64 through a microcontroller's HTTP: a minute or so, and all of them several.
     default_accuracy_images = 300
     monitors = ()
+    chain: ClassVar[Chain] = EdgeTpuChain("coral-micro", takes_uncompiled=True)
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the compiled .tflite: the same as for other Edge TPUs."""
-        return _CHAIN.prepare_inputs(request)
+        return self.chain.prepare_inputs(request)
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
         """What its .tflite takes."""
-        return _CHAIN.missing(request)
+        return self.chain.missing(request)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """As for other Edge TPUs; UnsupportedError for what the board that answers has no room for.
 
         Where none answers, its first session says what does not fit.
         """
-        outcomes = _CHAIN.prepare(requests, cache, progress)
+        outcomes = self.chain.prepare(requests, cache, progress)
         boards: dict[str, BoardDescription | None] = {}
         fitting: list[Prepared] = []
         for request, outcome in zip(requests, outcomes, strict=True):

@@ -62,6 +62,7 @@ class CoralMicroSession:
         self._timeouts = timeouts
         self._load_s: float | None = None
         self._passes: ScenePasses | None = None
+        self._warnings: tuple[str, ...] = ()
 
     # --- the contract ---
 
@@ -99,6 +100,11 @@ class CoralMicroSession:
         """The first pass, the warm-up's patches as one, then the steady passes."""
         description = self._board.description
         patches = patches_held(plan, description.scene_bytes, size_bytes(self._artifact.input))
+        if plan.patches is not None and patches < plan.patches:
+            self._warnings = (
+                f"its passes are of {patches} patches: the board's memory holds no more of the "
+                f"{plan.patches} that were asked for",
+            )
         with as_session_error("scene"):
             self._send("scene", first_patches(plan.scene, patches))
         self._passes = ScenePasses(self._board, patches, plan)
@@ -116,8 +122,9 @@ class CoralMicroSession:
 
     def facts(self) -> SessionFacts:
         """What is known by now."""
+        facts = self._session.facts()
         return replace(
-            self._session.facts(),
+            facts,
             # A pass over a part of the scene is no first pass over it.
             cold=ColdFigures(
                 load_s=self._load_s,
@@ -126,6 +133,7 @@ class CoralMicroSession:
             warmup=self._passes.warmup if self._passes else None,
             runtime=runtime_of(self._board.description),
             untimed_stages=UNTIMED[self._board.description.times],
+            warnings=(*facts.warnings, *self._warnings),
         )
 
     # --- what lies on the board ---

@@ -63,11 +63,8 @@ def artifact_of(cache, variant=VARIANT, model=MODEL):
     )
 
 
-class SumBackend(backend.CoralMicroBackend):  # type: ignore[name-defined, misc]
-    """The device with that artifact, a scene of twelve patches and five labelled images."""
-
-    name = "sums"
-    for_tests = True
+class SumChain:
+    """Gives that artifact, and another file of the same scores at depth 0.5."""
 
     def prepare_inputs(self, request):
         if request.variant.precision != "int8" or request.batch != 1:
@@ -76,9 +73,6 @@ class SumBackend(backend.CoralMicroBackend):  # type: ignore[name-defined, misc]
 
     def missing(self, request):
         return None
-
-    def offers(self, options):
-        return (VARIANT, Variant(0.5, "int8"))
 
     def prepare(self, requests, cache, progress):
         return [self._prepared(request, cache) for request in requests]
@@ -92,8 +86,19 @@ class SumBackend(backend.CoralMicroBackend):  # type: ignore[name-defined, misc]
         return artifact_of(cache, request.variant, model)
 
 
+class SumBackend(backend.CoralMicroBackend):  # type: ignore[name-defined, misc]
+    """The device with those artifacts."""
+
+    name = "sums"
+    for_tests = True
+    chain = SumChain()
+
+    def offers(self, options):
+        return (VARIANT, Variant(0.5, "int8"))
+
+
 class SumBackendWithPictures(SumBackend):
-    """The same for whole runs."""
+    """The same with a scene of twelve patches and five labelled images, for whole runs."""
 
     def pictures(self, options, cache):
         artifact = artifact_of(cache)

@@ -30,19 +30,12 @@ def artifact(session_cache):
 
 
 @pytest.fixture
-def chain(monkeypatch, artifact):
-    """A chain that gives the made-up artifact to every request."""
+def prepared(session_cache):
+    def prepared(address, count=1):
+        requests = [PrepareRequest(sums.VARIANT, 1, {"address": address})] * count
+        return sums.SumBackend().prepare(requests, session_cache, lambda text: None)
 
-    class Chain:
-        def prepare(self, requests, cache, progress):
-            return [artifact for _ in requests]
-
-    monkeypatch.setattr(backend, "_CHAIN", Chain())
-
-
-def prepared(address, count=1):
-    requests = [PrepareRequest(sums.VARIANT, 1, {"address": address})] * count
-    return BACKEND.prepare(requests, None, lambda text: None)
+    return prepared
 
 
 @pytest.mark.parametrize("address", ["board.local", "10.0.0.7:8080", "[fe80::1]:80"])
@@ -61,13 +54,13 @@ def test_an_address_of_another_form_is_refused(address):
 # --- what does not fit ---
 
 
-def test_what_fits_the_board_that_answers_is_prepared(chain, artifact):
+def test_what_fits_the_board_that_answers_is_prepared(prepared, artifact):
     with PlayedBoard(PlayedFirmware(sums.engine_of)) as board:
         assert prepared(board.address) == [artifact]
 
 
 @pytest.mark.parametrize("block", ["model", "scene", "images"])
-def test_what_does_not_fit_is_unsupported_with_both_figures(chain, artifact, block):
+def test_what_does_not_fit_is_unsupported_with_both_figures(prepared, artifact, block):
     with PlayedBoard(PlayedFirmware(sums.engine_of, room={block: 150})) as board:
         outcomes = prepared(board.address, 2)
         assert len(board.firmware.calls) == 1  # one board is asked once, however many its requests
@@ -77,7 +70,7 @@ def test_what_does_not_fit_is_unsupported_with_both_figures(chain, artifact, blo
         assert "150" in outcome.why and f"{due_bytes:,}" in outcome.why and outcome.fix
 
 
-def test_where_no_board_answers_the_session_will_tell(chain, artifact):
+def test_where_no_board_answers_the_session_will_tell(prepared, artifact):
     with PlayedBoard() as board:
         pass
     assert prepared(board.address) == [artifact]

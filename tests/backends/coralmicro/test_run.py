@@ -14,8 +14,10 @@ from edgebench import registry
 from edgebench.cli.main import app
 from edgebench.errors import EdgeBenchError
 from edgebench.fit.summarise import summarise
+from tests.backends.coral import edgetpu_compiler
 from tests.backends.coralmicro import sums
 from tests.backends.coralmicro.played_board import PlayedBoard
+from tests.backends.coralmicro.played_engines import LiteRtEngine
 from tests.backends.coralmicro.played_firmware import PlayedFirmware
 from tests.probes import played_files
 
@@ -146,6 +148,34 @@ def test_a_board_that_is_lost_between_sessions_fails_those_alone(run, board, mon
     # The session that the restart ended was measured once more.
     assert trial.image_s is not None and trial.image_s.sessions == 3
     assert "restarted" in " ".join(trial.failures)
+
+
+@pytest.mark.slow
+def test_a_model_that_the_compiler_makes_goes_to_the_board(call, tmp_path, monkeypatch):
+    """Of MobileNet: Google's compiler is a stand-in, and the board infers by LiteRT's reference kernels."""
+    edgetpu_compiler.install(tmp_path / "bin")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    with PlayedBoard(PlayedFirmware(LiteRtEngine, piece_bytes=1 << 20)) as board:
+        call(
+            *("run", "--device", "coral-micro", "--set", f"address={board.address}", "--name", "one"),
+            *("--depth", "0.25", "--sessions", "1", "--passes", "1", "--patches", "4", "--quiet"),
+            *("--accuracy-images", "5", "--board", "coral-dev-board-micro"),
+        )
+    results = edgebench.load(tmp_path / "results" / "one")
+    [trial] = summarise(results)
+    assert (trial.status, trial.measured_patches, trial.mark) == ("done", 4, "extrapolated without patchify")
+    [record] = results.session_records(trial.key)
+    assert record.golden is not None and record.golden.top1_equal == record.golden.n > 0
+    assert record.runtime["edge_tpu_operations"] == 1
+
+
+@pytest.mark.slow
+def test_what_does_not_fit_is_a_trial_of_its_own(run, board):
+    """Of two models one is larger than the board's memory, as its firmware says."""
+    board.firmware.room["model"] = len(sums.OTHER_MODEL) - 1
+    small, large = summarise(run("--depth", "0.5", "--sessions", "1", code=5))
+    assert (small.status, large.status) == ("done", "unsupported")
+    assert f"{len(sums.OTHER_MODEL):,}" in large.reason
 
 
 WRONG = {

@@ -87,14 +87,16 @@ def test_passes_over_the_patches_that_are_asked_for(board, artifact, plan):
     assert facts.cold.first_inference_s == (infer_ns[1] - infer_ns[0]) / 1e9
     assert facts.cold.first_pass_s is None  # of a part of the scene
     assert facts.untimed_stages == ("patchify",)
-    assert facts.clock["fit"]["misfit_ns"] == 0
+    assert facts.clock["fit"]["misfit_ns"] == 0 and facts.warnings == ()
     assert facts.runtime["name"] == "tflite-micro" and "edgebench-coral-micro 1.0" in facts.runtime["version"]
     assert (steady[-1].scores == first.scores).all()
 
 
 def test_a_pass_is_of_what_the_board_holds(artifact, plan):
     with played(room={"scene": 5 * PATCH_BYTES + 3}) as board:
-        _, passes = whole_session(device(board), artifact, plan)
+        facts, passes = whole_session(device(board), artifact, replace(plan, patches=9))
+    [warning] = facts.warnings
+    assert "5 patches" in warning and "9" in warning
     assert {len(scene_pass.scores) for scene_pass in passes if scene_pass.scores is not None} == {5}
 
 
