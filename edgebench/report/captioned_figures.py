@@ -60,7 +60,9 @@ def _latency_picture(
     limits = latency_limits(verdicts, quantity)
     near = figures.limits_in_range(summaries, limits)
     far = [f"{words.plain(name, 60)} ({limit:g} s)" for name, limit in limits.items() if name not in near]
-    caption = f"{quantity} by {by} and precision; bars are 95 % intervals over sessions."
+    is_published = any(summary.published for summary in summaries)
+    bars = "as published, without intervals" if is_published else "bars are 95 % intervals over sessions"
+    caption = f"{quantity} by {by} and precision; {bars}."
     if near:
         caption += " Dashed: the profiles' limits."
     if far:

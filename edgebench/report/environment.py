@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
+from edgebench.fit.published import PUBLISHED
 from edgebench.report import words
 from edgebench.report.pacing_tables import most_sessions, steady_part
 from edgebench.report.tables import Column, Table
@@ -37,12 +38,15 @@ def _gathered(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 def environment(results: Results) -> list[Facts]:
-    """The experiment, the host, and each target with its board and runtime as its sessions found them."""
+    """The experiment, the host, and each target with its board and runtime as its sessions found them.
+
+    Of published figures the targets alone: nothing was measured.
+    """
     record = exported(results.experiment)
-    groups = [
-        Facts("Experiment", tuple(_experiment(record))),
-        Facts("Host", _gathered(flat(record.host))),
-    ]
+    groups = []
+    if any(target.device != PUBLISHED for target in record.targets) or not record.targets:
+        groups.append(Facts("Experiment", tuple(_experiment(record))))
+        groups.append(Facts("Host", _gathered(flat(record.host))))
     for target in record.targets:
         declared = target.model_dump(mode="json", exclude_defaults=True)
         values_by_fact: dict[str, dict[str, Any]] = {"device": {}, "runtime": {}}

@@ -68,7 +68,9 @@ def texts(
         "warnings": _warnings(results, summaries, trials),
         "environment": environment(results),
         "command": command_line(exported(record).command) or "the command was not kept",
-        "repeat_note": f"With --seed {record.seed} the sessions run in the same order.",
+        "repeat_note": ""
+        if _is_published(summaries)
+        else f"With --seed {record.seed} the sessions run in the same order.",
         "definitions": definitions(),
         "footer": f"Made by EdgeBench from the result {words.plain(results.path.name, 120)}; "
         f"measured by version {words.plain(record.edgebench_version, 40)}.",

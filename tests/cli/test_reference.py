@@ -122,6 +122,8 @@ def test_a_report_of_them_says_that_they_are_published(elsewhere, suffix):
         assert rows["coral-usb"]["mark"] == "published"
     if suffix == "html":
         assert "22 published trials" in text and "none measured here" in text
+        assert "as published, without intervals" in text
+        assert "1 session a trial" not in text and "the sessions run in the same order" not in text
 
 
 @pytest.mark.parametrize("command", ["fit", "report"])
