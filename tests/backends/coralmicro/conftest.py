@@ -4,6 +4,7 @@ import importlib
 
 import pytest
 
+from tests.backends.coralmicro.core_board import core_library
 from tests.backends.coralmicro.played_board import PlayedBoard
 
 board_address = importlib.import_module("edgebench.backends.coralmicro.board_address").board_address
@@ -30,3 +31,9 @@ def micro(board):
 
 def client_of(board, limits=PATIENT):
     return MicroBoard(rpc_call.RpcClient(board_address(board.address), limits))
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    """The core of the board's firmware, for CoreFirmware; skips where no compiler is."""
+    return core_library(tmp_path_factory.mktemp("core-library"))

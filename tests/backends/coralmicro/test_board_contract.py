@@ -4,18 +4,13 @@ import numpy as np
 import pytest
 
 from tests.backends.coralmicro.conftest import client_of
-from tests.backends.coralmicro.core_board import CoreBoard, CoreFirmware, core_library
+from tests.backends.coralmicro.core_board import CoreBoard, CoreFirmware
 from tests.backends.coralmicro.played_board import PlayedBoard
 from tests.backends.coralmicro.played_engines import FloatEngine, SumEngine
 from tests.backends.coralmicro.played_firmware import TURN, PlayedFirmware
 from tests.backends.coralmicro.test_micro_board import MODEL, PATCHES, TABLE, due_scores, ignore, micro_faults
 
 BLOCKS = {"model": MODEL, "scene": PATCHES.tobytes(), "images": PATCHES[2:].tobytes()}
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return core_library(tmp_path_factory.mktemp("core-library"))
 
 
 @pytest.fixture(params=["played", "core"])
