@@ -81,7 +81,12 @@ def new(
     ] = None,
     title: Annotated[str, typer.Option(metavar="TEXT", help="One line for the heads of reports.")] = "",
     extends: Annotated[
-        str, typer.Option(metavar="P", help="A profile whose schedule and requirements it takes.")
+        str,
+        typer.Option(
+            metavar="P",
+            autocompletion=complete_profile,
+            help="A profile whose schedule and requirements it takes.",
+        ),
     ] = "",
     cycle: Annotated[str, typer.Option(metavar="TIME", help="When images come again: '95.65 min'.")] = "",
     images: Annotated[int | None, typer.Option(metavar="N", help="Images in a cycle.")] = None,

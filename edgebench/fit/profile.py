@@ -19,6 +19,7 @@ from edgebench.suggest import choose, short
 
 EXAMPLE = "see `edgebench profiles show disco-realtime`"
 MAX_REQUIREMENTS = 100
+ALL_WANTED = "all requirements are wanted, and none is required"
 
 
 class Profile(Strict):
@@ -83,26 +84,32 @@ class Profile(Strict):
     @model_validator(mode="after")
     def _no_duplicates(self) -> Self:
         names: set[str] = set()
-        limited: dict[tuple[str, str], str] = {}
+        limited: dict[tuple[str, str, bool], Requirement] = {}
         for requirement in self.requirements:
-            name, about = requirement.name, (requirement.quantity, requirement.statistic)
+            name, quantity, statistic = requirement.name, requirement.quantity, requirement.statistic
             if name in names:
                 raise problem(f"two requirements are called {name!r}", "give each a name of its own")
-            if about in limited:
+            first = limited.setdefault((quantity, statistic, requirement.wanted), requirement)
+            if first is not requirement:
                 raise problem(
-                    f"{limited[about]!r} and {name!r} both limit the {about[1]} of {about[0]}",
-                    "take one of the two out",
+                    f"{first.name!r} and {name!r} both limit the {statistic} of {quantity}",
+                    "take one of the two out, or make it a wish: wanted = true",
                 )
             names.add(name)
-            limited[about] = name
+        for (quantity, statistic, wanted), wish in limited.items():
+            need = limited.get((quantity, statistic, False))
+            if wanted and need is not None and not wish.asks_more_than(need):
+                raise problem(
+                    f"{wish.name!r} is wanted, and {need.name!r} requires as much or more of the {statistic} "
+                    f"of {quantity}",
+                    "take the wish out, or ask for more by it",
+                )
         return self
 
     @model_validator(mode="after")
     def _something_required(self) -> Self:
         if all(requirement.wanted for requirement in self.requirements):
-            raise problem(
-                "all requirements are wanted, and none is required", "take wanted out of one of them"
-            )
+            raise problem(ALL_WANTED, "take wanted out of one of them")
         return self
 
     @model_validator(mode="after")

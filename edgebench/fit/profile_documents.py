@@ -1,8 +1,8 @@
 """A profile as it is written, in a file or shipped, with what it takes from the one that it extends.
 
 The nearer file wins: a requirement takes the whole place of the inherited one on the same quantity and
-statistic, any other is added, `without` drops inherited ones by name. What is said of a profile (its name,
-title and description) is never inherited, because it would say it of another.
+statistic, a wish that of a wish; any other is added, `without` drops inherited ones by name. What is said of
+a profile (its name, title and description) is never inherited, because it would say it of another.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def _without(base: Document, names: Any, where: str) -> list[_Placed]:
 def _merged(inherited: Sequence[_Placed], own: Sequence[_Placed]) -> list[_Placed]:
     """What is inherited in its order, each replaced by the own one on the same, then what is new."""
     merged = list(inherited)
-    places: dict[tuple[str, str], int] = {}
+    places: dict[tuple[str, str, bool], int] = {}
     for at, (entry, _) in enumerate(inherited):
         if (about := _about(entry)) is not None:
             places[about] = at
@@ -240,8 +240,11 @@ def _merged(inherited: Sequence[_Placed], own: Sequence[_Placed]) -> list[_Place
     return merged
 
 
-def _about(entry: Any) -> tuple[str, str] | None:
-    """Quantity and statistic of a requirement as it is written; None where they are no known ones."""
+def _about(entry: Any) -> tuple[str, str, bool] | None:
+    """Quantity and statistic of a requirement as it is written, and whether it is a wish.
+
+    None where they are no known ones.
+    """
     if not isinstance(entry, Mapping):
         return None
     quantity = entry.get("quantity", "image_s")
@@ -249,7 +252,7 @@ def _about(entry: Any) -> tuple[str, str] | None:
     if metric is None:
         return None
     statistic = entry.get("statistic", metric.statistics[0])
-    return (quantity, statistic) if isinstance(statistic, str) else None
+    return (quantity, statistic, entry.get("wanted") is True) if isinstance(statistic, str) else None
 
 
 def _is_file(path: Path) -> bool:

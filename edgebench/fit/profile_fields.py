@@ -48,8 +48,8 @@ PROFILE: Fields = {
     ),
     "schedule": ("When images come.", {"$ref": "#/$defs/schedule"}),
     "requirements": (
-        "Its limits. One on the same quantity and statistic takes the whole place of an inherited one; any "
-        "other is added.",
+        "Its limits. One on the same quantity and statistic takes the whole place of an inherited one, a "
+        "wish that of a wish; any other is added.",
         {"type": "array", "items": {"$ref": "#/$defs/requirement"}, "minItems": 1},
     ),
 }
@@ -94,7 +94,11 @@ REQUIREMENT: Fields = {
         {"$ref": "#/$defs/budget"},
     ),
     "averaging_s": ("Of power: the time in s over which the limit means its average.", {}),
-    "wanted": ("Whether it is a wish: missed or unknown, it is shown and spoils nothing.", {}),
+    "wanted": (
+        "Whether it is a wish: missed or unknown, it is shown and spoils nothing. It may stand beside a "
+        "requirement on the same statistic, of which it asks for more.",
+        {},
+    ),
     "weight": ("How much it counts beside the others where targets are ranked.", {}),
 }
 

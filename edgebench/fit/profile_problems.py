@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from edgebench.errors import UsageError
 from edgebench.fit.profile import (
+    ALL_WANTED,
     EXAMPLE,
     MAX_REQUIREMENTS,
     Profile,
@@ -134,8 +135,7 @@ def _schedule(table: Any) -> Schedule | None:
 
 def _misfits(entry: Any, others: Sequence[Any], schedule: Schedule | None) -> list[_Fault]:
     """What is wrong with a requirement beside those before it; and a share written as a percentage."""
-    together = [{**each, "wanted": False} for each in (*others, entry)]
-    tables: dict[str, Any] = {"name": "stand-in", "requirements": together}
+    tables: dict[str, Any] = {"name": "stand-in", "requirements": [*others, entry]}
     if schedule is not None:
         tables["schedule"] = schedule.model_dump(exclude_none=True)
     try:
@@ -143,7 +143,8 @@ def _misfits(entry: Any, others: Sequence[Any], schedule: Schedule | None) -> li
         refuse_slip(profile.requirements[-1], "")
     except ValidationError as error:
         refused = refusal(error, tables, Profile)
-        return [_Fault("", refused.sentence(), refused.fix)]
+        # What comes after may yet be required.
+        return [] if refused.what == ALL_WANTED else [_Fault("", refused.sentence(), refused.fix)]
     except UsageError as error:
         return [_Fault("limit", f"{error.what.rpartition(': ')[2]}: {error.why}", error.fix)]
     return []

@@ -59,6 +59,16 @@ class Requirement(Strict):
         """How many of the figures' unit one `unit` is."""
         return self.metric.units[self.unit]
 
+    def asks_more_than(self, other: Requirement) -> bool:
+        """Whether something that meets the other, on the same statistic of the same quantity, may miss it."""
+        if self.averaging_s != other.averaging_s:
+            return True
+        mine, others = (sorted(_sides(each)) for each in (self, other))
+        pairs = list(zip(mine, others, strict=True))
+        if self.at_least:
+            return any(limit > required for limit, required in pairs)
+        return any(limit < required for limit, required in pairs)
+
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, data: Any) -> Any:
@@ -100,6 +110,12 @@ class Requirement(Strict):
                 fix = f"write {self.metric.unit}, such as 2.0"
             raise problem(f"limit {self.limit:g} is more than every {noun}", fix)
         return self
+
+
+def _sides(requirement: Requirement) -> list[float]:
+    """Its limit's numbers in the quantity's base unit."""
+    limit = requirement.limit
+    return [side * requirement.scale for side in (limit if isinstance(limit, tuple) else (limit,))]
 
 
 def _as_numbers(text: str, stated: Any, metric: Metric) -> dict[str, Any]:

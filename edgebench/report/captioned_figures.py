@@ -18,10 +18,13 @@ from edgebench.store.load import Results
 
 
 def latency_limits(verdicts: Sequence[Verdict], quantity: str) -> dict[str, float]:
-    """Profile -> limit of image_s, or infer_s, in seconds, where the profile limits its median."""
+    """Profile -> limit of image_s, or infer_s, in seconds, where the profile limits its median.
+
+    Of a wish and a requirement it is the requirement's.
+    """
     return {
         verdict.profile: verdict.limit
-        for verdict in verdicts
+        for verdict in sorted(verdicts, key=lambda verdict: not verdict.wanted)
         if verdict.quantity == quantity
         and verdict.statistic == "median"
         and isinstance(verdict.limit, float | int)

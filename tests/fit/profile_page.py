@@ -43,9 +43,10 @@ weight = 2.0
 
 What one profile takes from another: `source` and `[schedule]` as a whole, unless it has its own, and the
 requirements. Its own requirement takes the whole place of an inherited one on the same quantity and
-statistic, so that nothing of that is left (not its `averaging_s` either); any other is added; `without` drops
-inherited ones by name. `name`, `title` and `description` are each profile's own. A budget that says something
-else than the schedule is refused, as are two limits on one statistic of a quantity in one file.
+statistic, a wish that of a wish, so that nothing of that is left (not its `averaging_s` either); any other is
+added; `without` drops inherited ones by name. `name`, `title` and `description` are each profile's own.
+Refused are a budget that says something else than the schedule, two requirements on one statistic of a
+quantity in one file, a wish that asks for no more than the requirement on the same, and wishes alone.
 
 A limit as text is converted to the quantity's first unit, unless the quantity lists its own. Capital letters
 count (MB is a million bytes, mb and KB nothing), a comma is refused, and so is a unit of another kind.

@@ -237,6 +237,49 @@ def test_a_stored_percentage_below_one_is_judged_as_it_was():
     assert Profile.from_record({"name": "x", "requirements": [requirement]}).requirements[0].limit == 0.95
 
 
+def _with_a_wish(wish, need="limit = 4.42"):
+    text = f'name = "x"\n[[requirements]]\nname = "need"\n{need}\n'
+    return parse_profile(f'{text}[[requirements]]\nname = "wish"\nwanted = true\n{wish}\n'.encode(), "x")
+
+
+@pytest.mark.parametrize(
+    ("wish", "need"),
+    [
+        ('limit = "4.41 s"', "limit = 4.42"),
+        ('quantity = "accuracy"\nlimit = "95 %"', 'quantity = "accuracy"\nlimit = 0.94'),
+        (
+            'quantity = "size_mm"\nlimit = "80 x 70 x 9 mm"',
+            'quantity = "size_mm"\nlimit = "10 x 70 x 80 mm"',
+        ),
+        ('quantity = "power_peak_w"\nlimit = "5 W"', 'quantity = "power_peak_w"\nlimit = 5\naveraging_s = 1'),
+    ],
+)
+def test_a_wish_stands_beside_a_requirement_of_which_it_asks_more(wish, need):
+    assert [requirement.wanted for requirement in _with_a_wish(wish, need).requirements] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("wish", "need"),
+    [
+        ("limit = 4.42", "limit = 4.42"),
+        ('limit = "5000 ms"', "limit = 4.42"),
+        ('quantity = "accuracy"\nlimit = "93 %"', 'quantity = "accuracy"\nlimit = 0.94'),
+        (
+            'quantity = "size_mm"\nlimit = "80 x 70 x 10 mm"',
+            'quantity = "size_mm"\nlimit = "1 x 7 x 8 cm"',
+        ),
+    ],
+)
+def test_a_wish_for_what_is_required_anyway_is_a_contradiction(wish, need):
+    with pytest.raises(UsageError, match="'wish' is wanted, and 'need' requires as much or more"):
+        _with_a_wish(wish, need)
+
+
+def test_two_wishes_on_one_thing_are_a_contradiction():
+    with pytest.raises(UsageError, match="'wish' and 'more' both limit the median"):
+        _with_a_wish('limit = 4\n[[requirements]]\nname = "more"\nwanted = true\nlimit = 3')
+
+
 def test_several_statistics_of_a_quantity_are_no_duplicates():
     text = GOOD + '[[requirements]]\nname = "tail"\nstatistic = "p99"\nlimit = 6\n'
     assert len(parse_profile(text.encode(), "x").requirements) == 2

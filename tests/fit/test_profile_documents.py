@@ -65,6 +65,13 @@ def test_an_own_requirement_takes_the_whole_place_of_the_inherited_one(tmp_path)
     assert profile.requirements[1].averaging_s is None
 
 
+def test_a_wish_leaves_the_inherited_requirement_and_replaces_an_inherited_wish(tmp_path):
+    wish = '[[requirements]]\nname = "light {0}"\nquantity = "mass_g"\nlimit = {0}\nwanted = true\n'
+    (tmp_path / "wishing.toml").write_text(f'name = "w"\nextends = "base.toml"\n{wish.format(100)}')
+    profile = _load(tmp_path, f'name = "mine"\nextends = "wishing.toml"\n{wish.format(90)}')
+    assert _limits(profile)[2:] == [("mass", 150.0), ("light 90", 90.0)]
+
+
 def test_another_statistic_is_another_requirement(tmp_path):
     own = '[[requirements]]\nname = "tail"\nstatistic = "p99"\nlimit = 6.0\n'
     profile = _load(tmp_path, f'name = "mine"\nextends = "base.toml"\n{own}')

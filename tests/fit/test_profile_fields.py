@@ -39,6 +39,7 @@ def test_the_page_s_example_is_a_profile():
     assert [requirement.name for requirement in profile.requirements] == [
         "latency",
         "peak power",
+        "mass",
         "small",
     ]
     assert profile.requirements[0].limit == 71.7375

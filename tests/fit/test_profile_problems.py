@@ -113,6 +113,12 @@ def test_nothing_is_wrong_with_what_is_a_profile():
         ('schedule = 3\nname = "x"\n[[requirements]]\nname = "r"\nlimit = 1\n', None, "not a table"),
         ('name = "x"\n[[requirements]]\nname = "r"\n', 2, "the limit is missing"),
         ('name = "x"\n[[requirements]]\nname = "r"\nlimit = 1\nwanted = true\n', None, "all requirements"),
+        (
+            'name = "x"\n[[requirements]]\nname = "wish"\nlimit = 1\nwanted = true\n'
+            '[[requirements]]\nname = "need"\nlimit = 1\n',
+            6,
+            "'wish' is wanted, and 'need' requires",
+        ),
         ('name = "x"\nextends = "nix.toml"\n', None, "No such file"),
     ],
 )
