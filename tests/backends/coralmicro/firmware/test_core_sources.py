@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.backends.coralmicro.firmware.micro_core import CORE, STRICT, compile_core
+from tests.backends.coralmicro.firmware.micro_core import CORE, HERE, SANITIZED, STRICT, compile_core
 
 STANDARD = {"cmath", "cstddef", "cstdint", "cstring", "initializer_list", "string_view"}
 # As coralmicro compiles. Its linker script leaves 253 KB for the code that has no region of its own.
@@ -44,4 +44,15 @@ def test_each_file_compiles_by_itself(source, tmp_path):
         pytest.skip("no c++")
     command = ["c++", *STRICT, "-O2", "-c", str(source), "-o", str(tmp_path / "object.o")]
     done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_the_ports_server_and_packages(tmp_path):
+    """With a stand-in for coralmicro: one call at a time, connections that end early, packages by address."""
+    port = CORE.parent / "ports" / "coralmicro"
+    sources = (port / "call_server.cc", port / "edgetpu_packages.cc", HERE / "port_program.cc")
+    includes = (f"-I{CORE.parent}", f"-I{HERE / 'coralmicro_standin'}", "-pthread")
+    program = compile_core(tmp_path / "port", *sources, flags=(*SANITIZED, *includes))
+    done = subprocess.run([program], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@
  *   scene      15,052,800   100 patches of 224 x 224 x 3: as many as the published measurements time
  *   images      4,816,896   32 such patches
  *   model       6,292,480   6 MB, and 64 places to shift it to (tflm_engine.h)
- *   arena       4,194,304   4 MB; MobileNet v1 1.0 without the Edge TPU takes about 1.5
+ *   arena       4,194,304   4 MB; MobileNet v1 0.5 without the Edge TPU took 653,024
  *   answer        262,144   a pass of 100 patches, up to 1,900 classes as bytes
  *   records       196,608   its stamps and scores before base64
  *   body           44,714   the longest that is taken

@@ -1,0 +1,12 @@
+#pragma once
+
+namespace coralmicro {
+
+enum class Led { kStatus, kUser };
+
+inline bool LedSet(Led, bool)
+{
+    return true;
+}
+
+} // namespace coralmicro

@@ -1,0 +1,3 @@
+#pragma once
+
+constexpr unsigned portMAX_DELAY = 0xFFFFFFFF;
