@@ -1,5 +1,6 @@
 import re
 import tomllib
+from functools import cache
 from importlib import resources
 
 import jsonschema
@@ -17,9 +18,14 @@ from tests.fit.profile_page import HEAD, PAGE, page
 REQUIRED = 'name = "x"\n[[requirements]]\nname = "r"\n'
 
 
-def _is_valid(text):
+@cache
+def _validator():
     jsonschema.Draft202012Validator.check_schema(profile_schema())
-    return jsonschema.Draft202012Validator(profile_schema()).is_valid(tomllib.loads(text))
+    return jsonschema.Draft202012Validator(profile_schema())
+
+
+def _is_valid(text):
+    return _validator().is_valid(tomllib.loads(text))
 
 
 def test_every_field_is_described_and_no_other():

@@ -113,6 +113,13 @@ def test_a_text_and_another_unit_contradict_each_other():
     )
 
 
+def test_units_with_another_zero_and_of_two_units():
+    celsius, unit = measured("358.15 K", {"°C": 1.0}, "a temperature")
+    assert celsius == pytest.approx((85.0,))
+    assert unit == "°C"
+    assert measured("9.6 kbit/s", {"bit/s": 1.0}, "a rate") == ((9600.0,), "bit/s")
+
+
 def test_seconds():
     assert seconds("95.65 min", "cycle") == 5739.0
     with pytest.raises(PydanticCustomError, match="cycle '1 x 2 s' is not one time"):
