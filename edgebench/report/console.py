@@ -15,6 +15,7 @@ from edgebench.report import words
 
 _ASCII = str.maketrans(
     {"±": "+-", "≤": "<=", "≥": ">=", "…": "...", "·": "-", "×": "x", "–": "-", "\ufffd": "?"}
+    | {"✓": "P", "✕": "F", "≈": "~"}
 )
 
 _UNBOUNDED = 10_000  # columns

@@ -27,8 +27,10 @@ def export_markdown(
     page = texts(results, summaries, verdicts, profiles)
     parts = [f"# {escape(page['title'])}", escape(page["subtitle"]), "## Verdicts"]
     for card in page["cards"]:
-        parts.append(f"**{escape(card['title'])}**: {escape(card['headline'])}")
-    parts += [_table(table, f"### {escape(table.title)}") for table in page["verdict_tables"]]
+        parts.append(f"### {escape(card['title'])}")
+        parts.append(escape(" ".join([card["headline"], *card["settling"]])))
+        parts.append(_rows(card["matrix"]))
+    parts += [_table(table, f"### Every verdict: {escape(table.title)}") for table in page["verdict_tables"]]
     if not page["cards"]:
         parts.append("No profile was asked for.")
     for name, what, table in page["latency"]:
@@ -65,7 +67,11 @@ def _bullet_list(notes: Sequence[Note]) -> str:
 
 
 def _table(table: Table, heading: str) -> str:
+    return f"{heading}\n\n{_rows(table)}"
+
+
+def _rows(table: Table) -> str:
     head = "| " + " | ".join(escape(column.heading) for column in table.columns) + " |"
     rule = "|" + "|".join("---:" if column.figures else "---" for column in table.columns) + "|"
     rows = ["| " + " | ".join(escape(text) for text in row) + " |" for row in table.rows]
-    return "\n".join([heading, "", head, rule, *rows])
+    return "\n".join([head, rule, *rows])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
-from edgebench.report import notes, pacing_tables, tables, verdict_groups, words
+from edgebench.report import answer, notes, pacing_tables, tables, verdict_groups, words
 from edgebench.report.definitions import definitions
 from edgebench.report.environment import command_line, environment, golden
 from edgebench.report.notes import Note, Trials
@@ -46,7 +47,6 @@ def texts(
         "cards": _cards(profiles, summaries, verdicts),
         "failures": _failures(summaries, trials),
         "said": notes.cautions(summaries, trials, [Flag.SAID]),
-        "glance": tables.glance(summaries, verdicts),
         "verdict_tables": tables.verdict_tables(summaries, verdicts),
         "latency": tables.latency_tables(summaries),
         "timed": notes.shared([(summary.key, summary.timed) for summary in words.timed(summaries)], trials),
@@ -124,56 +124,27 @@ def _counted(scene: SceneRecord) -> str:
 def _cards(
     profiles: Sequence[Profile], summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
 ) -> list[dict[str, Any]]:
-    names = tables.trial_names(summaries)
     wholes = verdict_groups.wholes(verdicts)
+    matrices = tables.matrices(summaries, verdicts)
     titles = {profile.name: profile.title for profile in profiles}
     cards = []
     for profile in verdict_groups.profiles(verdicts):
-        by_word: dict[str, list[str]] = {word: [] for word in ("pass", "fail", "inconclusive", "unknown")}
-        for (trial, name), whole in wholes.items():
-            if name == profile:
-                by_word[whole.verdict].append(names.get(trial, words.plain(trial, 16)))
+        ours = [verdict for verdict in verdicts if verdict.profile == profile]
+        given = Counter(whole.verdict for (_, name), whole in wholes.items() if name == profile)
         title = titles.get(profile, "")
+        headline, *others = answer.sentences(summaries, ours)
         cards.append(
             {
+                "profile": words.plain(profile, 80),
                 "title": words.plain(profile, 80) + (f": {words.plain(title, 120)}" if title else ""),
-                "headline": _headline(by_word),
-                "counts": [(len(who), word) for word, who in by_word.items() if who],
-                "lines": verdict_groups.shared(
-                    [
-                        verdict
-                        for verdict in verdict_groups.of_measured(verdicts, summaries)
-                        if verdict.profile == profile
-                    ]
-                ),
+                "headline": headline,
+                "settling": others,
+                "counts": [(given[word], word) for word in reversed(WORDS) if given[word]],
+                "matrix": matrices[profile],
+                "lines": verdict_groups.shared(verdict_groups.of_measured(ours, summaries)),
             }
         )
     return cards
-
-
-def _headline(by_word: Mapping[str, Sequence[str]]) -> str:
-    """What the verdicts come to, for someone who reads one sentence only."""
-    total = sum(len(who) for who in by_word.values())
-    passed, failed = by_word["pass"], by_word["fail"]
-    if passed:
-        which = "every trial" if len(passed) == total else _few(passed)
-        return f"Every requirement is met by {which}."
-    if len(failed) == total:
-        return "No trial meets every requirement."
-    undecided = total - len(failed)
-    return f"No trial is shown to meet every requirement: {undecided} of {total} cannot be decided" + (
-        f", {len(failed)} do not meet one."
-        if len(failed) > 1
-        else ", 1 does not meet one."
-        if failed
-        else "."
-    )
-
-
-def _few(items: Sequence[str]) -> str:
-    return (
-        words.listed(list(items)) if len(items) <= 4 else f"{', '.join(items[:3])} and {len(items) - 3} more"
-    )
 
 
 def _failures(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Console
 
 from edgebench.fit.judged_experiment import Judged
 from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.report import notes, verdict_groups, words
-from edgebench.report.console import cell, line, new_table
-from edgebench.report.terminal import STYLES, by_target
+from edgebench.report import notes, verdict_groups, verdict_matrix, words
+from edgebench.report.console import line
 
 
 def print_published(console: Console, judged: Judged) -> None:
@@ -35,7 +35,7 @@ def print_published(console: Console, judged: Judged) -> None:
 def _names(summaries: Sequence[TrialSummary]) -> dict[str, str]:
     """What each trial is called: its target, with what tells it from the others of that."""
     names = {}
-    for target, group in by_target(summaries).items():
+    for target, group in verdict_groups.by_target(summaries).items():
         labels = words.labels(group)
         name = words.plain(target, 60)
         for summary in group:
@@ -47,19 +47,12 @@ def _print_profile(
     console: Console, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], names: dict[str, str]
 ) -> None:
     """One row a target, or a trial of one whose trials have different verdicts."""
-    by_trial: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        by_trial.setdefault(verdict.trial, []).append(verdict)
-    asked = [words.required(verdict) for verdict in next(iter(by_trial.values()), [])]
-    headings = ["\n".join([*quantity.split(" ", 1), bound]) for quantity, bound in asked]
-    table = new_table(console, [("published of", False), *((heading, False) for heading in headings)])
-    for target, group in by_target(summaries).items():
-        rows = {names[summary.key]: [each.verdict for each in by_trial[summary.key]] for summary in group}
-        if len({tuple(row) for row in rows.values()}) == 1:
-            rows = {words.plain(target, 60): next(iter(rows.values()))}
-        for name, row in rows.items():
-            table.add_row(cell(console, name), *(cell(console, word, STYLES[word]) for word in row))
-    console.print(table)
+    rows = []
+    for target, group in verdict_groups.by_target(summaries).items():
+        of_group = verdict_matrix.rows_of(group, verdicts, names)
+        alike = all(row.cells == of_group[0].cells for row in of_group)
+        rows += [replace(of_group[0], name=words.plain(target, 60))] if alike else of_group
+    verdict_matrix.print_matrix(console, rows, verdicts)
 
 
 def _reasons(judged: Judged, names: dict[str, str]) -> list[str]:

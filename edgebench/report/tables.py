@@ -107,41 +107,33 @@ def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict
     return tables
 
 
-def glance(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Table:
-    """Trial by profile: the verdict on all of a profile's requirements together."""
+def matrices(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> dict[str, Table]:
+    """By profile: a row a trial, a column a requirement, each cell a verdict and its margin."""
     names = trial_names(summaries)
-    profiles = verdict_groups.profiles(verdicts)
-    wholes = verdict_groups.wholes(verdicts)
-    return Table(
-        "all requirements together",
-        (Column("trial"), *(Column(words.plain(profile, 80), verdict=True) for profile in profiles)),
-        tuple(
-            (
-                names[summary.key],
-                *(
-                    _overall_cell(wholes[summary.key, profile])
-                    if (summary.key, profile) in wholes
-                    else words.MISSING
-                    for profile in profiles
-                ),
-            )
-            for summary in summaries
-        ),
-        caption="each profile as a whole, where a requirement without a figure leaves it unknown; "
-        "below it the latency alone, with its margin",
-    )
+    by_profile: dict[str, dict[str, Overall]] = {}
+    for (trial, profile), whole in verdict_groups.wholes(verdicts).items():
+        by_profile.setdefault(profile, {})[trial] = whole
+    tables = {}
+    for profile, by_trial in by_profile.items():
+        asked = verdict_groups.requirements([each for whole in by_trial.values() for each in whole.verdicts])
+        formulas = [words.limit(verdict) for verdict in asked.values()]
+        rows = []
+        for key in (summary.key for summary in summaries if summary.key in by_trial):
+            cells = {verdict.requirement: _matrix_cell(verdict) for verdict in by_trial[key].verdicts}
+            of_asked = [cells.get(name, words.MISSING) for name in asked]
+            rows.append((names[key], by_trial[key].verdict, *of_asked))
+        headings = ("all together", *formulas)
+        columns = (Column("trial"), *(Column(heading, verdict=True) for heading in headings))
+        tables[profile] = Table(f"{words.plain(profile, 80)}: trials and requirements", columns, tuple(rows))
+    return tables
 
 
-def _overall_cell(whole: Overall) -> str:
-    """The verdict on all requirements, then a line for each that is about latency."""
-    latencies = [verdict for verdict in whole.verdicts if verdict.quantity in verdict_groups.LATENCY]
-    lines = [
-        f"{words.plain(verdict.quantity, 40)} {verdict.verdict}"
-        + (f" {words.margin(verdict)}" if verdict.margin is not None else "")
-        + (" wanted" if verdict.wanted else "")
-        for verdict in latencies
-    ]
-    return "\n".join([whole.verdict, *lines])
+def _matrix_cell(verdict: Verdict) -> str:
+    """The word, and below it the margin with its basis."""
+    if verdict.margin is None:
+        return verdict.verdict
+    basis = f" ({words.basis(verdict)})" if words.basis(verdict) else ""
+    return f"{verdict.verdict}\n{words.margin(verdict)}{basis}"
 
 
 def without_empty(table: Table) -> Table:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from edgebench.fit.metric import Metric, Shown
 from edgebench.fit.metrics import shown_in
 from edgebench.fit.power_summary import headline_rails
 from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.fit.verdict import Overall
-from edgebench.report import notes, verdict_groups, words
+from edgebench.report import notes, tables, verdict_groups, words
 from edgebench.report.console import cell, fits, line, make_console, new_table
 from edgebench.report.notes import Trials
 from edgebench.report.power_scopes import (
@@ -24,18 +22,18 @@ from edgebench.report.power_scopes import (
     scopes_note,
 )
 from edgebench.report.small_samples import unseen_modes
+from edgebench.report.verdict_matrix import print_verdicts
 
-__all__ = ["by_target", "cell", "line", "make_console", "new_table", "print_result"]
+__all__ = ["cell", "line", "make_console", "new_table", "print_result"]
 
 # What a second line of a figure begins with, the roomiest layout first.
 FOLDS: tuple[tuple[str, ...], ...] = ((), ("(",), ("(", "±"))
-STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "unknown": "magenta"}
 
 
 def print_result(
     console: Console, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], *, figures: bool = True
 ) -> None:
-    """Print the figures of every trial, then every profile's verdicts, grouped by target.
+    """Print the figures of every trial, target by target, then the verdicts, profile by profile.
 
     Args:
         console: where to print; nothing is ever wider than it.
@@ -47,24 +45,20 @@ def print_result(
         line(console, "There are no trials in this result.")
         return
     names = words.labels(summaries)
-    for target, group in by_target(summaries).items():
-        if figures:
+    if figures:
+        for target, group in verdict_groups.by_target(summaries).items():
             _figures(console, target, group, names)
-        if verdicts:
-            _verdicts(console, target, group, verdicts, names, figures=figures)
+    if verdicts:
+        print_verdicts(console, summaries, verdicts)
+    if not figures:
+        for note in _notes(summaries, tables.trial_names(summaries)):
+            line(console, note, indent=2)
+        return
     rails = [rail for summary in summaries for rail in headline_rails(summary.power or ())]
-    for note in (unseen_modes(summaries), scopes_note(rails)) if figures else ():
+    for note in (unseen_modes(summaries), scopes_note(rails)):
         if note:
             line(console, note)
             console.print()
-
-
-def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]]:
-    """The trials of each target, in order."""
-    groups: dict[str, list[TrialSummary]] = {}
-    for summary in summaries:
-        groups.setdefault(summary.target, []).append(summary)
-    return groups
 
 
 def _figures(console: Console, target: str, group: Sequence[TrialSummary], names: dict[str, str]) -> None:
@@ -175,60 +169,3 @@ def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
     return [note.line for note in notes.shared(statements, trials)] + [
         f"{note.who}: warning: {note.text}" for note in warnings
     ]
-
-
-def _verdicts(
-    console: Console,
-    target: str,
-    group: Sequence[TrialSummary],
-    verdicts: Sequence[Verdict],
-    names: dict[str, str],
-    *,
-    figures: bool,
-) -> None:
-    keys = {summary.key for summary in group}
-    ours = [verdict for verdict in verdicts if verdict.trial in keys]
-    wholes = verdict_groups.wholes(ours)
-    profiles = verdict_groups.profiles(ours)
-    latencies = {verdict.quantity for verdict in ours if verdict.quantity in verdict_groups.LATENCY}
-    units = {verdict.unit for verdict in ours if verdict.quantity in verdict_groups.LATENCY}
-    alike = len(latencies) == 1 and len(units) == 1
-    what = f"; below it {min(latencies)} alone, margin in {min(units)}" if alike else ""
-    line(console, f"{target}: verdicts on the whole profile{what}", "bold")
-    room = max(1, (console.width - 14) // 22)
-    for start in range(0, len(profiles), room):
-        some = profiles[start : start + room]
-        table = new_table(console, [("variant", False), *((profile, False) for profile in some)])
-        for summary in group:
-            cells = [cell(console, names[summary.key])]
-            cells += [
-                _verdict_cell(console, wholes.get((summary.key, profile)), named=not alike)
-                for profile in some
-            ]
-            table.add_row(*cells)
-        console.print(table)
-    if not figures:
-        for note in _notes(group, names):
-            line(console, note, indent=2)
-    for shared in verdict_groups.shared(verdict_groups.of_measured(ours, group)):
-        if shared.word != "pass" or shared.declared:
-            line(console, shared.sentence(), indent=2)
-    console.print()
-
-
-def _verdict_cell(console: Console, whole: Overall | None, *, named: bool) -> Text:
-    if whole is None:
-        return cell(console, words.MISSING)
-    text = cell(console, whole.verdict, STYLES[whole.verdict])
-    for verdict in whole.verdicts:
-        if verdict.quantity in verdict_groups.LATENCY:
-            text.append("\n")
-            if named:
-                text.append(cell(console, f"{verdict.quantity} "))
-            text.append(cell(console, verdict.verdict, STYLES[verdict.verdict]))
-            if verdict.margin is not None:
-                margin = words.margin(verdict) if named else words.signed(verdict.margin)
-                text.append(cell(console, f" {margin}"))
-            if verdict.wanted:
-                text.append(" wanted")
-    return text

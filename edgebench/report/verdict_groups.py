@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from edgebench.fit.metrics import shown_in
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS, Overall, Word, overall
 from edgebench.report import words
-
-LATENCY = tuple(metric.name for metric, _ in shown_in("latency"))
 
 
 def profiles(verdicts: Sequence[Verdict]) -> list[str]:
     """The profiles' names in the order in which they were judged."""
     return list(dict.fromkeys(verdict.profile for verdict in verdicts))
+
+
+def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]]:
+    """The trials of each target, in order."""
+    groups: dict[str, list[TrialSummary]] = {}
+    for summary in summaries:
+        groups.setdefault(summary.target, []).append(summary)
+    return groups
+
+
+def requirements(verdicts: Sequence[Verdict]) -> dict[str, Verdict]:
+    """Each requirement of one profile by its name, in the profile's order, with a verdict that states it."""
+    stated: dict[str, Verdict] = {}
+    for verdict in verdicts:
+        stated.setdefault(verdict.requirement, verdict)
+    return stated
 
 
 def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:

@@ -305,6 +305,10 @@ def judged_quantity(name: str, statistic: str, averaging_s: float | None) -> str
     return f"{plain(name, 40)}{shown}{averaging}"
 
 
+SYMBOLS = {"pass": "✓", "fail": "✕", "inconclusive": "≈", "unknown": "?"}
+"""Before a verdict's word, or in its place, so that its colour is never all that tells it."""
+
+
 _UNSAID = ("", "declared", "recorded", "share", "difference")  # there is but one such figure
 
 

@@ -89,7 +89,7 @@ def test_the_terminal_says_what_was_published_within_80_columns():
     assert max(map(len, done.stdout.splitlines())) <= 80
     first, *rest = done.stdout.splitlines()
     assert first == "Published figures: none of them was measured here"
-    rows = {words[0]: words[1:3] for line in rest if len(words := line.split()) == 5}
+    rows = {words[0]: words[4:7:2] for line in rest if len(words := line.split()) == 9}
     assert {
         target: dict(zip(("image_s", "power_peak_w"), rows[target], strict=True)) for target in EXPECTED
     } == (EXPECTED)

@@ -217,7 +217,7 @@ def test_little_or_nothing_measured_is_still_a_page(bare: Judged, nothing: Judge
     text = Page(rendered(nothing)).text
     assert "There is no figure of image_s: no trial has a time." in text
     assert "There is no picture of the scene" in text
-    assert "No trial is shown to meet every requirement: 3 of 3 cannot be decided." in text
+    assert "No trial was measured: 3 trials without a session." in text
 
 
 def test_no_profile_no_verdict(whole: Judged) -> None:
@@ -230,15 +230,24 @@ def test_the_headline_says_who_passes(whole: Judged) -> None:
         return str(texts(whole.results, whole.summaries, verdicts)["cards"][0]["headline"])
 
     only_latency = [verdict for verdict in whole.verdicts if verdict.quantity == "image_s"]
-    assert headline(only_latency) == "Every requirement is met by every trial."
+    satisfied = headline(only_latency)
+    assert satisfied.startswith("All 9 trials satisfy it. The quickest is 0.25 int8 (image_s ")
     failing = [replace(verdict, verdict="fail", margin=-1.0) for verdict in only_latency]
-    assert headline(failing) == "No trial meets every requirement."
+    assert headline(failing) == (
+        "No trial satisfies it. The nearest is 0.25 fp32: "
+        "it misses image_s median ≤ 71.7375 s by 1.00 s (1.4 % of it)."
+    )
     first = whole.summaries[0].key
     mixed = [old if old.trial == first else new for old, new in zip(only_latency, failing, strict=True)]
-    assert headline(mixed) == "Every requirement is met by 0.25 fp32."
-    assert headline(whole.verdicts) == (
-        "No trial is shown to meet every requirement: 9 of 9 cannot be decided."
+    assert headline(mixed).startswith("0.25 fp32 alone satisfies it (image_s ")
+    card = texts(whole.results, whole.summaries, whole.verdicts)["cards"][0]
+    assert card["headline"] == (
+        "No trial is shown to satisfy it: 9 of 9 trials cannot be decided. Of 0.25 int8, the quickest of "
+        "these, it is open in power_peak_w (unknown), mass_g (unknown) and size_mm (unknown)."
     )
+    assert card["settling"] == [
+        "What would settle it: power_peak_w by --meter KIND; mass_g and size_mm by --board NAME."
+    ]
 
 
 def test_the_same_result_gives_the_same_bytes(whole: Judged, whole_text: str) -> None:
@@ -258,10 +267,10 @@ def test_it_appears_whole_or_not_at_all(whole: Judged, tmp_path: Path) -> None:
         write_report(whole.results, whole.summaries, whole.verdicts, blocked / "report.html")
 
 
-def test_a_card_shows_the_word_of_each_verdict(whole_text: str) -> None:
-    card = whole_text[whole_text.index('<section class="card">') : whole_text.index("</section>")]
+def test_below_a_matrix_stands_the_word_of_each_verdict(whole_text: str) -> None:
+    verdicts = whole_text[whole_text.index('<h2 id="verdicts">') : whole_text.index("<h2>Every verdict")]
     assert re.search(
-        r'<li>image_s median ≤ [^<]*: <span class="v pass">pass</span> for all 9 trials, margin', card
+        r'<li>image_s median ≤ [^<]*: <span class="v pass">pass</span> for all 9 trials, margin', verdicts
     )
 
 

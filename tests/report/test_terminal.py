@@ -77,14 +77,15 @@ def test_it_says_what_the_verdicts_are_and_shared_reasons_once() -> None:
     text = printed(samples.nine(), samples.verdicts(samples.nine()))
     assert text.count("no meter was asked for") == 1
     assert "power_peak_w max ≤ 5 W: unknown for all 9 trials" in text
-    row = re.search(r"^0\.25 int8 +unknown +unknown +unknown *\n +pass \+4\.19 ", text, re.MULTILINE)
+    row = re.search(r"^0\.25 int8 +\? unknown +✓ \+4\.19 +\? unknown +\? unknown", text, re.MULTILINE)
     assert row
 
 
 def test_a_failed_latency_has_a_negative_margin() -> None:
     summaries = [samples.summary(1.0, "fp16", image_s=samples.interval(5.1))]
     text = printed(summaries, samples.verdicts(summaries, ("disco-realtime",)))
-    assert re.search(r"fail -0\.680", text)
+    assert re.search(r"✕ -0\.680", text)
+    assert "The one trial misses image_s median ≤ 4.42 s by 0.680 s (15.4 % of it)." in " ".join(text.split())
 
 
 def test_missing_figures_and_their_reasons() -> None:
@@ -167,7 +168,20 @@ def test_targets_are_grouped() -> None:
         *(replace(summary, target="ncs2", key=summary.key[::-1]) for summary in samples.nine()),
     ]
     text = printed(summaries, samples.verdicts(summaries))
-    assert text.index("cpu: mobilenet_v1") < text.index("cpu: verdicts") < text.index("ncs2: mobilenet_v1")
+    places = ["cpu: mobilenet_v1", "ncs2: mobilenet_v1", "Verdicts by disco-realtime", "\ncpu ", "\nncs2 "]
+    assert [text.index(place) for place in places] == sorted(text.index(place) for place in places)
+    assert "cpu and ncs2: power_peak_w max ≤ 5 W: unknown for all 9 trials" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_columns_without_room_stand_in_blocks_with_the_trials_beside_them(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = printed(samples.nine(), samples.verdicts(samples.nine(), ("disco-realtime",)), figures=False)
+    blocks = 1 if width == 80 else 3
+    assert len(re.findall(r"^1\.0 int8  ", text, re.MULTILINE)) == blocks
+    assert text.count("✓ +") == 9
 
 
 def test_outside_text_is_shown_as_it_is_and_moves_no_cursor(hostile: Judged) -> None:
@@ -205,6 +219,7 @@ def test_a_terminal_that_takes_ascii_alone() -> None:
     text = file.buffer.getvalue().decode("ascii")
     assert "0.230 +-0.004" in text
     assert "image_s" in text and "<= 5 W" in text
+    assert "P +4.19" in text and "P pass, F fail, ~ inconclusive, ? unknown" in text
 
 
 def test_why_no_more_was_measured_is_told_where_it_is_not_the_plain_number() -> None:

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from edgebench.fit.judged_experiment import Judged
 from edgebench.fit.trial_summary import Verdict
+from edgebench.report import words
 from edgebench.report.document import document
 from edgebench.report.html import render
 from edgebench.report.listings import requirement
 from edgebench.report.markdown import export_markdown
 from edgebench.report.spreadsheet import export_csv
-from edgebench.report.tables import glance, verdict_tables
+from edgebench.report.tables import matrices, verdict_tables
 from edgebench.report.terminal import make_console, print_result
 from edgebench.report.words import limit, required
 from tests.report import samples
@@ -38,18 +39,23 @@ def test_the_terminal_shows_it_below_a_whole_that_passes() -> None:
     print_result(make_console(file), [samples.summary()], _with_a_missed_wish(), figures=False)
     text = " ".join(file.getvalue().split())
     assert "power_peak_w max ≤ 5 W, wanted: fail for the one trial, margin -1.00 W: too much" in text
-    assert text.count("fail") == 1
+    assert "0.25 int8 satisfies it" in text and "✓ pass ✓ +4.19 ✕ -1.00" in text
 
 
-def test_a_latency_that_is_wanted_is_marked_in_its_cell() -> None:
+def test_its_column_in_the_matrix_is_marked() -> None:
     latency, power = _with_a_missed_wish()
     wish, need = replace(latency, verdict="fail", wanted=True), replace(power, verdict="pass", wanted=False)
     file = io.StringIO()
     print_result(make_console(file), [samples.summary()], [wish, need], figures=False)
-    assert any("fail" in line and "wanted" in line for line in file.getvalue().splitlines()[:8])
-    ((_, cell),) = glance([samples.summary()], [wish, need]).rows
-    assert cell.splitlines()[0] == "pass"
-    assert cell.splitlines()[1].startswith("image_s fail") and cell.endswith(" wanted")
+    lines = file.getvalue().splitlines()
+    (marked,) = [line for line in lines if "wanted" in line and "median" not in line]
+    (row,) = [line for line in lines if line.startswith("0.25 int8 ") and "satisfies" not in line]
+    place = marked.index("wanted")
+    assert row[place:].startswith("✕ ") and "✓ pass" in row[:place]
+    (table,) = matrices([samples.summary()], [wish, need]).values()
+    assert [column.heading for column in table.columns[2:]] == [words.limit(wish), words.limit(need)]
+    ((_, whole, *cells),) = table.rows
+    assert whole == "pass" and [cell.split("\n")[0] for cell in cells] == ["fail", "pass"]
 
 
 def test_tables_csv_and_json(whole: Judged) -> None:
