@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 from edgebench.errors import UnavailableError
@@ -21,6 +23,8 @@ from .options import CoralMicroOptions
 from .reach import PLUG_IN, missing_interface
 from .rpc_call import USUAL, Limits, RpcClient
 from .session import CoralMicroSession
+
+_log = logging.getLogger(__name__)
 
 ASK_AGAIN_S = 1.0
 """How often a board is asked that has answered before and is gone: it may be booting."""
@@ -41,9 +45,10 @@ class CoralMicroDevice:
         self, target: Target, limits: Limits = USUAL, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self._address = board_address(CoralMicroOptions.model_validate(dict(target.options)).address)
-        self._client = RpcClient(self._address, limits)
-        self._sleep = sleep
         self._timeouts = Timeouts.from_environment()
+        build_s = min(limits.build_s, self._timeouts.load)
+        self._client = RpcClient(self._address, replace(limits, build_s=build_s))
+        self._sleep = sleep
         self._has_answered = False
 
     def connect(self) -> BoardDescription:
@@ -73,16 +78,20 @@ class CoralMicroDevice:
 
     def _answering(self) -> MicroBoard:
         """A board that answers; one that has answered before is waited for, as after a reset."""
-        give_up_s = time.monotonic() + (self._timeouts.reconnect if self._has_answered else 0.0)
+        board = MicroBoard(self._client)
+        give_up_s = time.monotonic() + self._timeouts.reconnect
+        is_awaited = False
         while True:
-            board = MicroBoard(self._client)
             try:
                 self._ask(board)
                 return board
             except NobodyAnswers:
-                if time.monotonic() >= give_up_s:
+                if not self._has_answered or time.monotonic() >= give_up_s:
                     raise
-                self._sleep(ASK_AGAIN_S)
+            if not is_awaited:
+                _log.warning("the board does not answer any more: it is waited for")
+            is_awaited = True
+            self._sleep(ASK_AGAIN_S)
 
     def _ask(self, board: MicroBoard) -> BoardDescription:
         description = board.describe().board
