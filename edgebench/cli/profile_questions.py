@@ -30,7 +30,8 @@ def ask(draft: Draft, folder: Path) -> Draft:
         for quantity, example in ASKED.items():
             if quantity == "image_s" and draft.cycle:
                 continue  # the schedule's
-            bound = "at least" if required_metrics()[quantity].at_least else "at most"
+            metric = required_metrics()[quantity]
+            bound = "at least" if metric.at_least(metric.statistics[0]) else "at most"
             question = f"{quantity} {bound}, such as {example}"
             draft = _until_taken(draft, folder, question, _with_limit(quantity))
     except typer.Abort:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, get_args
 
 from edgebench import registry
 from edgebench.contract import Backend
@@ -11,7 +12,9 @@ from edgebench.plan.board_declarations import declared_boards
 from edgebench.plan.targets import body_of
 from edgebench.store.records import BoardRecord, ExperimentRecord, TargetRecord
 from edgebench.store.revisions import planned_name
-from edgebench.vocabulary.target import BOARD_FIGURES
+from edgebench.vocabulary.target import BOARD_FIGURES, BoardFigure
+
+FIGURES: tuple[BoardFigure, ...] = get_args(BoardFigure)
 
 
 def with_boards(record: ExperimentRecord, texts: Sequence[str]) -> tuple[ExperimentRecord, tuple[str, ...]]:
@@ -45,13 +48,9 @@ def target_aliases(record: ExperimentRecord) -> dict[str, tuple[str, ...]]:
 
 def _made_of(target: TargetRecord, names: Sequence[str]) -> TargetRecord:
     came = set(target.from_boards)
-    body = body_of(
-        names,
-        _backend(target.device),
-        None if "mass_g" in came else target.mass_g,
-        None if "size_mm" in came else target.size_mm,
-        () if "declared_power" in came else target.declared_power,
-    )
+    own = {str(name): getattr(target, name) for name in FIGURES if name not in came}
+    body: dict[str, Any] = {**dict.fromkeys(FIGURES), "declared_power": ()}
+    body |= body_of(names, _backend(target.device), own)
     boards = tuple(BoardRecord(title=board.title, models=board.models) for board in body["boards"])
     return target.model_copy(update={**body, "boards": boards})
 

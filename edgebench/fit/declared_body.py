@@ -22,7 +22,7 @@ def board_caution(doubts: Mapping[str, str]) -> Caution | None:
 
 
 def board_doubts(target: TargetRecord | None, records: Sequence[SessionRecord]) -> dict[str, str]:
-    """By figure (mass_g, size_mm, declared_power): why it may be another machine's, or a part's alone.
+    """By declared figure (`BoardFigure`): why it may be another machine's, or a part's alone.
 
     Empty where nothing speaks against it.
 

@@ -185,9 +185,20 @@ DESCRIPTIONS: Descriptions = {
         ),
         "power_reason": Described("Why power is null; empty when it is not.", "session.json"),
         "board_doubts": Described(
-            "By figure (mass_g, size_mm, declared_power): why it may be that of another machine, in words; "
+            "By declared figure, such as mass_g: why it may be that of another machine, in words; "
             "empty where the machine is the declared board, or the figure was declared by itself.",
             "the target's description and the sessions",
+        ),
+        "update_bytes": Described(
+            "Bytes of the artifact that is sent to the device: of what the device builds from, where it "
+            "builds what it loads. A profile's uplink_bps makes update_s of them. Absent in older results.",
+            "experiment.json",
+            unit="byte",
+            shape={"minimum": 0},
+        ),
+        "update_companions": Described(
+            "Files that are sent with it and whose sizes are not recorded, such as a calibration.",
+            "experiment.json",
         ),
         "power_doubts": Described(
             "By kind of declared power: which meter contradicts it, in words; it decides nothing then. Empty "
@@ -366,8 +377,8 @@ DESCRIPTIONS: Descriptions = {
             "trial",
         ),
         "declared": Described(
-            "Of power: which kind of declared figure was judged, maximum or typical, because no meter "
-            "decides; empty for a measured figure, and for all else.",
+            "Which kind of declared figure was judged: of power, where no meter decides, and of a boot time "
+            "maximum or typical; range of temperatures. Empty for a measured figure, and for all else.",
             "trial",
         ),
         "wanted": Described(

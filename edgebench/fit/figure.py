@@ -55,7 +55,8 @@ class Figure:
         lasting: further sessions of the same kind leave the bounds as they are.
         ceiling: the upper bound that is missing for a reason that no further session removes.
         scope: of power and energy, what the meter covers that gave it; empty for all else.
-        declared: of power, which kind of declared figure it is; empty for a measured one, and for all else.
+        declared: which kind of declared figure it is, of power, boot time and temperature; empty for a
+            measured one, and for all else.
         bound: how a figure whose value nobody knows lies to its one end: above or at least `low`, below or at
             most `high`; empty where the value is known, or nothing is.
     """
@@ -71,7 +72,7 @@ class Figure:
     lasting: bool = False
     ceiling: float | None = None
     scope: str = ""
-    declared: PowerKind | Literal[""] = ""
+    declared: PowerKind | Literal["range", ""] = ""
     bound: Bound | Literal[""] = ""
 
     def in_unit(self, scale: float) -> Figure:

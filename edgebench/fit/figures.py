@@ -6,12 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from edgebench.fit.declared_conditions import boot_figure, temperature_figure
 from edgebench.fit.figure import STATED, Certainty, Figure, largest, over_sessions
 from edgebench.fit.metric import Judge, Question, Sampled, Stated
 from edgebench.fit.power_limits import energy_figure, mean_figure, peak_figure
 from edgebench.fit.published_figures import published_figure
 from edgebench.fit.requirement import Requirement
 from edgebench.fit.trial_summary import TrialSummary
+from edgebench.fit.update_time import update_figure
 from edgebench.stats.intervals import CONFIDENCE, interval_reason
 from edgebench.stats.percentiles import percentile_over_sessions
 from edgebench.stats.proportion import share_over_sessions, wilson
@@ -27,11 +29,12 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
         requirement.statistic,
         math.inf if isinstance(limit, tuple) else limit * requirement.scale,
         requirement.averaging_s,
+        requirement.uplink_bps,
     )
     metric = requirement.metric
     if summary.published:
         return published_figure(summary, question)
-    board_wide = isinstance(metric.judged, Stated) or metric.is_power or metric.judged == "failures"
+    board_wide = isinstance(metric.judged, Stated) or metric.is_power or metric.judged in _BOARD_WIDE
     if summary.unpooled and not board_wide:
         return Figure(reason=summary.unpooled)
     match metric.judged:
@@ -176,8 +179,14 @@ def _energy(summary: TrialSummary, question: Question, certainty: Certainty) -> 
     return energy_figure(summary, question.limit, certainty)
 
 
+_BOARD_WIDE = ("failures", "boot", "temperature", "update")
+"""What is said of a board whose several workers have each their own figures."""
+
 _RULES: Mapping[str, Judge] = {
     "accuracy": _accuracy,
+    "boot": boot_figure,
+    "temperature": temperature_figure,
+    "update": update_figure,
     "accuracy drop": _accuracy_drop,
     "failures": _failures,
     "deadlines": _deadline_misses,

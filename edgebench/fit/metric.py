@@ -15,6 +15,8 @@ POINT_UNITS = {"points": 1.0, "1": 100.0}
 TIME_UNITS = {"s": 1.0, "ms": 1e-3}
 MILLISECOND_UNITS = {"ms": 1.0, "s": 1e3}
 POWER_UNITS = {"W": 1.0, "mW": 1e-3}
+TEMPERATURE_UNITS = {"°C": 1.0}
+ABSOLUTE_ZERO_C = -273.15
 ENERGY_UNITS = {"J": 1.0, "mJ": 1e-3}
 BYTE_UNITS = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
 MASS_UNITS = {"g": 1.0, "kg": 1e3}
@@ -30,12 +32,14 @@ class Question:
         statistic: one of the metric's.
         limit: in the metric's base unit; infinite for a body, which has three.
         averaging_s: of power: the time over which the limit means its average.
+        uplink_bps: of update_s: bits a second that reach the device.
     """
 
     metric: str
     statistic: str
     limit: float
     averaging_s: float | None = None
+    uplink_bps: float | None = None
 
 
 Judge = Callable[["TrialSummary", Question, "Certainty"], "Figure"]
@@ -105,6 +109,7 @@ Judging = (
     Sampled
     | Stated
     | Literal["accuracy", "accuracy drop", "deadlines", "failures", "peak power", "mean power", "energy"]
+    | Literal["boot", "temperature", "update"]
     | Judge
 )
 
@@ -135,6 +140,9 @@ class Metric:
         rail: which field of a meter and rail it is, of power; empty for what no meter sees.
         rail_bounds: which fields of a meter and rail are the ends of its interval; empty for none.
         share_of: what a share is of, in the singular; empty for what is no share.
+        ends: which statistics are those of a range, whose limits are of its two ends and have to be named:
+            the first is to be at most its limit, the second at least.
+        above: what every limit is above, in the base unit.
     """
 
     name: str
@@ -155,16 +163,17 @@ class Metric:
     is_power: bool = False
     is_size: bool = False
     share_of: str = ""
+    ends: tuple[str, str] | tuple[()] = ()
+    above: float = 0.0
 
     @property
     def unit(self) -> str:
         """The base unit."""
         return next(iter(self.units))
 
-    @property
-    def at_least(self) -> bool:
-        """Whether a requirement wants its figure to reach the limit rather than to stay below it."""
-        return self.better == "higher"
+    def at_least(self, statistic: str) -> bool:
+        """Whether a requirement wants that statistic to reach the limit rather than to stay below it."""
+        return statistic == self.ends[1] if self.ends else self.better == "higher"
 
     @property
     def csv_fields(self) -> Mapping[str, str]:

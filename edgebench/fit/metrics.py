@@ -12,11 +12,14 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from edgebench.fit.metric import (
+    ABSOLUTE_ZERO_C,
     BYTE_UNITS,
     LENGTH_UNITS,
     MASS_UNITS,
     POINT_UNITS,
     SHARE_UNITS,
+    TEMPERATURE_UNITS,
+    TIME_UNITS,
     Metric,
     Sampled,
     Shown,
@@ -31,6 +34,8 @@ from edgebench.fit.time_metrics import TIME_METRICS
 if TYPE_CHECKING:  # statistics take long to import, and requirements are read without them
     from edgebench.fit.trial_summary import TrialSummary
 
+NO_BOOT = "the target's description gives no boot time"
+NO_TEMPERATURE = "the target's description gives no temperature range"
 SAME_AS_FP32 = "same as fp32"  # heads the column of `agreement` wherever there is one
 _SHARE = ("k", "n", "low", "high")
 
@@ -227,6 +232,48 @@ _SIZES_AND_DEADLINES = (
         missing=lambda trial: "the target's description gives no size",
         csv={},
         is_size=True,
+    ),
+    Metric(
+        "boot_s",
+        "Declared time from power on until a program can be started: a maximum, which it never exceeds, or "
+        "what is typical.",
+        attrgetter("boot_s"),
+        TIME_UNITS,
+        source="the target's description",
+        statistics=("declared",),
+        judged="boot",
+        missing=lambda trial: NO_BOOT,
+        csv={"boot_s": "seconds", "boot_kind": "kind", "boot_source": "source"},
+    ),
+    Metric(
+        "temperature_c",
+        "Declared range of ambient temperatures at which it works.",
+        attrgetter("temperature_c"),
+        TEMPERATURE_UNITS,
+        source="the target's description",
+        statistics=("lowest", "highest"),
+        judged="temperature",
+        missing=lambda trial: NO_TEMPERATURE,
+        csv={
+            "temperature_low_c": "low_c",
+            "temperature_high_c": "high_c",
+            "temperature_source": "source",
+        },
+        ends=("lowest", "highest"),
+        above=ABSOLUTE_ZERO_C,
+    ),
+    Metric(
+        "update_s",
+        "Time in which the artifact reaches the device at the profile's uplink_bps. Where the device builds "
+        "what it loads, the artifact is what it builds from.",
+        attrgetter("update_bytes"),
+        TIME_UNITS,
+        source="experiment.json",
+        statistics=("recorded",),
+        judged="update",
+        missing=_no_session_said,
+        json_field="update_bytes",
+        csv={"update_bytes": ""},
     ),
 )
 

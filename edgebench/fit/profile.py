@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -12,8 +13,9 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.metrics import METRICS
 from edgebench.fit.profile_documents import KEYS, Document, document_in, document_of, shipped_names
-from edgebench.fit.requirement import Requirement
+from edgebench.fit.requirement import Requirement, Uplink
 from edgebench.fit.schedule import Schedule, Strict
+from edgebench.fit.units import bits_a_second
 from edgebench.refusals import Place, form, problem, refusal
 from edgebench.suggest import choose, short
 
@@ -36,6 +38,7 @@ class Profile(Strict):
     description: str = Field(default="", max_length=4000)
     source: str = Field(default="", max_length=1000)
     schedule: Schedule | None = None
+    uplink_bps: Uplink | None = None
     requirements: tuple[Requirement, ...] = Field(min_length=1, max_length=MAX_REQUIREMENTS)
 
     @property
@@ -68,6 +71,19 @@ class Profile(Strict):
         except ValidationError:  # which the field's own validation says
             return data
         return {**data, "requirements": [with_allowed_time(entry, schedule) for entry in listed]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _linked(cls, data: Any) -> Any:
+        """The uplink as a number, which update times without one of their own take."""
+        if not isinstance(data, Mapping):
+            return data
+        if isinstance(data.get("uplink_bps"), str):
+            data = {**data, "uplink_bps": bits_a_second(data["uplink_bps"], "uplink_bps")}
+        uplink, listed = data.get("uplink_bps"), data.get("requirements")
+        if not isinstance(uplink, int | float) or not isinstance(listed, list | tuple):
+            return data
+        return {**data, "requirements": [_with_uplink(entry, uplink) for entry in listed]}
 
     @field_validator("requirements", mode="before")
     @classmethod
@@ -104,6 +120,20 @@ class Profile(Strict):
                     f"of {quantity}",
                     "take the wish out, or ask for more by it",
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _no_empty_range(self) -> Self:
+        limits: dict[str, list[float]] = {"lowest": [], "highest": []}
+        for requirement in self.requirements:
+            if requirement.metric.ends and isinstance(requirement.limit, float):
+                limits[requirement.statistic].append(requirement.limit)
+        lowest, highest = max(limits["lowest"], default=-math.inf), min(limits["highest"], default=math.inf)
+        if lowest >= highest:
+            raise problem(
+                f"temperature_c from {lowest:g} to {highest:g} °C is no range",
+                "write the lower limit with statistic = 'lowest', the upper one with 'highest'",
+            )
         return self
 
     @model_validator(mode="after")
@@ -156,6 +186,12 @@ def with_allowed_time(entry: Any, schedule: Schedule) -> Any:
     scale = metric.units.get(str(entry.get("unit", metric.unit)))
     # An unknown unit is refused by the requirement itself.
     return entry if scale is None else {**entry, "limit": schedule.allowed_s * metric.units["s"] / scale}
+
+
+def _with_uplink(entry: Any, uplink_bps: float) -> Any:
+    """An update's requirement with the profile's uplink, unless it has one of its own; any other as it is."""
+    is_update = isinstance(entry, Mapping) and entry.get("quantity") == "update_s"
+    return {"uplink_bps": uplink_bps, **entry} if is_update else entry
 
 
 def shipped_profiles() -> list[Profile]:

@@ -26,11 +26,11 @@ MAX_CHAIN = 16
 
 KEYS = (
     "schema_version", "name", "title", "description", "source", "extends", "without", "schedule",
-    "requirements",
+    "uplink_bps", "requirements",
 )  # fmt: skip
 """What a document may say."""
 
-INHERITED = ("source", "schedule")
+INHERITED = ("source", "schedule", "uplink_bps")
 """What a profile has of the one that it extends, unless it says so itself; requirements are merged."""
 
 

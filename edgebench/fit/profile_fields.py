@@ -15,9 +15,15 @@ from edgebench.fit.schedule import Budget, Schedule
 from edgebench.fit.units import TEXT_PATTERN
 
 _TIME = {"type": "string", "pattern": TEXT_PATTERN}
-_LIMIT = {
+_RATE = {
     "anyOf": [
         {"type": "number", "exclusiveMinimum": 0},
+        {"type": "string", "pattern": TEXT_PATTERN},
+    ]
+}
+_LIMIT = {
+    "anyOf": [
+        {"type": "number"},
         {"type": "string", "pattern": TEXT_PATTERN},
         {
             "type": "array",
@@ -47,6 +53,11 @@ PROFILE: Fields = {
         {"type": "array", "items": {"type": "string"}},
     ),
     "schedule": ("When images come.", {"$ref": "#/$defs/schedule"}),
+    "uplink_bps": (
+        'What reaches the device from outside, in bits a second, or as text such as "9.6 kbit/s"; update_s '
+        "follows from it.",
+        _RATE,
+    ),
     "requirements": (
         "Its limits. One on the same quantity and statistic takes the whole place of an inherited one, a "
         "wish that of a wish; any other is added.",
@@ -79,7 +90,10 @@ SCHEDULE: Fields = {
 REQUIREMENT: Fields = {
     "name": ("What verdicts call it.", {}),
     "quantity": ("What is limited; image_s unless said.", {"type": "string"}),
-    "statistic": ("Which statistic of it; the quantity's first unless said.", {"type": "string"}),
+    "statistic": (
+        "Which statistic of it; the quantity's first unless said, which temperature_c asks for.",
+        {"type": "string"},
+    ),
     "limit": (
         'A number in unit, or text with a unit of its own, such as "500 mW" or "65 x 30 x 8 mm"; three '
         "numbers for a size. image_s and infer_s take it from the schedule where it is left out: the cycle "
@@ -94,6 +108,7 @@ REQUIREMENT: Fields = {
         {"$ref": "#/$defs/budget"},
     ),
     "averaging_s": ("Of power: the time in s over which the limit means its average.", {}),
+    "uplink_bps": ("Of update_s: bits a second for this requirement alone.", {}),
     "wanted": (
         "Whether it is a wish: missed or unknown, it is shown and spoils nothing. It may stand beside a "
         "requirement on the same statistic, of which it asks for more.",
@@ -138,7 +153,11 @@ def _is_about(quantity: str) -> dict[str, Any]:
 
 
 def _shapes(metric: Metric) -> dict[str, Any]:
-    return {"statistic": {"enum": list(metric.statistics)}, "unit": {"enum": list(metric.units)}}
+    return {
+        "statistic": {"enum": list(metric.statistics)},
+        "unit": {"enum": list(metric.units)},
+        "limit": {"exclusiveMinimum": metric.above},  # of a number, as of no text
+    }
 
 
 def _table(model: type[BaseModel], fields: Fields, required: list[str]) -> dict[str, Any]:

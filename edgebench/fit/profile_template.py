@@ -25,7 +25,7 @@ ASKED: Mapping[str, str] = {
 }
 """The quantities that a user is asked about, each with an example of a limit."""
 
-_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,11 @@ def limit_of(text: str) -> Limit:
         raise UsageError(
             f"--limit: unknown statistic {short(statistic)} of {quantity}",
             fix=choose(statistic, metric.statistics),
+        )
+    if metric.ends and not statistic:
+        raise UsageError(
+            f"--limit {short(text)} says no statistic",
+            fix=f"write {quantity}:{metric.ends[0]}={limit.strip()}, or {quantity}:{metric.ends[1]}",
         )
     return Limit(quantity, statistic or metric.statistics[0], limit.strip())
 
@@ -147,7 +152,7 @@ def _others(metric: Metric) -> str:
 
 
 def _limit_line(limit: Limit, metric: Metric) -> str:
-    bound = "at least" if metric.at_least else "at most"
+    bound = "at least" if metric.at_least(limit.statistic) else "at most"
     if not limit.text:
         return f'# limit = "{ASKED[limit.quantity]}"  # {bound}; the schedule\'s unless said'
     value = limit.text if _NUMBER.fullmatch(limit.text) else _quoted(limit.text)

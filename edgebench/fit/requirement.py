@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -16,6 +16,10 @@ from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
 
 Comparison = Literal["at most", "at least"]
+Uplink = Annotated[
+    float,
+    Field(gt=0, le=1e15, json_schema_extra=form("write bits a second above 0, such as uplink_bps = 9600.0")),
+]
 
 
 class Requirement(Strict):
@@ -25,6 +29,7 @@ class Requirement(Strict):
         limit: in `unit`; three numbers for `size_mm`, one for everything else; more than 0. A document may
             say it as text with a unit of its own, which is converted where the quantity does not list it.
         budget: where the limit was computed from; it is then limit's source.
+        uplink_bps: for update_s: bits a second that reach the device; the profile's, unless it has its own.
         averaging_s: for power: the time over which the limit means its average.
         wanted: whether it is a wish: missed or unknown, it is shown and spoils nothing.
         weight: how much it counts beside the others where targets are ranked.
@@ -41,6 +46,7 @@ class Requirement(Strict):
     comparison: Comparison
     budget: Budget | None = None
     averaging_s: float | None = Field(default=None, gt=0, le=1e9)
+    uplink_bps: Uplink | None = None
     wanted: bool = False
     weight: float = Field(default=1.0, gt=0, le=1e6)
 
@@ -86,11 +92,17 @@ class Requirement(Strict):
             raise problem(f"unknown quantity {short(quantity)}", choose(quantity, known_metrics))
         if isinstance(filled.get("limit"), str):
             filled |= _as_numbers(filled["limit"], filled.get("unit"), metric)
+        if metric.ends and "statistic" not in filled:
+            low, high = metric.ends
+            raise problem(
+                f"the statistic of {quantity} is missing",
+                f'add statistic = "{low}" where the limit is the lowest that it has to stand, or "{high}"',
+            )
         for name, known in (("statistic", metric.statistics), ("unit", tuple(metric.units))):
             value = filled.setdefault(name, known[0])
             if value not in known:
                 raise problem(f"unknown {name} {short(value)} of {quantity}", choose(value, known))
-        comparison = "at least" if metric.at_least else "at most"
+        comparison = "at least" if metric.at_least(filled["statistic"]) else "at most"
         wanted = filled.setdefault("comparison", comparison)
         if wanted != comparison:
             raise problem(
@@ -98,6 +110,8 @@ class Requirement(Strict):
             )
         if filled.get("averaging_s") is not None and not metric.is_power:
             raise problem(f"averaging_s does not belong to {quantity}", "leave it out")
+        if filled.get("uplink_bps") is not None and metric.judged != "update":
+            raise problem(f"uplink_bps does not belong to {quantity}", "leave it out")
         filled["limit"] = _limit(filled, metric)
         return filled
 
@@ -142,12 +156,12 @@ def _limit(table: Mapping[str, Any], metric: Metric) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise problem(f"limit {short(value)} is not a number", "write a number without quotes")
         # Written so that nan fails it as well.
-        if not 0 < value < 1e18:
-            fix = "write a positive number"
-            if metric.share_of and metric.unit == "1" and not metric.at_least:
+        if not metric.above < value < 1e18:
+            fix = "write a positive number" if metric.above == 0 else "write degrees Celsius"
+            if metric.share_of and metric.unit == "1" and metric.better == "lower":
                 fix += f"; no number of {metric.share_of.split()[-1]}s shows a share of none: limit = 1 with "
                 fix += 'unit = "%" takes some 380'
-            raise problem(f"limit {value} is not above 0 and finite", fix)
+            raise problem(f"limit {value} is not above {metric.above:g} and finite", fix)
     return tuple(float(value) for value in values) if metric.is_size else float(limit)
 
 

@@ -39,7 +39,7 @@ from edgebench.store.records import (
     SessionRecord,
     TrialRecord,
 )
-from edgebench.store.redaction import exported_power, exported_settings
+from edgebench.store.redaction import exported_conditions, exported_power, exported_settings
 from edgebench.store.revisions import continuation
 
 COLD = ("import_s", "load_s", "first_inference_s", "first_pass_s")
@@ -174,6 +174,7 @@ class _Part:
             (candidate for candidate in self.experiment.targets if candidate.name == trial.target), None
         )
         doubts = board_doubts(target, ok)
+        boot_s, temperature_c = exported_conditions(target) if target else (None, None)
         power = None if emulated else self._power(steady)
         images = self.predictions("images")
         on_scene = self.predictions("scene")
@@ -209,6 +210,10 @@ class _Part:
             size_mm=target.size_mm if target else None,
             board_doubts=doubts,
             declared_power=exported_power(target) if target else (),
+            boot_s=boot_s,
+            temperature_c=temperature_c,
+            update_bytes=trial.artifact_bytes,
+            update_companions=tuple(trial.companions),
             image_s_values=steady.image_s,
             infer_s_values=steady.infer_s,
             request_ms=requests.latency,

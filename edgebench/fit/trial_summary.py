@@ -11,6 +11,7 @@ from edgebench.fit.untimed_stages import inference_alone, omission
 from edgebench.stats.interval import Interval
 from edgebench.stats.warnings import Caution, Flag
 from edgebench.vocabulary.built_artifact import BuiltArtifact
+from edgebench.vocabulary.declared_conditions import DeclaredBoot, DeclaredTemperature
 from edgebench.vocabulary.declared_power import DeclaredPower, PowerKind
 
 WHOLE = 0.9995
@@ -261,6 +262,10 @@ class TrialSummary:
     instructions: float | None = None  # an inference; mean over sessions of each session's median
     instructions_reason: str = ""  # of an emulated trial: why there are none
     declared_power: tuple[DeclaredPower, ...] = ()  # of its target as a whole, at most one of each kind
+    boot_s: DeclaredBoot | None = None
+    temperature_c: DeclaredTemperature | None = None
+    update_bytes: int | None = None  # of the artifact that is sent, be it built from on the board
+    update_companions: tuple[str, ...] = ()  # files that are sent with it, whose sizes are not recorded
     power_doubts: dict[PowerKind, str] = field(default_factory=dict)  # by kind: which meter contradicts it
     published: tuple[Published, ...] = ()  # of a trial that others published: all that is known of it
     # What was computed of its values for one requirement serves those of other profiles.
@@ -359,6 +364,6 @@ class Verdict:
     reason: str
     averaging_s: float | None = None  # of power: the time over which the limit means its average
     scope: str = ""  # of power and energy: what the meter covers whose figure was judged
-    declared: PowerKind | Literal[""] = ""  # of power: which kind of declared figure was judged, if one was
+    declared: PowerKind | Literal["range", ""] = ""  # which kind of declared figure was judged, if one was
     wanted: bool = False  # a wish: it counts neither for the whole profile nor for the exit code
     bound: Bound | Literal[""] = ""  # how an unknown value lies to `low` or `high`, which alone is known

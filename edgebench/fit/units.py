@@ -118,6 +118,14 @@ def fitting_units(units: Mapping[str, float]) -> list[str]:
     return [unit for unit in dict.fromkeys([*units, *others]) if unit != "1"]
 
 
+def bits_a_second(text: str, name: str) -> float:
+    """A rate as text in bits a second; problems as `measured`, and for several numbers."""
+    values, _ = measured(text, {"bit/s": 1.0}, name)
+    if len(values) != 1:
+        raise problem(f"{name} {short(text)} is not one rate", "write one such as '9.6 kbit/s'")
+    return values[0]
+
+
 def _part(text: str, whole: str) -> tuple[float, str]:
     match = _PART.fullmatch(text.strip())
     if match is None:

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -34,8 +34,16 @@ from pydantic import (
 )
 
 from edgebench.errors import UsageError
-from edgebench.plan.power_declarations import LONGEST_SOURCE, conflict_of
-from edgebench.plan.targets_file import DeclaredFigure, Word
+from edgebench.plan.power_declarations import conflict_of
+from edgebench.plan.stated_facts import (
+    BOOT_FORM,
+    TEMPERATURE_FORM,
+    Stated,
+    StatedBoot,
+    StatedTemperature,
+    Word,
+)
+from edgebench.plan.targets_file import DeclaredFigure
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import short
 from edgebench.toml_files import TomlFile, parse_toml, read_toml
@@ -43,9 +51,7 @@ from edgebench.vocabulary.target import BODY_FACTS, Body
 
 FILE_NAME = "boards.toml"
 
-Value = TypeVar("Value")
 Positive = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
-Celsius = Annotated[float, Field(gt=-273.15, lt=1000, strict=True)]
 
 
 def _as_name(text: str) -> str:
@@ -58,15 +64,6 @@ def _as_name(text: str) -> str:
 
 
 BoardName = Annotated[str, AfterValidator(_as_name)]
-
-
-class Stated(BaseModel, Generic[Value]):
-    """A fact with where it is from."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    value: Value
-    source: Annotated[Word, Field(max_length=LONGEST_SOURCE)]
 
 
 def _like(example: str) -> Any:
@@ -107,13 +104,8 @@ class BoardEntry(BaseModel):
         ),
     ] = ()
     supply: Annotated[Stated[Word] | None, _like(_TEXT.format("supply"))] = None
-    boot_s: Annotated[
-        Stated[Positive] | None, _like("boot_s = { value = 21.5, source = 'its data sheet' }")
-    ] = None
-    temperature_c: Annotated[
-        Stated[tuple[Celsius, Celsius]] | None,
-        _like("temperature_c = { value = [0.0, 50.0], source = 'its data sheet' }, the lower one first"),
-    ] = None
+    boot_s: Annotated[StatedBoot | None, _like(BOOT_FORM)] = None
+    temperature_c: Annotated[StatedTemperature | None, _like(TEMPERATURE_FORM)] = None
     runtime: Annotated[Stated[Word] | None, _like(_TEXT.format("runtime"))] = None
     note: Word | Literal[""] = ""
 
@@ -123,13 +115,6 @@ class BoardEntry(BaseModel):
         if conflict := conflict_of([figure.power for figure in figures]):
             raise problem(conflict, "leave one of the two out")
         return figures
-
-    @field_validator("temperature_c")
-    @classmethod
-    def _in_order(cls, stated: Stated[tuple[float, float]] | None) -> Stated[tuple[float, float]] | None:
-        if stated is not None and stated.value[0] >= stated.value[1]:
-            raise problem("the first temperature is not the lower one", "write the lower one first")
-        return stated
 
     @property
     def body(self) -> Body:
@@ -147,6 +132,7 @@ class BoardEntry(BaseModel):
             power=tuple(figure.power for figure in self.power),
             sources={fact: given.source for fact, given in stated.items()},
             note=self.note,
+            boot_kind=self.boot_s.kind if self.boot_s else "typical",
             **facts,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edgebench import registry
@@ -13,6 +13,7 @@ from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.plan.board_catalogue import read_board, shipped_boards
 from edgebench.suggest import nearest, short
+from edgebench.vocabulary.declared_conditions import DeclaredBoot, DeclaredTemperature
 from edgebench.vocabulary.declared_power import KINDS, DeclaredPower, PowerKind
 from edgebench.vocabulary.target import Body, DeclaredBoard
 
@@ -26,6 +27,8 @@ class Assembly:
     mass_g: float | None
     size_mm: Size | None
     power: tuple[DeclaredPower, ...]
+    boot_s: DeclaredBoot | None
+    temperature_c: DeclaredTemperature | None
     sources: str
     machines: tuple[DeclaredBoard, ...]
 
@@ -65,8 +68,9 @@ def assemble(names: Sequence[str], backend: Backend | None = None) -> Assembly:
     """The sum of some boards; UsageError as `known_body`.
 
     Masses are added, and so are powers of one kind. The size is that of a box in which the parts lie on each
-    other, each on its largest face. A figure that one part lacks is lacking for all, and power is that of a
-    target as a whole: sticks without a host have none.
+    other, each on its largest face. The temperatures are those at which all work, and the boot time is the
+    longest of a machine: what is plugged in boots with its host. A figure that one part lacks is lacking for
+    all, and power is that of a target as a whole: sticks without a host have none.
     """
     bodies = [known_body(name, backend) for name in names]
     masses = [body.mass_g for body in bodies]
@@ -90,10 +94,22 @@ def assemble(names: Sequence[str], backend: Backend | None = None) -> Assembly:
                 f"; no {kind} power: no source gives that of {', '.join(silent)} "
                 "(declared_power in the targets file)"
             )
+    temperature, boot = _common_temperature(bodies), _longest_boot(bodies)
+    for figure, word in (("temperature_c", "temperature range"), ("boot_s", "boot time")):
+        of = bodies if figure == "temperature_c" else [body for body in bodies if not body.plugged_in]
+        silent = [body.title for body in of if getattr(body, figure) is None]
+        if 0 < len(silent) < len(of):
+            sources += (
+                f"; no {word}: no source gives that of {', '.join(silent)} ({figure} in the targets file)"
+            )
+        elif not silent and figure == "temperature_c" and temperature is None:
+            sources += "; no temperature range: at no temperature do all parts work by their sources"
     return Assembly(
         sum(mass for mass in masses if mass is not None) if not lacking else None,
         _stacked([size for size in sizes if size is not None]) if not unsized else None,
         () if without_host else tuple(power for kind in KINDS for power in _added_power(bodies, kind)),
+        boot,
+        temperature,
         sources,
         tuple(DeclaredBoard(body.title, body.models) for body in bodies if not body.plugged_in),
     )
@@ -110,6 +126,36 @@ def _added_power(bodies: Sequence[Body], kind: PowerKind) -> list[DeclaredPower]
         return []
     source = " + ".join(f"{title}: {power.watts:g} W, {power.source}" for title, power in powers)
     return [DeclaredPower(math.fsum(power.watts for _, power in powers), kind, source)]
+
+
+def _common_temperature(bodies: Sequence[Body]) -> DeclaredTemperature | None:
+    """At what all of them work; None where one does not say, or there is no such temperature."""
+    ranges = [body.temperature_c for body in bodies if body.temperature_c is not None]
+    if len(ranges) < len(bodies):
+        return None
+    low_c, high_c = max(low for low, _ in ranges), min(high for _, high in ranges)
+    if len(bodies) == 1:
+        return DeclaredTemperature(low_c, high_c, bodies[0].source_of("temperature_c"))
+    parts = zip(bodies, ranges, strict=True)
+    source = " + ".join(
+        f"{body.title}: {low:g} to {high:g} °C, {body.source_of('temperature_c')}"
+        for body, (low, high) in parts
+    )
+    return DeclaredTemperature(low_c, high_c, source) if low_c < high_c else None
+
+
+def _longest_boot(bodies: Sequence[Body]) -> DeclaredBoot | None:
+    """Of the machines among them, all of which say; a maximum only where it is one of all of them."""
+    machines = [body for body in bodies if not body.plugged_in]
+    boots = [
+        DeclaredBoot(body.boot_s, body.boot_kind, body.source_of("boot_s"))
+        for body in machines
+        if body.boot_s is not None
+    ]
+    if not boots or len(boots) < len(machines):
+        return None
+    longest = max(boots, key=lambda boot: boot.seconds)
+    return replace(longest, kind="maximum" if all(boot.kind == "maximum" for boot in boots) else "typical")
 
 
 def _described(body: Body) -> str:

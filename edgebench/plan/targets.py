@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,7 +20,6 @@ from edgebench.plan.targets_file import DeclaredTarget
 from edgebench.refusals import refusal
 from edgebench.suggest import choose
 from edgebench.vocabulary.address import check_address
-from edgebench.vocabulary.declared_power import DeclaredPower
 from edgebench.vocabulary.launch_secrets import masked_launch
 from edgebench.vocabulary.probe import probe_name
 from edgebench.vocabulary.target import Launch, Target
@@ -215,7 +215,10 @@ def listed(target: DeclaredTarget) -> dict[str, Any]:
     which is a target of its own. `device_error` says why a run would refuse its device, `body_error` why it
     would take no figures by its board; each is "" where nothing is wrong.
     """
-    declared = target.model_dump(mode="json")
+    declared = target.model_dump(mode="json") | {
+        name: figure and asdict(figure.declared)
+        for name, figure in (("boot_s", target.boot_s), ("temperature_c", target.temperature_c))
+    }
     row = {**declared, "launch": masked_launch(declared["launch"]), "body": "", "from_boards": ()}
     row |= {"sweeps": {}, "device_error": "", "body_error": ""}
     try:
@@ -234,10 +237,11 @@ def listed(target: DeclaredTarget) -> dict[str, Any]:
         body = _body_of_entry(target, backend)
     except EdgeBenchError as error:
         return row | {"body_error": _reason_text(error)}
-    powers = [asdict(power) for power in body["declared_power"]]
+    powers = [asdict(power) for power in body.get("declared_power", ())]
     return (
         row
-        | {name: body[name] for name in ("mass_g", "size_mm", "body", "from_boards")}
+        | {name: body.get(name) for name in ("mass_g", "size_mm", "body", "from_boards")}
+        | {name: body.get(name) and asdict(body[name]) for name in ("boot_s", "temperature_c")}
         | {"declared_power": powers}
     )
 
@@ -247,31 +251,45 @@ def _reason_text(error: EdgeBenchError) -> str:
 
 
 def _body_of_entry(entry: DeclaredTarget, backend: Backend) -> dict[str, Any]:
-    powers = tuple(figure.power for figure in entry.declared_power)
-    return body_of(entry.board, backend, entry.mass_g, entry.size_mm, powers)
+    return body_of(
+        entry.board,
+        backend,
+        {
+            "mass_g": entry.mass_g,
+            "size_mm": entry.size_mm,
+            "declared_power": tuple(figure.power for figure in entry.declared_power),
+            "boot_s": entry.boot_s and entry.boot_s.declared,
+            "temperature_c": entry.temperature_c and entry.temperature_c.declared,
+        },
+    )
 
 
 def body_of(
     boards: Sequence[str],
     backend: Backend | None,
-    mass_g: float | None = None,
-    size_mm: tuple[float, float, float] | None = None,
-    declared_power: tuple[DeclaredPower, ...] = (),
+    declared: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Mass, size and power as they were declared, else those of the boards, with where they are from.
+    """Each of BOARD_FIGURES as it was declared, else that of the boards, with where they are from.
 
-    They are fields of a Target. UsageError for a board that there is not.
+    They are fields of a Target; one that was not declared is absent, None or empty in `declared`. UsageError
+    for a board that there is not.
     """
-    declared = {"mass_g": mass_g, "size_mm": size_mm, "declared_power": declared_power}
+    own: dict[str, Any] = {name: figure for name, figure in declared.items() if figure not in (None, ())}
     if not boards:
-        return declared
+        return dict(own)
     assembly = assemble(boards, backend)
-    added = {"mass_g": assembly.mass_g, "size_mm": assembly.size_mm, "declared_power": assembly.power}
+    added: dict[str, Any] = {
+        "mass_g": assembly.mass_g,
+        "size_mm": assembly.size_mm,
+        "declared_power": assembly.power,
+        "boot_s": assembly.boot_s,
+        "temperature_c": assembly.temperature_c,
+    }
     from_boards = tuple(
-        name for name, figure in added.items() if declared[name] in (None, ()) and figure not in (None, ())
+        name for name, figure in added.items() if name not in own and figure not in (None, ())
     )
     return {
-        **declared,
+        **own,
         **{name: added[name] for name in from_boards},
         "body": assembly.sources,
         "boards": assembly.machines,

@@ -17,6 +17,8 @@ One table a board::
     mass_g = 138.0                  # in place of the boards'
     size_mm = [100.0, 80.0, 29.0]
     declared_power = { watts = 9.5, kind = "maximum", source = "label of its supply" }  # or a list of both
+    boot_s = { value = 25.0, kind = "typical", source = "stop watch" }  # or maximum, where its source says so
+    temperature_c = { value = [-20.0, 60.0], source = "its data sheet" }  # at which it works, in °C
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from pydantic import (
 
 from edgebench.errors import UsageError
 from edgebench.plan.power_declarations import LONGEST_SOURCE, conflict_of
+from edgebench.plan.stated_facts import BOOT_FORM, TEMPERATURE_FORM, StatedBoot, StatedTemperature, Word
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
 from edgebench.toml_files import read_toml
@@ -51,15 +54,6 @@ MAX_TARGETS = 200
 _TOP = ("targets", "schema_version")
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Word = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=1000,
-        pattern=r"^[^\x00-\x1f\x7f]*$",
-        json_schema_extra=form("write text of 1 to 1000 characters in quotes, without control characters"),
-    ),
-]
 TargetName = Annotated[
     str,
     Field(
@@ -156,6 +150,11 @@ class DeclaredTarget(BaseModel):
             )
         ),
     ] = ()
+
+    boot_s: Annotated[StatedBoot | None, Field(json_schema_extra=form(f"write it like {BOOT_FORM}"))] = None
+    temperature_c: Annotated[
+        StatedTemperature | None, Field(json_schema_extra=form(f"write it like {TEMPERATURE_FORM}"))
+    ] = None
 
     @field_validator("declared_power")
     @classmethod

@@ -30,6 +30,7 @@ def board_record(name: str, body: Body) -> dict[str, Any]:
             fact: None if value in (None, "") else {"value": value, "source": body.source_of(fact)}
             for fact, value in facts.items()
         },
+        "boot_kind": None if body.boot_s is None else body.boot_kind,
         "power": [asdict(power) for power in body.power],
         "note": body.note,
     }
@@ -86,6 +87,8 @@ def _text(body: Body, fact: str) -> str:
     value, unit = getattr(body, fact), _UNITS.get(fact, "")
     if value in (None, ""):
         return words.MISSING
+    if fact == "boot_s":
+        return f"{value:g} {unit}, {body.boot_kind}"
     if fact == "temperature_c":
         return f"{value[0]:g} to {value[1]:g} {unit}"
     if isinstance(value, tuple):

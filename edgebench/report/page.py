@@ -13,7 +13,7 @@ from edgebench.report import answer, notes, pacing_tables, tables, verdict_group
 from edgebench.report.definitions import definitions
 from edgebench.report.environment import command_line, environment, golden
 from edgebench.report.notes import Note, Trials
-from edgebench.report.power_scopes import declared_power_text, meter_text, scopes_note
+from edgebench.report.power_scopes import declared_texts, meter_text, scopes_note
 from edgebench.report.power_words import reading_notes
 from edgebench.report.small_samples import unseen_modes
 from edgebench.report.telemetry_table import telemetry
@@ -195,7 +195,7 @@ def _power_notes(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note
         for rail in summary.power or ()
         if rail.reason
     ]
-    statements += [(summary.key, text) for summary in summaries if (text := declared_power_text(summary))]
+    statements += [(summary.key, text) for summary in summaries for text in declared_texts(summary)]
     return [*([Note(mixed)] if mixed else []), *notes.shared(statements, trials)]
 
 

@@ -31,12 +31,21 @@ def power_cells(rail: PowerFigure) -> list[str]:
     return [words.metric_text(rail_value(rail, metric), shown.form) for metric, shown in shown_in("power")]
 
 
-def declared_power_text(summary: TrialSummary) -> str:
-    """What was declared of a trial's target, marked as such; "" where nothing was."""
+def declared_texts(summary: TrialSummary) -> list[str]:
+    """What was declared of a trial's target, marked as such: power, boot time, temperatures."""
+    texts = []
     figures = [
         f"{power.kind} {power.watts:g} W ({words.plain(power.source)})" for power in summary.declared_power
     ]
-    return f"declared power, not measured: {', '.join(figures)}" if figures else ""
+    if figures:
+        texts.append(f"declared power, not measured: {', '.join(figures)}")
+    if boot := summary.boot_s:
+        source = words.plain(boot.source)
+        texts.append(f"declared boot time, not measured: {boot.kind} {boot.seconds:g} s ({source})")
+    if stated := summary.temperature_c:
+        range_text = f"{stated.low_c:g} to {stated.high_c:g} °C ({words.plain(stated.source)})"
+        texts.append(f"declared temperature range, not tested: {range_text}")
+    return texts
 
 
 def scopes_of(rails: Iterable[PowerFigure]) -> tuple[str, ...]:

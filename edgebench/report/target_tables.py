@@ -69,12 +69,19 @@ def _body_source(target: Mapping[str, Any]) -> str:
         added = " and ".join(word for key, word in names.items() if key in from_boards)
         sources.append(f"{added} of {target['body']}" if added else str(target["body"]))
     powers = target.get("declared_power") or ()
+    boot, temperature = target.get("boot_s"), target.get("temperature_c")
     return "; ".join(
         [
             *sources,
             *(f"declared {power['kind']} of {power['watts']:g} W by {power['source']}" for power in powers),
+            *([f"declared {boot['kind']} boot of {boot['seconds']:g} s by {boot['source']}"] if boot else []),
+            *([_temperature_range(temperature)] if temperature else []),
         ]
     )
+
+
+def _temperature_range(stated: Mapping[str, Any]) -> str:
+    return f"declared for {stated['low_c']:g} to {stated['high_c']:g} °C by {stated['source']}"
 
 
 def _cells(target: Mapping[str, Any]) -> tuple[str, ...]:

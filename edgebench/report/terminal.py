@@ -15,7 +15,7 @@ from edgebench.report import notes, tables, verdict_groups, words
 from edgebench.report.console import cell, fits, line, make_console, new_table
 from edgebench.report.notes import Trials
 from edgebench.report.power_scopes import (
-    declared_power_text,
+    declared_texts,
     meter_text,
     power_cells,
     rail_text,
@@ -157,8 +157,7 @@ def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
             statements.append((key, f"no image_s: {untimed}"))
         if summary.instructions_reason:
             statements.append((key, f"no instructions: {summary.instructions_reason}"))
-        if declared := declared_power_text(summary):
-            statements.append((key, declared))
+        statements += [(key, text) for text in declared_texts(summary)]
         for rail in headline_rails(summary.power or ()):
             if rail.reason:
                 statements.append((key, f"power by {meter_text(rail)}: {rail.reason}"))

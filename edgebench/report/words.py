@@ -315,7 +315,7 @@ _UNSAID = ("", "declared", "recorded", "share", "difference")  # there is but on
 def wants_more(verdict: Verdict) -> bool:
     """Whether the requirement is a lower bound, as for accuracy."""
     metric = METRICS.get(verdict.quantity)
-    return metric is not None and metric.at_least
+    return metric is not None and metric.at_least(verdict.statistic)
 
 
 def value(verdict: Verdict) -> str:

@@ -19,6 +19,22 @@ DESCRIPTIONS: Descriptions = {
         ),
         "source": Described("The data sheet or label that says so.", "the user"),
     },
+    "DeclaredBoot": {
+        "seconds": Described(
+            "From power on until a program can be started.", "data sheet or label", unit="s"
+        ),
+        "kind": Described(
+            "maximum: it never takes longer; typical: whatever else the source says.",
+            "data sheet or label",
+            shape={"enum": list(KINDS)},
+        ),
+        "source": Described("What says so.", "the user or boards"),
+    },
+    "DeclaredTemperature": {
+        "low_c": Described("Lowest ambient temperature at which it works.", "data sheet or label", unit="°C"),
+        "high_c": Described("Highest one.", "data sheet or label", unit="°C"),
+        "source": Described("What says so.", "the user or boards"),
+    },
     "SceneRecord": {
         "name": Described("What it is called.", "plan"),
         "sha256": Described("SHA-256 of its raw pixels, in hex.", "plan"),
@@ -90,6 +106,16 @@ DESCRIPTIONS: Descriptions = {
             "each kind.",
             "targets file, flag or boards",
         ),
+        "boot_s": Described(
+            "Its boot time by a data sheet or label, and not measured; null where nobody declared it.",
+            "targets file, flag or boards",
+            unit="s",
+        ),
+        "temperature_c": Described(
+            "The ambient temperatures at which it works, by a data sheet or label; null where none "
+            "were declared.",
+            "targets file, flag or boards",
+        ),
         "body": Described(
             "What it is made of, and where the figures of its boards are from; empty where no board was "
             "named.",
@@ -101,8 +127,8 @@ DESCRIPTIONS: Descriptions = {
             "targets file or flag",
         ),
         "from_boards": Described(
-            "Which of mass_g, size_mm and declared_power are those of the boards; the others were declared "
-            "by themselves, or are missing.",
+            "Which of its declared figures are those of the boards; the others were declared by themselves, "
+            "or are missing.",
             "targets file or flag",
             shape={"items": {"enum": list(BOARD_FIGURES)}},
         ),

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from edgebench.stage_names import STAGE_NAME
 from edgebench.vocabulary.built_artifact import BuiltArtifact
+from edgebench.vocabulary.declared_conditions import DeclaredBoot, DeclaredTemperature
 from edgebench.vocabulary.declared_power import DeclaredPower
 from edgebench.vocabulary.load_bursts import BurstTimes
 from edgebench.vocabulary.target import BoardFigure
@@ -120,6 +121,8 @@ class TargetRecord(_Record):
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
     declared_power: tuple[DeclaredPower, ...] = ()  # of the target as a whole, at most one of each kind
+    boot_s: DeclaredBoot | None = None
+    temperature_c: DeclaredTemperature | None = None
     body: str = ""  # what it is made of, and where its boards' figures are from
     boards: tuple[BoardRecord, ...] = ()  # the machines among what it is made of
     from_boards: tuple[BoardFigure, ...] = ()  # which figures are the boards', not its own

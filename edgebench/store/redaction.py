@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 from edgebench.errors import UsageError
 from edgebench.store.records import ExperimentRecord, Failure, RunRecord, SessionRecord, TargetRecord
 from edgebench.vocabulary.address import check_address
+from edgebench.vocabulary.declared_conditions import DeclaredBoot, DeclaredTemperature
 from edgebench.vocabulary.declared_power import DeclaredPower
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.launch_secrets import MASK, SHORTEST, masked_inputs, masked_launch, secret_values
@@ -262,6 +263,11 @@ def exported_power(target: TargetRecord) -> tuple[DeclaredPower, ...]:
     return _exported_power(target, PrivateNames.of_targets([target]))
 
 
+def exported_conditions(target: TargetRecord) -> tuple[DeclaredBoot | None, DeclaredTemperature | None]:
+    """The declared boot time and temperatures of a target, their sources as an export may show them."""
+    return _exported_conditions(target, PrivateNames.of_targets([target]))
+
+
 def exported_path(path: Path, record: ExperimentRecord) -> str:
     """A result folder's path as an export may show it."""
     return PrivateNames.of(target.host for target in record.targets).path(str(path))
@@ -322,6 +328,7 @@ def _setting(name: str, setting: dict[str, Any], names: PrivateNames) -> dict[st
 
 
 def _target(target: TargetRecord, names: PrivateNames) -> TargetRecord:
+    boot_s, temperature_c = _exported_conditions(target, names)
     return target.model_copy(
         update={
             "host": None,
@@ -331,12 +338,24 @@ def _target(target: TargetRecord, names: PrivateNames) -> TargetRecord:
             "launch": names.paths(masked_launch(target.launch)),
             "meters": names.paths(target.meters),
             "declared_power": _exported_power(target, names),
+            "boot_s": boot_s,
+            "temperature_c": temperature_c,
         }
     )
 
 
 def _exported_power(target: TargetRecord, names: PrivateNames) -> tuple[DeclaredPower, ...]:
     return tuple(replace(power, source=names.text(power.source)) for power in target.declared_power)
+
+
+def _exported_conditions(
+    target: TargetRecord, names: PrivateNames
+) -> tuple[DeclaredBoot | None, DeclaredTemperature | None]:
+    boot, temperature = target.boot_s, target.temperature_c
+    return (
+        boot and replace(boot, source=names.text(boot.source)),
+        temperature and replace(temperature, source=names.text(temperature.source)),
+    )
 
 
 def masked(command: Sequence[str], places: Collection[str] = ()) -> tuple[str, ...]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
-from edgebench.vocabulary.declared_power import DeclaredPower
+from edgebench.vocabulary.declared_conditions import DeclaredBoot, DeclaredTemperature
+from edgebench.vocabulary.declared_power import DeclaredPower, PowerKind
 from edgebench.vocabulary.values import Json
 
-BoardFigure = Literal["mass_g", "size_mm", "declared_power"]
+BoardFigure = Literal["mass_g", "size_mm", "declared_power", "boot_s", "temperature_c"]
 BOARD_FIGURES: Mapping[str, str] = {
     "mass_g": "mass",
     "size_mm": "size",
     "declared_power": "declared power",
+    "boot_s": "boot time",
+    "temperature_c": "temperature range",
 }
 """What the boards of a target may bring, with its word."""
 
@@ -60,6 +63,8 @@ class Target:
     mass_g: float | None = None
     size_mm: tuple[float, float, float] | None = None
     declared_power: tuple[DeclaredPower, ...] = ()  # at most one of each kind, of the target as a whole
+    boot_s: DeclaredBoot | None = None
+    temperature_c: DeclaredTemperature | None = None
     host: str | None = None  # user@board[:port], reached by SSH; None: this machine
     port: str | None = None  # of this machine, such as /dev/ttyACM0; None: where its backend finds the device
     body: str = ""  # where its boards' figures are from
@@ -81,7 +86,8 @@ class Target:
         not.
         """
         places = {name: self.options[name] for name in self.places if name in self.options}
-        return replace(self, name="", options=places, settings={}, declared_power=())
+        undeclared: Any = {"declared_power": (), "boot_s": None, "temperature_c": None}
+        return replace(self, name="", options=places, settings={}, **undeclared)
 
 
 BODY_FACTS: Mapping[str, str] = {
@@ -112,6 +118,7 @@ class Body:
         processor, memory, runtime: in words; the runtime is the one that its maker names.
         supply: the power supply that its maker asks for, in words. Its rating bounds nothing that is drawn.
         boot_s: from power on until a program can be started.
+        boot_kind: `maximum` where the source says that it never takes longer.
         temperature_c: the ambient temperatures, lowest and highest, at which it works.
         sources: of a fact, by its name in `BODY_FACTS`.
         note: why some of it is not known, or what else has to be known of it.
@@ -128,6 +135,7 @@ class Body:
     memory: str = ""
     supply: str = ""
     boot_s: float | None = None
+    boot_kind: PowerKind = "typical"
     temperature_c: tuple[float, float] | None = None
     runtime: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)

@@ -76,7 +76,7 @@ def test_a_stored_result_is_judged_with_a_board_and_is_left_as_it_was(tmp_path):
     assert [each["verdict"] for each in json.loads(plain.stdout)["verdicts"]] == ["unknown"]
     done = CliRunner().invoke(app, [*words, "--board", "raspberry-pi-4b"])
     assert done.exit_code == 0, done.output
-    assert "note: " in done.stderr and "mass and size and declared power of Raspberry Pi 4" in done.stderr
+    assert "note: " in done.stderr and "declared power and temperature range of Raspberry Pi 4" in done.stderr
     [verdict] = json.loads(done.stdout)["verdicts"]
     assert (verdict["verdict"], verdict["value"]) == ("pass", 46.0)
     assert "declared as Raspberry Pi 4 Model B" in verdict["reason"]

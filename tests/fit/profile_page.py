@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from edgebench.fit.metric import Metric
 from edgebench.fit.metrics import required_metrics
 from edgebench.fit.profile_fields import BUDGET, PROFILE, REQUIREMENT, SCHEDULE, Fields
 from edgebench.fit.units import fitting_units
@@ -73,11 +74,18 @@ def _fields(fields: Fields) -> str:
 def _quantities() -> str:
     head = ["| quantity | what it is | a limit is | statistics | units |", "| --- | --- | --- | --- | --- |"]
     rows = [
-        f"| `{name}` | {_cell(metric.sentence)} | {'at least' if metric.at_least else 'at most'} | "
+        f"| `{name}` | {_cell(metric.sentence)} | {_bound(metric)} | "
         f"{', '.join(metric.statistics)} | {', '.join(fitting_units(metric.units))} |"
         for name, metric in required_metrics().items()
     ]
     return "\n".join([*head, *rows])
+
+
+def _bound(metric: Metric) -> str:
+    bounds = {s: "at least" if metric.at_least(s) else "at most" for s in metric.statistics}
+    if len(set(bounds.values())) == 1:
+        return bounds[metric.statistics[0]]
+    return ", ".join(f"{statistic}: {bound}" for statistic, bound in bounds.items())
 
 
 def _cell(text: str) -> str:

@@ -51,7 +51,7 @@ def test_rated_power_comes_with_its_kind_and_source(record):
     target = only(with_boards(record, [PI])[0])
     [power] = target.declared_power
     assert (power.watts, power.kind) == (3.06, "typical") and "bare board" in power.source
-    assert target.from_boards == ("mass_g", "size_mm", "declared_power")
+    assert target.from_boards == ("mass_g", "size_mm", "declared_power", "temperature_c")
 
 
 def test_own_figures_of_a_target_beat_its_boards(record):
@@ -59,7 +59,7 @@ def test_own_figures_of_a_target_beat_its_boards(record):
     mine = changed(record, mass_g=99.0, declared_power=(label,))
     target = only(with_boards(mine, [PI])[0])
     assert (target.mass_g, target.size_mm, target.declared_power) == (99.0, (85.0, 56.0, 17.0), (label,))
-    assert target.from_boards == ("size_mm",)
+    assert target.from_boards == ("size_mm", "temperature_c")
 
 
 def test_boards_of_the_run_make_way_and_it_is_said(record):

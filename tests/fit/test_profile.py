@@ -70,6 +70,7 @@ def test_a_record_gives_the_profile_back(profile):
 def test_defaults_follow_the_quantity():
     for name, about in required_metrics().items():
         limit = "[1, 2, 3]" if about.is_size else "0.5"
+        limit += f'\nstatistic = "{about.ends[0]}"' if about.ends else ""
         text = f'name = "x"\n[[requirements]]\nname = "r"\nquantity = "{name}"\nlimit = {limit}\n'
         requirement = parse_profile(text.encode(), "x.toml").requirements[0]
         assert (requirement.statistic, requirement.unit) == (about.statistics[0], next(iter(about.units)))

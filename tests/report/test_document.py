@@ -94,5 +94,5 @@ def test_every_missing_figure_has_a_reason() -> None:
     assert {name for name, reason in missing.items() if reason} == {
         "image_s", "infer_s", "request_ms", "in_flight", "accuracy", "scene_accuracy", "agreement", "power",
         "memory_bytes", "artifact_bytes", "mass_g", "size_mm", "paced", "instructions", "start_s",
-        "accuracy_drop", "failed_sessions",
+        "accuracy_drop", "failed_sessions", "boot_s", "temperature_c", "update_bytes",
     }  # fmt: skip

@@ -10,8 +10,9 @@ from edgebench.fit.trial_summary import Paced
 from edgebench.report import tables
 from edgebench.report.markdown import export_markdown
 from edgebench.report.page import texts
-from edgebench.report.power_scopes import declared_power_text, scopes_note, scopes_of
+from edgebench.report.power_scopes import declared_texts, scopes_note, scopes_of
 from edgebench.report.power_words import reading_notes
+from edgebench.vocabulary.declared_conditions import DeclaredBoot, DeclaredTemperature
 from edgebench.vocabulary.declared_power import DeclaredPower
 from tests.report import samples
 
@@ -86,8 +87,15 @@ def test_the_report_says_of_the_tables_power_that_scopes_differ(whole: Judged) -
     assert "different things" not in export_markdown(whole.results, [samples.summary(power=(chip,))], [])
 
 
-def test_declared_power_is_marked_and_its_source_steers_no_terminal() -> None:
-    power = DeclaredPower(9.5, "maximum", "label\x1b[31m")
-    text = declared_power_text(samples.summary(declared_power=(power,)))
-    assert text == "declared power, not measured: maximum 9.5 W (label\ufffd[31m)"
-    assert declared_power_text(samples.summary()) == ""
+def test_what_is_declared_is_marked_and_its_source_steers_no_terminal() -> None:
+    trial = samples.summary(
+        declared_power=(DeclaredPower(9.5, "maximum", "label\x1b[31m"),),
+        boot_s=DeclaredBoot(25.0, "typical", "watch\x1b[31m"),
+        temperature_c=DeclaredTemperature(-20.0, 60.0, "sheet\x1b[31m"),
+    )
+    assert declared_texts(trial) == [
+        "declared power, not measured: maximum 9.5 W (label\ufffd[31m)",
+        "declared boot time, not measured: typical 25 s (watch\ufffd[31m)",
+        "declared temperature range, not tested: -20 to 60 °C (sheet\ufffd[31m)",
+    ]
+    assert declared_texts(samples.summary()) == []
