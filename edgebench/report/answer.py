@@ -98,19 +98,29 @@ def _distance(whole: Overall) -> tuple[int, float]:
 
 
 def _share(verdict: Verdict) -> float:
-    """How far a limit is missed, as a share of it; of a bound, at least so far."""
+    """How far a limit is missed, as a share of it; of a bound, at least so far.
+
+    A temperature's share is of what it is above absolute zero: there is none of one in °C.
+    """
     limit = max(verdict.limit) if isinstance(verdict.limit, Sequence) else verdict.limit
+    whole = limit - _above(verdict.quantity)
     if verdict.margin is not None:
-        return -verdict.margin / limit
-    ends = [abs(end - limit) / limit for end in (verdict.low, verdict.high) if end is not None]
+        return -verdict.margin / whole
+    ends = [abs(end - limit) / whole for end in (verdict.low, verdict.high) if end is not None]
     return min(ends, default=float("inf"))
+
+
+def _above(quantity: str) -> float:
+    metric = METRICS.get(quantity)
+    return 0.0 if metric is None else metric.above
 
 
 def _miss(verdict: Verdict) -> str:
     """`image_s median ≤ 4.42 s by 0.680 s (15.4 %)`; what was published as a bound is shown as that."""
     if verdict.margin is None:
         return f"{words.limit(verdict)} ({words.span(verdict)})"
-    share = "" if isinstance(verdict.limit, Sequence) else f" ({words.percent(_share(verdict))} of it)"
+    has_share = not isinstance(verdict.limit, Sequence) and _above(verdict.quantity) == 0
+    share = "" if not has_share else f" ({words.percent(_share(verdict))} of it)"
     return f"{words.limit(verdict)} by {words.number(-verdict.margin)}{words.margin_unit(verdict)}{share}"
 
 

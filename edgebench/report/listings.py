@@ -126,6 +126,8 @@ def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool
             line(console, ("source: " if name == "source" else "") + str(profile[name]), indent=2)
     if isinstance(profile.get("schedule"), Mapping):
         line(console, f"schedule: {schedule(profile['schedule'])}", indent=2)
+    if profile.get("uplink_bps") is not None:
+        line(console, f"uplink: {profile['uplink_bps']:g} bit/s", indent=2)
     console.print()
     table = new_table(console, [("requirement", False), ("limit", False), ("from", False)])
     for record in profile.get("requirements", ()):
@@ -133,6 +135,8 @@ def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool
         origin = (
             f"{budget.get('cycle_s')} s a cycle / {words.counted(int(budget.get('images', 0)), 'image')}"
             if isinstance(budget, Mapping)
+            else f"an uplink of {record['uplink_bps']:g} bit/s"
+            if record.get("uplink_bps") is not None
             else ""
         )
         table.add_row(

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from edgebench.fit.profile import shipped_profiles
+from edgebench.fit.profile import Profile, shipped_profiles
 from edgebench.report import listings
 from edgebench.report.console import make_console
 
@@ -89,6 +89,16 @@ def test_profiles_with_their_limits() -> None:
     assert "≤ 71.7375 s" in text_of_arctic
     assert json.loads(said(listings.print_profile, arctic, as_json=True))["profile"] == arctic
     assert json.loads(said(listings.print_profiles, records, as_json=True))["profiles"] == records
+
+
+def test_an_uplink_is_shown_where_the_profile_has_it_and_where_a_limit_uses_it() -> None:
+    update = {"name": "update", "quantity": "update_s", "limit": "10 min"}
+    profile = Profile.model_validate(
+        {"name": "x", "uplink_bps": "9.6 kbit/s", "requirements": [update]}
+    ).as_record()
+    text = said(listings.print_profile, profile)
+    assert "uplink: 9600 bit/s" in text
+    assert "update_s ≤ 600 s" in text and "an uplink of 9600 bit/s" in text
 
 
 def test_a_schedule_in_words() -> None:
