@@ -175,7 +175,9 @@ def output_dir_setting(flag: Path | None) -> Path:
 
 def print_json(judged: Judged) -> None:
     """The documented result document on stdout."""
+    from edgebench.fit.answers import answers
     from edgebench.report.document import document
     from edgebench.report.json_values import as_json
 
-    typer.echo(as_json(document(judged.results, judged.summaries, judged.verdicts)), nl=False)
+    beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
+    typer.echo(as_json(document(judged.results, judged.summaries, judged.verdicts, beyond)), nl=False)

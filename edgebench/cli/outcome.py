@@ -24,14 +24,22 @@ if TYPE_CHECKING:
 
 
 def show_judged(judged: Judged, *, strict: bool, json_: bool, figures: bool = True) -> int:
-    """Print a judged result, as tables or as JSON; returns the exit code that it deserves."""
+    """Print a judged result, as tables or as JSON; returns the exit code that it deserves.
+
+    Without `figures` the verdicts alone, and what follows from them.
+    """
+    from edgebench.fit.answers import answers
     from edgebench.fit.verdict import exit_code
+    from edgebench.report.answer_paragraphs import print_answers
     from edgebench.report.terminal import print_result
 
     if json_:
         print_json(judged)
     else:
         print_result(stdout(), judged.summaries, judged.verdicts, figures=figures)
+        if not figures:
+            beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
+            print_answers(stdout(), beyond, judged.summaries)
     for note in judged.notes:
         say(f"note: {note}")
     for warning in judged.results.warnings:

@@ -272,6 +272,11 @@ class TrialSummary:
     figures_of_values: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
+    def swept_target(self) -> str:
+        """Its target without the settings of a sweep: `nano` of `nano[power_mode=10W]`."""
+        return self.target.partition("[")[0] if self.settings else self.target
+
+    @property
     def primary_rail(self) -> PowerFigure | None:
         """The meter and rail that a board's power is judged by; None without a meter."""
         return next((rail for rail in self.power or () if rail.primary), None)

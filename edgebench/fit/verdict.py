@@ -35,7 +35,7 @@ class Overall:
 
 def judge(summary: TrialSummary, profile: Profile) -> list[Verdict]:
     """One verdict a requirement, in the profile's order."""
-    return [_judge_one(summary, profile.name, requirement) for requirement in profile.requirements]
+    return [judge_one(summary, profile.name, requirement) for requirement in profile.requirements]
 
 
 def judge_all(summaries: Sequence[TrialSummary], profiles: Sequence[Profile]) -> list[Verdict]:
@@ -112,7 +112,8 @@ def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certa
     return figure.ceiling is not None and not isinstance(limit, tuple) and figure.ceiling <= limit
 
 
-def _judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:
+def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:
+    """One trial against one requirement of the profile of that name."""
     figure = _unmeasured(summary, requirement) or figure_of(summary, requirement).in_unit(requirement.scale)
     word = _word(figure, requirement)
     return Verdict(

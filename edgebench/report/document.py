@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
+from edgebench.fit.answers import Answers
 from edgebench.fit.trial_metrics import document_fields, missing_reasons
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report.json_values import SCHEMA_VERSION, as_json, clean
@@ -16,12 +17,16 @@ __all__ = ["SCHEMA_VERSION", "as_json", "clean", "document", "reasons"]
 
 
 def document(
-    results: Results, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
+    results: Results,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    beyond: Answers | None = None,
 ) -> dict[str, Any]:
     """The document that `--json` prints, as plain data that `json.dumps(allow_nan=False)` takes.
 
     Its fields are described in `result.schema.json`. A figure that is missing is null and `reasons` of
-    its trial says why, under the figure's name.
+    its trial says why, under the figure's name. What follows from the verdicts stands beside them, where it
+    is given.
     """
     plain: dict[str, Any] = clean(
         {
@@ -30,6 +35,7 @@ def document(
             "run": None if results.run is None else results.run.model_dump(mode="json"),
             "trials": [_trial(summary) for summary in summaries],
             "verdicts": [asdict(verdict) for verdict in verdicts],
+            **({} if beyond is None else asdict(beyond)),
         }
     )
     return plain

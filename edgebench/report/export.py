@@ -6,6 +6,7 @@ from pathlib import Path
 
 from edgebench.atomic import require_folder, write_atomically
 from edgebench.errors import StoredResultError, UsageError
+from edgebench.fit.answers import answers
 from edgebench.fit.judged_experiment import Judged
 from edgebench.report import html
 from edgebench.report.document import document
@@ -50,7 +51,8 @@ def _text(judged: Judged, path: Path) -> str:
     parts = (judged.results, judged.summaries, judged.verdicts)
     match path.suffix.lower():
         case ".json":
-            return as_json(document(*parts))
+            beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
+            return as_json(document(*parts, beyond))
         case ".md":
             return export_markdown(*parts, judged.profiles)
         case ".csv":

@@ -13,9 +13,12 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
+from edgebench.fit.answer_descriptions import DESCRIPTIONS as OF_ANSWERS
+from edgebench.fit.excluded_by import ExcludedBy
 from edgebench.fit.field_descriptions import DESCRIPTIONS as OF_SUMMARIES
 from edgebench.fit.metric import BYTE_UNITS, Metric
 from edgebench.fit.metrics import METRICS
+from edgebench.fit.nearest import Nearest
 from edgebench.fit.trial_metrics import document_names
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report.document import CONDITIONS, IDENTITY
@@ -60,6 +63,16 @@ _PARTS = {
     "trials": Described("One entry a planned trial.", "sessions"),
     "verdicts": Described(
         "One entry a trial, profile and requirement; empty when no profile was asked for.", "fit"
+    ),
+    "nearest": Described(
+        "What would pass: one entry a profile and target that some trial of does not pass it. Absent from "
+        "documents of earlier versions.",
+        "fit",
+    ),
+    "excluded_by": Described(
+        "Which requirement excludes which targets: a row a requirement, an entry a target. Absent from "
+        "documents of earlier versions.",
+        "fit",
     ),
 }
 _ALWAYS_IN_EXPERIMENT = (
@@ -211,6 +224,8 @@ def _result() -> dict[str, Any]:
                 "required": required_of(Verdict, _descriptions()),
             },
         },
+        "nearest": _list_of(Nearest),
+        "excluded_by": _list_of(ExcludedBy),
     }
     return _document(
         "result",
@@ -219,6 +234,16 @@ def _result() -> dict[str, Any]:
         {"schema_version": _VERSION, **{name: _PARTS[name].schema(part) for name, part in parts.items()}},
         ["schema_version", "experiment", "trials", "verdicts"],
     )
+
+
+def _list_of(answer: Any) -> dict[str, Any]:
+    entry = {
+        "type": "object",
+        "properties": fields_of(answer, OF_ANSWERS),
+        "required": required_of(answer, OF_ANSWERS),
+        "additionalProperties": False,
+    }
+    return {"type": "array", "items": entry}
 
 
 def _meters() -> dict[str, Any]:

@@ -8,6 +8,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from edgebench.fit.answers import answers
 from edgebench.fit.judged_experiment import Judged
 from edgebench.report.document import document, reasons
 from edgebench.report.json_values import as_json, clean
@@ -26,7 +27,8 @@ VERDICT_FIELDS = {
 
 
 def made(judged: Judged) -> dict[str, object]:
-    return document(judged.results, judged.summaries, judged.verdicts)
+    beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
+    return document(judged.results, judged.summaries, judged.verdicts, beyond)
 
 
 @pytest.mark.parametrize("name", ["whole", "hostile", "bare", "nothing"])

@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 import edgebench
+from edgebench.fit.answers import answers
 from edgebench.fit.summarise import summarise, trial_json
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import judge_all
@@ -141,10 +142,12 @@ def test_trials_and_the_document_are_valid(experiment_path, tmp_path):
         for summary in summaries:
             plain = json.loads(json.dumps(trial_json(summary), allow_nan=False))
             jsonschema.Draft202012Validator(close(schema("trial"))).validate(plain)
-        written = document(results, summaries, judge_all(summaries, shipped_profiles()))
+        profiles = shipped_profiles()
+        verdicts = judge_all(summaries, profiles)
+        written = document(results, summaries, verdicts, answers(summaries, profiles, verdicts))
         plain = json.loads(json.dumps(written, allow_nan=False))
         assert plain["trials"]
-        assert plain["verdicts"]
+        assert all(plain[part] for part in ("verdicts", "nearest", "excluded_by"))
         jsonschema.Draft202012Validator(close(schema("result"))).validate(plain)
 
 
