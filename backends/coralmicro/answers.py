@@ -15,6 +15,8 @@ LEAST_PIECE_BYTES = 1 << 10
 MOST_PIECE_BYTES = 1 << 20
 MOST_CLASSES = 10_000
 _MOST_MEMORY_BYTES = 1 << 30
+_MOST_SCALE = 1e30
+"""Times 255 it is still a float32."""
 
 Block = Literal["model", "scene", "images"]
 """What is loaded: the model, the resident patches of the scene, or images beside it."""
@@ -68,8 +70,8 @@ class ModelAnswer(Answer):
 
     @model_validator(mode="after")
     def _check_quantisation(self) -> ModelAnswer:
-        if self.output_type != "float32" and self.output_scale <= 0:
-            raise ValueError("output_scale of a quantised output is above 0")
+        if self.output_type != "float32" and not 0 < self.output_scale <= _MOST_SCALE:
+            raise ValueError(f"output_scale of a quantised output is above 0, and {_MOST_SCALE:g} at most")
         for name, kind, zero_point in (
             ("input", self.input_type, self.input_zero_point),
             ("output", self.output_type, self.output_zero_point),

@@ -13,6 +13,7 @@ USUAL_PORT = 80
 _FORM = re.compile(
     r"(?:\[(?P<v6>[0-9A-Fa-f:.]{2,45})\]|(?P<host>[A-Za-z0-9.-]{1,253}))(?::(?P<port>[0-9]{1,5}))?"
 )
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
 
@@ -41,7 +42,7 @@ def board_address(text: str) -> BoardAddress:
     if match["v6"] is not None:
         if not _is_number(host, ipaddress.IPv6Address):
             raise _wrong(text, f"{host} is no IPv6 address")
-    elif host.rpartition(".")[2].isdigit():  # a resolver would read 10.1 or 167772161 as a number
+    elif _NUMBER.fullmatch(host.rpartition(".")[2]):  # a resolver would read 10.1 or 0xa000001 as an address
         if not _is_number(host, ipaddress.IPv4Address):
             raise _wrong(text, f"{host} is no IPv4 address of four numbers")
     elif not all(map(_LABEL.fullmatch, host.split("."))):

@@ -23,6 +23,9 @@ from .faults import HalfAnswer, HttpStatus, NobodyAnswers, NoHttp, ResetAmidCall
 PATH = "/jsonrpc"
 _OK = 200
 _QUOTED_CHARACTERS = 120
+_HEADER_BYTES = 1 << 16
+_CHUNK_SHARE = 4
+"""By how much an answer in small chunks may be longer; http.client reads one of length -1 to its very end."""
 
 
 class _Deadline:
@@ -39,15 +42,20 @@ class _Deadline:
         return left_s
 
 
-class _DeadlineSocket(socket.socket):
-    """A socket each wait of which ends with its call."""
+class _BoundedSocket(socket.socket):
+    """A socket each wait of which ends with its call, and that takes so many bytes and no more."""
 
     deadline: _Deadline
+    left_bytes: int
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        """What http.client reads by."""
+        """What http.client reads by; HTTPException for a server that goes on and on."""
         self.settimeout(self.deadline.left_s())
-        return super().recv_into(*args, **kwargs)
+        received = super().recv_into(*args, **kwargs)
+        self.left_bytes -= received
+        if self.left_bytes < 0:
+            raise http.client.HTTPException("it goes on beyond all that an answer takes")
+        return received
 
     def sendall(self, *args: Any, **kwargs: Any) -> None:
         """Its timeout is for all of the bytes."""
@@ -59,11 +67,17 @@ class _Connection(http.client.HTTPConnection):
     """To the address that it is given, whatever the request's URL says."""
 
     def __init__(
-        self, address: BoardAddress, deadline: _Deadline, connect_s: float, clock_ns: Callable[[], int]
+        self,
+        address: BoardAddress,
+        deadline: _Deadline,
+        most_bytes: int,
+        connect_s: float,
+        clock_ns: Callable[[], int],
     ) -> None:
         super().__init__(address.authority)
         self._address = address
         self._deadline = deadline
+        self._most_bytes = most_bytes
         self._connect_s = connect_s
         self._clock_ns = clock_ns
         self.connected_ns = 0
@@ -74,7 +88,7 @@ class _Connection(http.client.HTTPConnection):
         try:
             error: OSError = OSError("its name has no address")
             for family, place in _places(self._address, own):
-                stream = _DeadlineSocket(family, socket.SOCK_STREAM)
+                stream = _BoundedSocket(family, socket.SOCK_STREAM)
                 try:
                     stream.settimeout(own.left_s())
                     stream.connect(place)
@@ -83,7 +97,7 @@ class _Connection(http.client.HTTPConnection):
                     stream.close()
                     error = failure
                     continue
-                stream.deadline = self._deadline
+                stream.deadline, stream.left_bytes = self._deadline, self._most_bytes
                 self.sock = stream
                 self.connected_ns = self._clock_ns()
                 return
@@ -177,7 +191,13 @@ class HttpBoard:
             NobodyAnswers, NoHttp, HttpStatus, Stalled, ResetAmidCall, HalfAnswer: what came instead.
         """
         opener = urllib.request.OpenerDirector()  # a bare one: build_opener adds proxies and redirects
-        connection = _Connection(self._address, _Deadline(limit_s), self._connect_s, self._clock_ns)
+        connection = _Connection(
+            self._address,
+            _Deadline(limit_s),
+            _HEADER_BYTES + most_bytes * _CHUNK_SHARE,
+            self._connect_s,
+            self._clock_ns,
+        )
         opener.add_handler(_Handler(connection))
         request = urllib.request.Request(
             f"http://{self._address.authority}{PATH}", body, {"Content-Type": "application/json"}

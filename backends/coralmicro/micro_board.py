@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from edgebench.link.wrapping_clock import MOST_DRIFT, TURN_US, WrappingClock
 from edgebench.vocabulary.values import Scores
@@ -44,6 +45,9 @@ from .run_answer import (
 
 _RESTART_US = 2_000_000
 """By how much more a clock has to be off to count as one that began anew: a boot takes longer."""
+
+_VARYING = frozenset({"us", "temperature_c", "model", "scene", "images"})
+"""Of a description: what is read or held, and not what the board is."""
 
 
 class ClockStamp(NamedTuple):
@@ -107,7 +111,7 @@ class MicroBoard:
 
         Raises:
             OtherFirmware: not EdgeBench's, or of another protocol.
-            BoardRestarted: it lacks what was loaded here, or its clock began anew.
+            BoardRestarted: it lacks what was loaded here, its clock began anew, or it is not what it was.
         """
         try:
             call = self._client.call("describe", {}, _AnyFirmware)
@@ -121,6 +125,9 @@ class MicroBoard:
         described = Described(board, ClockStamp(call.sent_ns, board.us, call.received_ns))
         last, self._last = self._last, described
         self._require_not_restarted(last, described)
+        if last is not None and (change := _change(last.board, board)):
+            self._forget()
+            raise BoardRestarted(f"{change}: it was flashed anew, or another board took its address")
         return described
 
     def load(self, block: Block, data: bytes, table: bytes | None, progress: LoadProgress) -> Loaded:
@@ -249,6 +256,18 @@ def _ours(answer: _AnyFirmware) -> BoardDescription:
             f"its version {firmware.version} speaks protocol {firmware.protocol}, this EdgeBench {PROTOCOL}"
         )
     return checked("describe", result, BoardDescription)
+
+
+def _change(last: BoardDescription, now: BoardDescription) -> str:
+    """What a board says of itself, or of the same model, otherwise than before; "" where it says the same."""
+    pairs: list[tuple[str, BaseModel, BaseModel]] = [("its", last, now)]
+    if last.model is not None and now.model is not None and last.model.sha256 == now.model.sha256:
+        pairs.append(("its model's", last.model, now.model))
+    for whose, before, after in pairs:
+        for name, value in before:
+            if name not in _VARYING and value != getattr(after, name):
+                return f"{whose} {name} is {getattr(after, name)} now, and was {value}"
+    return ""
 
 
 def _clock_jump_us(last: ClockStamp, now: ClockStamp) -> int:

@@ -34,6 +34,8 @@ def test_an_address(text, host, port, authority):
         "10.10.10.1/jsonrpc",
         "user@10.10.10.1",
         "10.10.10.1:80@elsewhere",
+        "0x0a0a0a01",
+        "10.10.10.0X1",
         "10.10.10.1?x",
         "10.10.10.1#x",
         "10.10.10.1:0",

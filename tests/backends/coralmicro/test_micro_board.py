@@ -253,6 +253,26 @@ def test_a_clock_that_begins_anew(board, micro, clock_us):
     micro.describe()
 
 
+@pytest.mark.attack("a board, or its model, is another one at the next look: the fault says by what")
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"version": "2.0"}, "its version is 2.0 now, and was 1.0"),
+        ({"tpu": "Edge TPU at 500 MHz"}, "its tpu is Edge TPU at 500 MHz"),
+        ({"times": "inference"}, "its times is inference"),
+        ({"images_bytes": 0}, "its images_bytes is 0"),
+        ({"model": lambda model: {**model, "output_scale": 0.5}}, "its model's output_scale is 0.5"),
+    ],
+)
+def test_a_board_that_is_another_one(board, loaded, changes, words):
+    loaded.describe()
+    board.befall("describe", faults.edited(**changes))
+    with pytest.raises(micro_faults.BoardRestarted) as fault:
+        loaded.describe()
+    assert words in fault.value.why
+    loaded.describe()
+
+
 def test_a_clock_that_wraps_is_no_restart():
     with PlayedBoard(PlayedFirmware(clock_us=TURN - 1)) as board:
         micro = client_of(board)
@@ -296,6 +316,9 @@ def test_an_answer_that_does_not_come(board, fault):
     assert stalled.value.status == "timeout" and stalled.value.waited_s >= 0.3
 
 
+ENDLESS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n"
+"""http.client takes this chunk's length for that of all that comes."""
+
 BROKEN = [
     (faults.half, "HalfAnswer", "bytes are missing"),
     (faults.half_without_length, "HalfAnswer", "lacks its end"),
@@ -309,6 +332,8 @@ BROKEN = [
     (faults.raw(b"HTTP/1.0 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n"), "NoHttp", "headers"),
     (faults.raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), "HalfAnswer", "chunk"),
     (faults.raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{}"), "HalfAnswer", "chunk"),
+    (faults.raw(ENDLESS + b" " * (1 << 20)), "NoHttp", "goes on"),
+    (faults.raw(b"HTTP/1.1 100 Continue\r\n\r\n" * (1 << 13)), "NoHttp", "goes on"),
     (faults.status(404), "HttpStatus", "Not Found"),
     (faults.status(500), "HttpStatus", "Internal Server Error"),
     (faults.status(204), "HttpStatus", "No Content"),
@@ -472,6 +497,7 @@ MODEL_FIELDS = [
     ("input_scale", 0),
     ("input_zero_point", 128),
     ("output_scale", 0),
+    ("output_scale", 1e31),
     ("output_zero_point", -129),
     ("output_type", "int16"),
     ("classes", 10_001),
