@@ -65,6 +65,14 @@ DeclaredPowerOption = Annotated[
         "typical power fail one. Repeatable.",
     ),
 ]
+DeclaredOption = Annotated[
+    list[str] | None,
+    option(
+        "declared",
+        help_text="A target's boot time or temperatures by a source: [TARGET=]boot_s:SECONDS:KIND:SOURCE, "
+        "such as nano=boot_s:25:typical:'stop watch', or temperature_c:LOW..HIGH:SOURCE. Repeatable.",
+    ),
+]
 BoardOption = Annotated[
     list[str] | None,
     option(
@@ -154,7 +162,7 @@ def require_alone(results: str | None, output_dir: Path | None, *declared: Seque
     if results is not None or output_dir is not None or any(declared):
         raise UsageError(
             "--reference judges published figures, and nothing that was measured",
-            why="RESULTS, --output-dir, --board and --declared-power are of a result",
+            why="RESULTS, --output-dir, --board, --declared-power and --declared are of a result",
             fix="leave them out, or judge the result in a command of its own",
         )
 

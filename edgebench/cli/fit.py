@@ -6,6 +6,7 @@ import typer
 
 from edgebench.cli.common import (
     BoardOption,
+    DeclaredOption,
     DeclaredPowerOption,
     JsonOption,
     OptionalResultsArgument,
@@ -25,6 +26,7 @@ def fit(
     profile: ProfileOption = None,
     board: BoardOption = None,
     declared_power: DeclaredPowerOption = None,
+    declared: DeclaredOption = None,
     output_dir: OutputDirOption = None,
     strict: StrictOption = False,
     json_: JsonOption = False,
@@ -32,8 +34,8 @@ def fit(
     """Judge a result against requirement profiles, by default those of its run.
 
     With --board also by what a target's boards weigh, measure and draw by their
-    makers, with --declared-power by its data sheet or label; nothing in the
-    result's folder changes. Published figures (--reference) are judged by
+    makers, with --declared-power and --declared by its data sheet or label; nothing
+    in the result's folder changes. Published figures (--reference) are judged by
     themselves, and each is marked as published.
 
     Exit codes: 0 no requirement is missed, 3 one is, 4 undecided (--strict),
@@ -46,10 +48,10 @@ def fit(
 
     profiles = read_profiles(profile) if profile else None
     if reference:
-        require_alone(results, output_dir, board, declared_power)
+        require_alone(results, output_dir, board, declared_power, declared)
         raise typer.Exit(show_published(judge_published(profiles), strict=strict, json_=json_))
     folder = results_folder("latest" if results is None else results, output_dir)
-    judged = judge_folder(folder, profiles, declared_power or (), board or ())
+    judged = judge_folder(folder, profiles, declared_power or (), board or (), declared or ())
     if not judged.profiles:
         raise UsageError(
             "there is nothing to judge against",

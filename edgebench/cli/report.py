@@ -9,6 +9,7 @@ import typer
 
 from edgebench.cli.common import (
     BoardOption,
+    DeclaredOption,
     DeclaredPowerOption,
     OptionalResultsArgument,
     ProfileOption,
@@ -37,6 +38,7 @@ def report(
     profile: ProfileOption = None,
     board: BoardOption = None,
     declared_power: DeclaredPowerOption = None,
+    declared: DeclaredOption = None,
     output_dir: Annotated[
         Path | None, typer.Option("--output-dir", metavar="DIR", help="Where results lie. Default: results")
     ] = None,
@@ -47,7 +49,7 @@ def report(
     from edgebench.report.export import export, require_output
 
     if reference:
-        require_alone(results, output_dir, board, declared_power)
+        require_alone(results, output_dir, board, declared_power, declared)
         file = file or Path("reference.html")
         require_output(file)
         echo_path(export(judge_published(read_profiles(profile) if profile else None), file))
@@ -56,7 +58,7 @@ def report(
     if file is not None:
         require_output(file)
     judged = judge_folder(
-        folder, read_profiles(profile) if profile else None, declared_power or (), board or ()
+        folder, read_profiles(profile) if profile else None, declared_power or (), board or (), declared or ()
     )
     for note in judged.notes:
         say(f"note: {note}")

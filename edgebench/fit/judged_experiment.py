@@ -11,7 +11,7 @@ from edgebench.fit.profile import Profile
 from edgebench.fit.summarise import summarise
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import judge_all
-from edgebench.plan.power_declarations import declared_powers
+from edgebench.plan.condition_declarations import declared_figures
 from edgebench.store.load import Results, load
 from edgebench.store.records import ExperimentRecord
 
@@ -32,38 +32,40 @@ def judge_folder(
     profiles: Sequence[Profile] | None = None,
     declared_power: Sequence[str] = (),
     boards: Sequence[str] = (),
+    declared_conditions: Sequence[str] = (),
 ) -> Judged:
     """Read, sum up and judge; without `profiles` by those that the experiment was run with.
 
     `boards` (`[TARGET=]NAME`) and `declared_power` (`[TARGET=]WATTS:KIND:SOURCE`) of a target take the place
-    of what its run declared, here and not on disk; the power that is declared beats the boards'. UsageError
-    as `fit.boards_of_targets.with_boards` and `plan.power_declarations.declared_powers`.
+    of what its run declared, here and not on disk, and so do `declared_conditions`, its boot time and
+    temperatures; what is declared beats the boards'. UsageError as `fit.boards_of_targets.with_boards` and
+    `plan.condition_declarations.declared_figures`.
     """
     results = load(path)
     notes: tuple[str, ...] = ()
     if boards:
         experiment, notes = with_boards(results.experiment, boards)
         results = Results(path, experiment)
-    if declared_power:
-        results = Results(path, _with_declared_power(results.experiment, declared_power))
+    if declared_power or declared_conditions:
+        results = Results(path, _with_declared(results.experiment, declared_power, declared_conditions))
     if profiles is None:
         profiles = [Profile.from_record(record) for record in results.experiment.profiles]
     summaries = summarise(results)
     return Judged(results, tuple(profiles), summaries, judge_all(summaries, profiles), notes)
 
 
-def _with_declared_power(record: ExperimentRecord, texts: Sequence[str]) -> ExperimentRecord:
-    """The record whose targets have this declared power; a revision answers to its target's names too."""
-    powers = declared_powers(texts, target_aliases(record))
+def _with_declared(
+    record: ExperimentRecord, powers: Sequence[str], conditions: Sequence[str]
+) -> ExperimentRecord:
+    """The record whose targets have these figures; a revision answers to its target's names too."""
+    declared = declared_figures(powers, conditions, target_aliases(record))
     targets = tuple(
         target.model_copy(
             update={
-                "declared_power": powers[target.name],
-                "from_boards": tuple(name for name in target.from_boards if name != "declared_power"),
+                **(figures := declared.get(target.name, {})),
+                "from_boards": tuple(name for name in target.from_boards if name not in figures),
             }
         )
-        if target.name in powers
-        else target
         for target in record.targets
     )
     return record.model_copy(update={"targets": targets})

@@ -66,6 +66,7 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
         set_power_mode=config.set_power_mode,
         boards=config.board,
         declared_power=config.declared_power,
+        declared_conditions=config.declared,
         no_meter=config.no_meter,
     )
     meters = (meter for target in targets for meter in (*target.meters, *target.preferred_meters))

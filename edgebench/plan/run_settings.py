@@ -134,6 +134,15 @@ class RunConfig:
             "POWER",
         ),
     ] = ()
+    declared: Annotated[
+        tuple[str, ...],
+        Setting(
+            DEVICE,
+            "Its boot time or temperatures by a source: nano=boot_s:25:typical:'stop watch', "
+            "nano=temperature_c:-20..60:'its data sheet'.",
+            "FIGURE",
+        ),
+    ] = ()
     set: Annotated[
         tuple[str, ...],
         Setting(

@@ -13,8 +13,8 @@ from edgebench import registry
 from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.plan.bodies import assemble
+from edgebench.plan.condition_declarations import declared_figures
 from edgebench.plan.meters_and_monitors import with_meters
-from edgebench.plan.power_declarations import declared_powers
 from edgebench.plan.sweeps import POWER_MODE, alternatives, combinations, swept
 from edgebench.plan.targets_file import DeclaredTarget
 from edgebench.refusals import refusal
@@ -39,6 +39,7 @@ def make_targets(
     set_power_mode: bool = False,
     boards: Sequence[str] = (),
     declared_power: Sequence[str] = (),
+    declared_conditions: Sequence[str] = (),
     no_meter: bool = False,
 ) -> tuple[Target, ...]:
     """One target a device, then the declared ones; one a combination where settings have several values.
@@ -58,6 +59,7 @@ def make_targets(
             target may say so itself.
         boards: what the targets of `devices` are made of, by their backend's names.
         declared_power: `[TARGET=]WATTS:KIND:SOURCE`; of a target with one it is all that counts.
+        declared_conditions: boot times and temperatures, as `plan.condition_declarations` has them; likewise.
         no_meter: none has a meter, be it of the targets file or of its backend.
 
     Raises:
@@ -101,7 +103,7 @@ def make_targets(
         )
     if set_power_mode:
         targets = _with_modes_set(targets)
-    targets = _with_declared_power(targets, declared_power)
+    targets = _with_declared(targets, declared_power, declared_conditions)
     seen: set[str] = set()
     for target in targets:
         if target.set_power_mode and not backends[target.device].takes_host:
@@ -135,18 +137,18 @@ def _with_modes_set(targets: Sequence[Target]) -> list[Target]:
     return [replace(target, set_power_mode=target.power_mode is not None) for target in targets]
 
 
-def _with_declared_power(targets: Sequence[Target], texts: Sequence[str]) -> list[Target]:
-    """The targets, those that were named with this declared power in place of what they had."""
+def _with_declared(
+    targets: Sequence[Target], powers: Sequence[str], conditions: Sequence[str]
+) -> list[Target]:
+    """The targets, each with what was declared of it in place of what it had."""
     aliases = {target.name: (target.name, target.declared_name) for target in targets}
-    powers = declared_powers(texts, aliases)
+    declared = declared_figures(powers, conditions, aliases)
     return [
         replace(
             target,
-            declared_power=powers[target.name],
-            from_boards=tuple(name for name in target.from_boards if name != "declared_power"),
+            **(figures := declared.get(target.name, {})),
+            from_boards=tuple(name for name in target.from_boards if name not in figures),
         )
-        if target.name in powers
-        else target
         for target in targets
     ]
 

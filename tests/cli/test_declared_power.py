@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from edgebench.cli.main import app
-from edgebench.errors import UsageError
+from edgebench.errors import EXIT_NOT_MET, UsageError
 from edgebench.store.load import load
 
 STORED = Path(__file__).parents[1] / "store" / "version1" / "measured"
@@ -112,3 +112,32 @@ def test_a_run_refuses_it_before_anything_is_measured(tmp_path):
 
 def test_results_of_version_1_declare_no_power():
     assert [target.declared_power for target in load(STORED).experiment.targets] == [()]
+
+
+def test_a_boot_time_and_temperatures_are_declared_for_a_stored_result(tmp_path):
+    profile = tmp_path / "mine.toml"
+    profile.write_text(
+        'name = "mine"\n'
+        '[[requirements]]\nname = "boot"\nquantity = "boot_s"\nlimit = "20 s"\n'
+        '[[requirements]]\nname = "cold"\nquantity = "temperature_c"\nstatistic = "lowest"\nlimit = -10\n'
+    )
+    words = ["fit", STORED, "--json", "--profile", profile]
+    unknown = json.loads(call(*words).stdout)
+    assert {verdict["verdict"] for verdict in unknown["verdicts"]} == {"unknown"}
+    done = call(
+        *words,
+        "--declared",
+        "plain=boot_s:25:typical:watch",
+        "--declared",
+        "plain=temperature_c:-20..60:sheet",
+    )
+    assert done.exit_code == EXIT_NOT_MET
+    judged = json.loads(done.stdout)
+    assert {
+        (verdict["requirement"], verdict["verdict"], verdict["declared"]) for verdict in judged["verdicts"]
+    } == {
+        ("boot", "fail", "typical"),
+        ("cold", "pass", "range"),
+    }
+    assert judged["trials"][0]["boot_s"] == {"seconds": 25.0, "kind": "typical", "source": "watch"}
+    assert [target.boot_s for target in load(STORED).experiment.targets] == [None]
