@@ -130,7 +130,7 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             DEVICE,
-            "Its power by a label, where no meter decides: nano=9.5:maximum:'its label', or typical.",
+            "Its power, where no meter decides: nano=9.5:maximum:'its label'.",
             "POWER",
         ),
     ] = ()
@@ -138,8 +138,7 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             DEVICE,
-            "Its boot time or temperatures by a source: nano=boot_s:25:typical:'stop watch', "
-            "nano=temperature_c:-20..60:'its data sheet'.",
+            "Boot time, temperatures: boot_s:25:typical:SOURCE.",
             "FIGURE",
         ),
     ] = ()
