@@ -44,10 +44,12 @@ def compiler_finding(options: Mapping[str, Json]) -> Finding:
         return Finding("warning", "compiler", f"{error.what}: {error.why}", error.fix)
     if program is not None:
         return Finding("ok", "compiler", f"{compiler.PROGRAM} {program.version}")
+    if options.get("allow_cpu"):
+        return Finding("ok", "compiler", "none on PATH: models run on the processor, as allow-cpu permits")
     return Finding(
         "warning",
         "compiler",
-        f"{compiler.PROGRAM} is not on PATH: models that are not compiled cannot be",
+        f"{compiler.PROGRAM} is not on PATH: no model can be compiled here",
         "install it from Google's Coral apt repository (x86-64 Linux), or give compiled models: --artifact",
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgebench.errors import InputError, UnavailableError
-from edgebench.models.prepare.edgetpu import EdgeTpuChain
+from edgebench.models.prepare.edgetpu import EdgeTpuChain, compiler_finding
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.variant import Variant
 from tests.backends.coral import edgetpu_compiler
@@ -28,6 +28,14 @@ def test_a_device_without_the_option_is_not_told_of_it(
     with pytest.raises(UnavailableError) as caught:
         EdgeTpuChain("any", takes_uncompiled=takes_uncompiled).prepare([REQUEST], session_cache, print)
     assert ("allow-cpu" in caught.value.fix) is takes_uncompiled
+
+
+@pytest.mark.parametrize(("allow_cpu", "level"), [(False, "warning"), (True, "ok")])
+def test_a_missing_compiler_is_warned_of_where_it_is_missed(monkeypatch, tmp_path, allow_cpu, level):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    finding = compiler_finding({"allow_cpu": allow_cpu})
+    assert finding.level == level and "on PATH" in finding.message
+    assert bool(finding.fix) is (level == "warning")
 
 
 def test_a_file_of_another_model_is_refused_in_the_devices_name(session_cache, tmp_path):
