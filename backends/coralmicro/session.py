@@ -185,6 +185,8 @@ class CoralMicroSession:
             block = patches[first : first + self._images_at_once]
             self._send("images", block)
             scores.append(self._board.predict(len(block), limit_s))
+            # Fails where another program has put another model or other images there meanwhile.
+            self._board.calls.ask(self._micro.describe)
         self._settings.report(stage, len(patches), len(patches))
         return np.concatenate(scores)
 

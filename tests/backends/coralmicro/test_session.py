@@ -19,7 +19,7 @@ from tests.backends.coralmicro import played_faults, sums
 from tests.backends.coralmicro.conftest import HASTY, PATIENT
 from tests.backends.coralmicro.played_board import PlayedBoard
 from tests.backends.coralmicro.played_engines import FloatEngine, RefusedModel
-from tests.backends.coralmicro.played_firmware import PlayedFirmware
+from tests.backends.coralmicro.played_firmware import Held, PlayedFirmware
 
 device_of = importlib.import_module("edgebench.backends.coralmicro.device").CoralMicroDevice
 SETTINGS = SessionSettings(1, {}, Launch())
@@ -304,6 +304,24 @@ def test_a_pass_of_another_time(board, artifact, plan):
     error = ending(device(board), artifact, plan)
     assert (error.status, error.stage) == ("protocol_error", "measure")
     assert "asked for after" in error.why
+
+
+@pytest.mark.attack("another program loads a board before its images are predicted: no scores of others")
+@pytest.mark.parametrize("block", ["images", "model"])
+def test_scores_of_what_another_program_loaded_are_none(board, artifact, session_cache, block):
+    def load_others():
+        held = board.firmware.blocks[block]
+        board.firmware.blocks[block] = other = Held("0" * 64, held.size)
+        other.data = bytearray(255 - value for value in held.data)
+
+    images = images_of(sums.golden_patches(), session_cache)
+    with device(board).session(artifact, SETTINGS) as session:
+        session.golden()
+        board.before("predict", load_others)
+        with pytest.raises(SessionError) as caught:
+            session.predict(images)
+    assert (caught.value.status, caught.value.stage) == ("crash", "predict")
+    assert f"the {block}" in caught.value.why and "another program" in caught.value.why
 
 
 # --- the device ---
