@@ -130,7 +130,7 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             DEVICE,
-            "Its power, where no meter decides: nano=9.5:maximum:'its label'.",
+            "Power, where no meter decides: 9.5:maximum:'its label'.",
             "POWER",
         ),
     ] = ()
