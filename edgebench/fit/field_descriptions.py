@@ -189,6 +189,13 @@ DESCRIPTIONS: Descriptions = {
             "empty where the machine is the declared board, or the figure was declared by itself.",
             "the target's description and the sessions",
         ),
+        "image_bytes": Described(
+            "Bytes of one picture of the scene as RGB, of which a mission's backlog makes storage_bytes; "
+            "null for samples. Absent in older results.",
+            "experiment.json",
+            unit="byte",
+            shape={"minimum": 0},
+        ),
         "update_bytes": Described(
             "Bytes of the artifact that is sent to the device: of what the device builds from, where it "
             "builds what it loads. A profile's uplink_bps makes update_s of them. Absent in older results.",

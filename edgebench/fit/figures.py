@@ -9,6 +9,7 @@ from dataclasses import replace
 from edgebench.fit.declared_conditions import boot_figure, temperature_figure
 from edgebench.fit.figure import STATED, Certainty, Figure, largest, over_sessions
 from edgebench.fit.metric import Judge, Question, Sampled, Stated
+from edgebench.fit.mission_limits import cycle_energy_figure, storage_figure
 from edgebench.fit.power_limits import energy_figure, mean_figure, peak_figure
 from edgebench.fit.published_figures import published_figure
 from edgebench.fit.requirement import Requirement
@@ -30,6 +31,7 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
         math.inf if isinstance(limit, tuple) else limit * requirement.scale,
         requirement.averaging_s,
         requirement.uplink_bps,
+        requirement.schedule,
     )
     metric = requirement.metric
     if summary.published:
@@ -187,6 +189,8 @@ _RULES: Mapping[str, Judge] = {
     "boot": boot_figure,
     "temperature": temperature_figure,
     "update": update_figure,
+    "cycle energy": cycle_energy_figure,
+    "storage": storage_figure,
     "accuracy drop": _accuracy_drop,
     "failures": _failures,
     "deadlines": _deadline_misses,

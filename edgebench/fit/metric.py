@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:  # statistics take long to import, and requirements are read without them
     from edgebench.fit.figure import Certainty, Figure
+    from edgebench.fit.schedule import Schedule
     from edgebench.fit.trial_summary import TrialSummary
 
 SHARE_UNITS = {"1": 1.0, "%": 0.01}
@@ -33,6 +34,7 @@ class Question:
         limit: in the metric's base unit; infinite for a body, which has three.
         averaging_s: of power: the time over which the limit means its average.
         uplink_bps: of update_s: bits a second that reach the device.
+        schedule: of the profile: when images come; None where it does not say so.
     """
 
     metric: str
@@ -40,6 +42,7 @@ class Question:
     limit: float
     averaging_s: float | None = None
     uplink_bps: float | None = None
+    schedule: Schedule | None = None
 
 
 Judge = Callable[["TrialSummary", Question, "Certainty"], "Figure"]
@@ -109,9 +112,13 @@ Judging = (
     Sampled
     | Stated
     | Literal["accuracy", "accuracy drop", "deadlines", "failures", "peak power", "mean power", "energy"]
-    | Literal["boot", "temperature", "update"]
+    | Literal["boot", "temperature", "update", "cycle energy", "storage"]
     | Judge
 )
+
+
+OF_MISSIONS = ("cycle energy", "storage")
+"""Judged by the schedule of the requirement's profile."""
 
 
 @dataclass(frozen=True)

@@ -263,6 +263,18 @@ _SIZES_AND_DEADLINES = (
         above=ABSOLUTE_ZERO_C,
     ),
     Metric(
+        "storage_bytes",
+        "Pictures that are not done at once, the most of a cycle of the profile's schedule: their pixels.",
+        attrgetter("image_bytes"),
+        BYTE_UNITS,
+        source="experiment.json",
+        statistics=("simulated",),
+        judged="storage",
+        missing=lambda trial: "its samples have no pixels",
+        json_field="image_bytes",
+        csv={"image_bytes": ""},
+    ),
+    Metric(
         "update_s",
         "Time in which the artifact reaches the device at the profile's uplink_bps. Where the device builds "
         "what it loads, the artifact is what it builds from.",

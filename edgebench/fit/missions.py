@@ -11,7 +11,6 @@ from edgebench.fit.mission import DAY_S, Mission, mission_of
 from edgebench.fit.profile import Profile
 from edgebench.fit.schedule import Schedule
 from edgebench.fit.trial_summary import TrialSummary
-from edgebench.store.records import SceneRecord
 from edgebench.suggest import choose, short
 
 
@@ -42,7 +41,6 @@ def missions(
             fix="measure it first: `edgebench run --resume` goes on with it",
         )
     for trial in measured:
-        scene = _scene_of(judged, trial)
         for profile, schedule in zip(profiles, schedules, strict=True):
             yield mission_of(
                 trial,
@@ -50,7 +48,7 @@ def missions(
                 schedule,
                 cycles=math.ceil(days * DAY_S / schedule.cycle_s),
                 seed=seed,
-                image_bytes=_image_bytes(scene),
+                image_bytes=trial.image_bytes,
             )
 
 
@@ -75,14 +73,3 @@ def schedule_of(profile: Profile) -> Schedule:
         why="it has no [schedule], and no budget that all its requirements share",
         fix='write a table [schedule] with cycle = "95.65 min" and images = 80',
     )
-
-
-def _scene_of(judged: Judged, trial: TrialSummary) -> SceneRecord:
-    experiment = judged.results.experiment
-    record = next(planned for planned in experiment.trials if planned.key == trial.key)
-    return experiment.scene_of(record)
-
-
-def _image_bytes(scene: SceneRecord) -> int | None:
-    """Of the whole picture as RGB; None for samples."""
-    return None if scene.kind == "samples" else scene.width * scene.height * 3

@@ -100,8 +100,12 @@ def _decisive_figure(
     return replace(figure, scope=power.scope or UNKNOWN_SCOPE)
 
 
-def _bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "") -> Figure:
-    """The figure without its upper bound where something speaks against it; `few` is mended by sessions."""
+def bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "") -> Figure:
+    """The figure without its upper bound where something speaks against it, and by which meter it is.
+
+    What lasts: that the meter sees a part, or missed something, and the `objections`; `few` is mended by more
+    sessions.
+    """
     every = (scope_objection(power), _cover_objection(power), *objections)
     lasting = [objection for objection in every if objection]
     reasons = [*lasting, few] if few else lasting
@@ -121,7 +125,7 @@ def _peak(power: PowerFigure, certainty: Certainty) -> Figure:
         return Figure(reason=_missing_reason(power))
     figure = Figure(power.peak_w, power.peak_w, power.peak_w, what="the highest sample")
     few = too_few(power.samples, "samples") if power.samples < speaks_for_all(certainty) else ""
-    return _bounded(power, figure, rate_objection(power, None), few=few)
+    return bounded(power, figure, rate_objection(power, None), few=few)
 
 
 def _averaged(
@@ -140,7 +144,7 @@ def _averaged(
     bounds = [_averaged_bounds(curve, averaging_s, covering, certainty) for curve in seen]
     value, low, high = (max(bound[side] for bound in bounds) for side in range(3))
     figure = Figure(value, low, high, what=f"the highest mean over {averaging_s:g} s", lasting=True)
-    return _bounded(power, figure, rate_objection(power, averaging_s))
+    return bounded(power, figure, rate_objection(power, averaging_s))
 
 
 def _averaged_bounds(
@@ -209,14 +213,14 @@ def _mean(power: PowerFigure, averaging_s: float | None, certainty: Certainty) -
     periods = (power.effective_hz or 0.0) * (power.window_s or 0.0)
     few = short_window_reason(periods, "mean power")
     short = _window_objection(power, averaging_s) if averaging_s is not None else ""
-    return _bounded(power, figure, few, short)
+    return bounded(power, figure, few, short)
 
 
 def _energy(power: PowerFigure, certainty: Certainty) -> Figure:
     if not power.energy_j_sessions:
         return Figure(reason=_missing_reason(power))
     figure = over_sessions([[value] for value in power.energy_j_sessions], certainty)
-    return _bounded(power, _widened(figure, power.energy_low_j, power.energy_high_j))
+    return bounded(power, _widened(figure, power.energy_low_j, power.energy_high_j))
 
 
 def _widened(figure: Figure, low: float | None, high: float | None) -> Figure:

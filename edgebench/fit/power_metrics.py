@@ -115,6 +115,18 @@ POWER_METRICS = (
         rail_bounds=("energy_low_j", "energy_high_j"),
     ),
     Metric(
+        "energy_cycle_j",
+        "Energy of a cycle of the profile's schedule, of a device that stays on between its images.",
+        _primary("energy_j"),
+        ENERGY_UNITS,
+        source="probes.parquet",
+        statistics=("simulated",),
+        judged="cycle energy",
+        json_field="power",
+        csv={},
+        rail="energy_j",
+    ),
+    Metric(
         "net_energy_j",
         "Energy of an image above that of the idle device.",
         _primary("net_energy_j"),

@@ -11,10 +11,11 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from edgebench.errors import StoredResultError, UsageError
+from edgebench.fit.metric import OF_MISSIONS
 from edgebench.fit.metrics import METRICS
 from edgebench.fit.profile_documents import KEYS, Document, document_in, document_of, shipped_names
 from edgebench.fit.requirement import Requirement, Uplink
-from edgebench.fit.schedule import Schedule, Strict
+from edgebench.fit.schedule import Budget, Schedule, Strict
 from edgebench.fit.units import bits_a_second
 from edgebench.refusals import Place, form, problem, refusal
 from edgebench.suggest import choose, short
@@ -62,14 +63,18 @@ class Profile(Strict):
     @model_validator(mode="before")
     @classmethod
     def _scheduled(cls, data: Any) -> Any:
-        """Latency limits without a number get what the schedule allows an image."""
+        """Latency limits without a number get what the schedule allows an image; missions get it whole."""
         listed = data.get("requirements") if isinstance(data, Mapping) else None
-        if not isinstance(listed, list | tuple) or data.get("schedule") is None:
+        if not isinstance(listed, list | tuple):
             return data
         try:
+            if data.get("schedule") is None:
+                schedule = _of_lone_budget(listed)
+                return {**data, "requirements": [_with_schedule(entry, schedule) for entry in listed]}
             schedule = Schedule.model_validate(data["schedule"])
         except ValidationError:  # which the field's own validation says
             return data
+        listed = [_with_schedule(entry, schedule) for entry in listed]
         return {**data, "requirements": [with_allowed_time(entry, schedule) for entry in listed]}
 
     @model_validator(mode="before")
@@ -186,6 +191,27 @@ def with_allowed_time(entry: Any, schedule: Schedule) -> Any:
     scale = metric.units.get(str(entry.get("unit", metric.unit)))
     # An unknown unit is refused by the requirement itself.
     return entry if scale is None else {**entry, "limit": schedule.allowed_s * metric.units["s"] / scale}
+
+
+def _of_lone_budget(listed: Sequence[Any]) -> Schedule | None:
+    """That of the budget that its requirements share; None without one, or where they differ.
+
+    ValidationError for a budget that is none.
+    """
+    stated = [entry.get("budget") for entry in listed if isinstance(entry, Mapping)]
+    budgets = {Budget.model_validate(budget) for budget in stated if budget is not None}
+    return Schedule.of_budget(budgets.pop()) if len(budgets) == 1 else None
+
+
+def _with_schedule(entry: Any, schedule: Schedule | None) -> Any:
+    """A requirement on what a mission comes to with the profile's schedule; any other as it is."""
+    if schedule is None:
+        return entry
+    quantity = entry.get("quantity") if isinstance(entry, Mapping) else None
+    metric = METRICS.get(quantity) if isinstance(quantity, str) else None
+    if metric is None or metric.judged not in OF_MISSIONS:
+        return entry
+    return {"schedule": schedule.model_dump(exclude_none=True), **entry}
 
 
 def _with_uplink(entry: Any, uplink_bps: float) -> Any:

@@ -109,6 +109,10 @@ REQUIREMENT: Fields = {
     ),
     "averaging_s": ("Of power: the time in s over which the limit means its average.", {}),
     "uplink_bps": ("Of update_s: bits a second for this requirement alone.", {}),
+    "schedule": (
+        "Of what a mission comes to: when images come, for this requirement; [schedule] says it for all.",
+        {"$ref": "#/$defs/schedule"},
+    ),
     "wanted": (
         "Whether it is a wish: missed or unknown, it is shown and spoils nothing. It may stand beside a "
         "requirement on the same statistic, of which it asks for more.",

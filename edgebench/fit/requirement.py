@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from edgebench.fit.metric import Metric
+from edgebench.fit.metric import OF_MISSIONS, Metric
 from edgebench.fit.metrics import METRICS, required_metrics
-from edgebench.fit.schedule import Budget, Strict
+from edgebench.fit.schedule import Budget, Schedule, Strict
 from edgebench.fit.units import measured
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, short
@@ -30,6 +30,7 @@ class Requirement(Strict):
             say it as text with a unit of its own, which is converted where the quantity does not list it.
         budget: where the limit was computed from; it is then limit's source.
         uplink_bps: for update_s: bits a second that reach the device; the profile's, unless it has its own.
+        schedule: for what a mission comes to: when images come; the profile's, unless it has its own.
         averaging_s: for power: the time over which the limit means its average.
         wanted: whether it is a wish: missed or unknown, it is shown and spoils nothing.
         weight: how much it counts beside the others where targets are ranked.
@@ -47,6 +48,7 @@ class Requirement(Strict):
     budget: Budget | None = None
     averaging_s: float | None = Field(default=None, gt=0, le=1e9)
     uplink_bps: Uplink | None = None
+    schedule: Schedule | None = None
     wanted: bool = False
     weight: float = Field(default=1.0, gt=0, le=1e6)
 
@@ -112,6 +114,8 @@ class Requirement(Strict):
             raise problem(f"averaging_s does not belong to {quantity}", "leave it out")
         if filled.get("uplink_bps") is not None and metric.judged != "update":
             raise problem(f"uplink_bps does not belong to {quantity}", "leave it out")
+        if filled.get("schedule") is not None and metric.judged not in OF_MISSIONS:
+            raise problem(f"a schedule does not belong to {quantity}", "write it as the profile's [schedule]")
         filled["limit"] = _limit(filled, metric)
         return filled
 

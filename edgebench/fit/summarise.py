@@ -212,6 +212,7 @@ class _Part:
             declared_power=exported_power(target) if target else (),
             boot_s=boot_s,
             temperature_c=temperature_c,
+            image_bytes=scene.image_bytes,
             update_bytes=trial.artifact_bytes,
             update_companions=tuple(trial.companions),
             image_s_values=steady.image_s,

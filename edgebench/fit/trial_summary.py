@@ -264,6 +264,7 @@ class TrialSummary:
     declared_power: tuple[DeclaredPower, ...] = ()  # of its target as a whole, at most one of each kind
     boot_s: DeclaredBoot | None = None
     temperature_c: DeclaredTemperature | None = None
+    image_bytes: int | None = None  # of one picture of the scene, as RGB; None for samples
     update_bytes: int | None = None  # of the artifact that is sent, be it built from on the board
     update_companions: tuple[str, ...] = ()  # files that are sent with it, whose sizes are not recorded
     power_doubts: dict[PowerKind, str] = field(default_factory=dict)  # by kind: which meter contradicts it

@@ -74,6 +74,11 @@ class SceneRecord(_Record):
         return self.rows * self.columns
 
     @property
+    def image_bytes(self) -> int | None:
+        """Of the whole picture as RGB; None for samples."""
+        return None if self.kind == "samples" else self.width * self.height * 3
+
+    @property
     def covered(self) -> float | None:
         """The share of the picture's pixels that lie in at least one patch, 0..1; None for samples.
 

@@ -1,12 +1,15 @@
 """A trial under a mission's schedule: against closed forms, and what is missing with its reason."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from edgebench.errors import UsageError
 from edgebench.fit.mission import mission_of
+from edgebench.fit.profile import Profile
 from edgebench.fit.schedule import Schedule
+from edgebench.fit.verdict import judge
 from tests.fit.summaries import meter, summary
 
 DAY_S = 86_400.0
@@ -100,6 +103,40 @@ def test_a_trial_without_passes_is_unknown():
     outcome = mission(summary((), reason="its sessions failed", image_s_values=()))
     assert (outcome.load, outcome.overloaded) == (None, None)
     assert outcome.duty_cycle.reason == outcome.age_s.reason == "its sessions failed"
+
+
+def limited(trial, quantity, limit, schedule=GREENLAND):
+    profile: dict[str, Any] = {
+        "name": "p",
+        "requirements": [{"name": "limit", "quantity": quantity, "limit": limit}],
+    }
+    if schedule is not None:
+        profile["schedule"] = {"cycle_s": schedule.cycle_s, "images": schedule.images}
+    return judge(trial, Profile.model_validate(profile))[0]
+
+
+def test_the_energy_of_a_cycle_can_be_limited():
+    """4 s at 20 J for each of 320 images, and 2 W between them: 0.177 MJ a day."""
+    rail = meter(mean_w=5.0, energy_j=20.0, idle_w=2.0, energy_low_j=19.9, energy_high_j=20.1)
+    trial = summary(((4.0,) * 20,) * 3, power=(rail,))
+    assert limited(trial, "energy_cycle_j", "180 kJ").verdict == "pass"
+    assert limited(trial, "energy_cycle_j", "170 kJ").verdict == "fail"
+    assert limited(summary(((4.0,) * 20,) * 3), "energy_cycle_j", "180 kJ").verdict == "unknown"
+    of_a_chip = summary(((4.0,) * 20,) * 3, power=(replace(rail, scope="chip"),))
+    assert limited(of_a_chip, "energy_cycle_j", "180 kJ").verdict == "inconclusive"
+    assert limited(of_a_chip, "energy_cycle_j", "170 kJ").verdict == "fail"
+
+
+def test_the_storage_of_a_backlog_can_be_limited():
+    trial = summary(((4.0,) * 20,) * 3, image_bytes=60_000_000)
+    burst = Schedule(cycle_s=5739.0, images=80, burst_s=0.0)
+    assert limited(trial, "storage_bytes", "61 MB").verdict == "pass"
+    assert limited(trial, "storage_bytes", "59 MB").verdict == "fail"
+    assert mission(trial, burst, image_bytes=60_000_000).storage_bytes.value == 80 * 60_000_000
+    overloaded = limited(replace(trial, image_s_values=((600.0,) * 20,) * 3), "storage_bytes", "61 MB")
+    assert (overloaded.verdict, "overloaded" in overloaded.reason) == ("unknown", True)
+    without_schedule = limited(trial, "storage_bytes", "61 MB", None)
+    assert (without_schedule.verdict, "[schedule]" in without_schedule.reason) == ("unknown", True)
 
 
 def test_the_same_seed_gives_the_same_figures():

@@ -97,4 +97,5 @@ def test_every_missing_figure_has_a_reason() -> None:
         "image_s", "infer_s", "request_ms", "in_flight", "accuracy", "scene_accuracy", "agreement", "power",
         "memory_bytes", "artifact_bytes", "mass_g", "size_mm", "paced", "instructions", "start_s",
         "accuracy_drop", "failed_sessions", "boot_s", "temperature_c", "update_bytes",
+            "image_bytes",
     }  # fmt: skip
