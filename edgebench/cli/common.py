@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from edgebench.fit.judged_experiment import Judged
     from edgebench.fit.profile import Profile
+    from edgebench.fit.requirement import Requirement
 
 
 def complete_results(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -162,7 +163,7 @@ def require_alone(results: str | None, output_dir: Path | None, *declared: Seque
     if results is not None or output_dir is not None or any(declared):
         raise UsageError(
             "--reference judges published figures, and nothing that was measured",
-            why="RESULTS, --output-dir, --board, --declared-power and --declared are of a result",
+            why="RESULTS, --output-dir, --board, --declared-power, --declared and --pareto are of a result",
             fix="leave them out, or judge the result in a command of its own",
         )
 
@@ -181,11 +182,11 @@ def output_dir_setting(flag: Path | None) -> Path:
     return resolve_one("output_dir", flag).output_dir
 
 
-def print_json(judged: Judged) -> None:
-    """The documented result document on stdout."""
+def print_json(judged: Judged, axes: Sequence[Requirement] = ()) -> None:
+    """The documented result document on stdout; `axes` as of `answers`."""
     from edgebench.fit.answers import answers
     from edgebench.report.document import document
     from edgebench.report.json_values import as_json
 
-    beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
+    beyond = answers(judged.summaries, judged.profiles, judged.verdicts, axes)
     typer.echo(as_json(document(judged.results, judged.summaries, judged.verdicts, beyond)), nl=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from edgebench.cli.common import (
@@ -28,10 +30,21 @@ def fit(
     declared_power: DeclaredPowerOption = None,
     declared: DeclaredOption = None,
     output_dir: OutputDirOption = None,
+    pareto: Annotated[
+        str,
+        typer.Option(
+            metavar="QUANTITIES",
+            help="The Pareto front over these, such as image_s,energy_j,accuracy or image_s:p99; by default "
+            "over those of each profile that are known.",
+        ),
+    ] = "",
     strict: StrictOption = False,
     json_: JsonOption = False,
 ) -> None:
     """Judge a result against requirement profiles, by default those of its run.
+
+    Below the verdicts stands what would pass where a target does not, the
+    Pareto front, a ranking by weighted margins and what excludes targets.
 
     With --board also by what a target's boards weigh, measure and draw by their
     makers, with --declared-power and --declared by its data sheet or label; nothing
@@ -44,11 +57,13 @@ def fit(
     from edgebench.cli.outcome import show_judged, show_published
     from edgebench.errors import UsageError
     from edgebench.fit.judged_experiment import judge_folder
+    from edgebench.fit.pareto import axes_of
     from edgebench.fit.published_experiment import judge_published
 
     profiles = read_profiles(profile) if profile else None
+    axes = axes_of(pareto) if pareto else ()
     if reference:
-        require_alone(results, output_dir, board, declared_power, declared)
+        require_alone(results, output_dir, board, declared_power, declared, pareto)
         raise typer.Exit(show_published(judge_published(profiles), strict=strict, json_=json_))
     folder = results_folder("latest" if results is None else results, output_dir)
     judged = judge_folder(folder, profiles, declared_power or (), board or (), declared or ())
@@ -58,4 +73,4 @@ def fit(
             why="the result was run without a profile and none was given",
             fix="add --profile P; `edgebench profiles list` names them",
         )
-    raise typer.Exit(show_judged(judged, strict=strict, json_=json_, figures=False))
+    raise typer.Exit(show_judged(judged, strict=strict, json_=json_, figures=False, axes=axes))

@@ -18,15 +18,18 @@ if TYPE_CHECKING:
     from edgebench.cache.objects import Cache
     from edgebench.fit.judged_experiment import Judged
     from edgebench.fit.profile import Profile
+    from edgebench.fit.requirement import Requirement
     from edgebench.measure.lane_group import Outcome
     from edgebench.measure.progress import Observer
     from edgebench.plan.planner import Built
 
 
-def show_judged(judged: Judged, *, strict: bool, json_: bool, figures: bool = True) -> int:
+def show_judged(
+    judged: Judged, *, strict: bool, json_: bool, figures: bool = True, axes: Sequence[Requirement] = ()
+) -> int:
     """Print a judged result, as tables or as JSON; returns the exit code that it deserves.
 
-    Without `figures` the verdicts alone, and what follows from them.
+    Without `figures` the verdicts alone, and what follows from them, with a Pareto front over `axes`.
     """
     from edgebench.fit.answers import answers
     from edgebench.fit.verdict import exit_code
@@ -34,11 +37,11 @@ def show_judged(judged: Judged, *, strict: bool, json_: bool, figures: bool = Tr
     from edgebench.report.terminal import print_result
 
     if json_:
-        print_json(judged)
+        print_json(judged, axes)
     else:
         print_result(stdout(), judged.summaries, judged.verdicts, figures=figures)
         if not figures:
-            beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
+            beyond = answers(judged.summaries, judged.profiles, judged.verdicts, axes)
             print_answers(stdout(), beyond, judged.summaries)
     for note in judged.notes:
         say(f"note: {note}")

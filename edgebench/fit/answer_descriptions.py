@@ -8,6 +8,7 @@ _PROFILE = Described("Name of the profile.", "profile")
 _REQUIREMENT = Described("Name of the requirement.", "profile")
 _QUANTITY = Described("What is limited, such as image_s.", "profile")
 _STATISTIC = Described("Which statistic of it.", "profile")
+_TRIAL = Described("Key of the trial.", "experiment.json")
 _TARGET = Described("Name of the target, without the settings of a sweep.", "experiment.json")
 
 DESCRIPTIONS: Descriptions = {
@@ -68,8 +69,102 @@ DESCRIPTIONS: Descriptions = {
         "reason": Described("Why what was measured cannot pass it.", "fit"),
     },
     "Undecided": {
-        "trial": Described("Key of the trial.", "experiment.json"),
+        "trial": _TRIAL,
         "measure": Described("The requirements that it does not pass, and why.", "fit"),
+    },
+    "Front": {
+        "profile": Described("Name of the profile; empty for quantities of the command line.", "profile"),
+        "axes": Described("The quantities, in order.", "profile or command line"),
+        "trials": Described("The trials that have all figures.", "fit"),
+        "lacking": Described("Figures that are missing, each with its trial and the reason.", "fit"),
+    },
+    "Axis": {
+        "quantity": Described("What it is, such as image_s.", "profile or command line"),
+        "statistic": _STATISTIC,
+        "averaging_s": Described(
+            "Time over which power is averaged; null for all else.", "profile", unit="s"
+        ),
+        "unit": Described("Unit of its figures.", "profile"),
+        "better": Described("Which values are better.", "the catalogue of metrics"),
+    },
+    "AxisFigure": {
+        "quantity": Described("What it is, such as image_s.", "profile or command line"),
+        "value": Described("The statistic, in the axis' unit.", "trial"),
+        "low": Described("Lower end of its interval; null without one.", "trial"),
+        "high": Described("Upper end; null without one.", "trial"),
+        "basis": Described(
+            "Of power and energy the meter's scope, or how it was declared; figures of different bases are "
+            "not held against each other. Empty for all else.",
+            "trial",
+        ),
+    },
+    "FrontTrial": {
+        "trial": _TRIAL,
+        "standing": Described(
+            "front: no other trial is at least as good by every value and better by one; dominated: one is, "
+            "and no interval of it reaches beyond this one's; overlapping: one is by value, and it may not "
+            "be so, since intervals overlap or are missing.",
+            "fit",
+        ),
+        "figures": Described("One entry an axis, in their order.", "trial"),
+        "by": Described(
+            "Key of a trial that is better by value, of several the one with the fewest overlaps; null on "
+            "the front.",
+            "fit",
+            always=True,
+        ),
+        "overlaps": Described(
+            "Quantities in which the intervals of the two overlap or are missing.", "fit", always=True
+        ),
+    },
+    "LacksFigure": {
+        "trial": _TRIAL,
+        "quantity": Described("What is missing.", "profile or command line"),
+        "reason": Described("Why.", "trial"),
+    },
+    "Ranking": {
+        "profile": _PROFILE,
+        "weights": Described(
+            "The weights of the requirements that count, by name, as shares of one.", "profile"
+        ),
+        "left_out": Described("Requirements that no trial has a margin of: they count for nothing.", "fit"),
+        "trials": Described("The trials, best first, then those without a score.", "fit"),
+        "change": Described(
+            "The smallest change of one weight, as a share of it, that changes which trial is first; null "
+            "where none does.",
+            "fit",
+        ),
+    },
+    "Ranked": {
+        "trial": _TRIAL,
+        "verdict": Described("What it comes to against the profile as a whole.", "fit"),
+        "rank": Described("From 1 on, the same for equal scores; null without a score.", "fit"),
+        "score": Described(
+            "Weighted mean of the margins, -1 to 1; null where a figure is missing that others have.", "fit"
+        ),
+        "margins": Described(
+            "By requirement what is left to the limit as a share of it, from -1 to 1: (limit - value) / "
+            "limit, or the opposite of what is to be at least.",
+            "fit",
+        ),
+        "first_share": Described(
+            "Share of random weights around the profile's (Dirichlet, with a fixed seed) under which it is "
+            "first, alone or with others; null without a score.",
+            "fit",
+        ),
+        "reason": Described("Why it has no score; empty where it has.", "fit", always=True),
+    },
+    "LeftOut": {
+        "requirement": _REQUIREMENT,
+        "reason": Described("Why no trial has a margin of it, by the first of them.", "fit"),
+    },
+    "WeightChange": {
+        "requirement": Described("Name of the requirement whose weight changes.", "profile"),
+        "weight": Described("Its weight, as the profile has it.", "profile"),
+        "to": Described("The weight at which another trial is level with the first.", "fit"),
+        "share": Described("How far that is, over the weight.", "fit", shape={"minimum": 0}),
+        "first": Described("Key of the trial that is first.", "fit"),
+        "then": Described("Key of the trial that comes to be first beyond it.", "fit"),
     },
     "ExcludedBy": {
         "profile": _PROFILE,

@@ -1,4 +1,4 @@
-"""What a judged result says beyond its verdicts: what would have to change, and what excludes what."""
+"""What a judged result says beyond its verdicts: what would have to change, and what is best."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from edgebench.fit.excluded_by import ExcludedBy, excluded_by
 from edgebench.fit.nearest import Nearest, nearest
+from edgebench.fit.pareto import Front, fronts
 from edgebench.fit.profile import Profile
+from edgebench.fit.ranking import Ranking, rankings
+from edgebench.fit.requirement import Requirement
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 
 
@@ -16,14 +19,24 @@ class Answers:
     """Each by profile; all empty where nothing was judged."""
 
     nearest: tuple[Nearest, ...]
+    pareto: tuple[Front, ...]
+    ranking: tuple[Ranking, ...]
     excluded_by: tuple[ExcludedBy, ...]
 
 
 def answers(
-    trials: Sequence[TrialSummary], profiles: Sequence[Profile], verdicts: Sequence[Verdict]
+    trials: Sequence[TrialSummary],
+    profiles: Sequence[Profile],
+    verdicts: Sequence[Verdict],
+    axes: Sequence[Requirement] = (),
 ) -> Answers:
-    """Those of trials that `judge_all` judged by these profiles."""
+    """Those of trials that `judge_all` judged by these profiles.
+
+    `axes` are the quantities of one front (`pareto.axes_of`), in place of one a profile.
+    """
     return Answers(
         nearest=tuple(nearest(trials, profiles, verdicts)),
+        pareto=tuple(fronts(trials, profiles, verdicts, axes)),
+        ranking=tuple(rankings(trials, profiles, verdicts)),
         excluded_by=tuple(excluded_by(trials, verdicts)),
     )

@@ -19,6 +19,8 @@ from edgebench.fit.field_descriptions import DESCRIPTIONS as OF_SUMMARIES
 from edgebench.fit.metric import BYTE_UNITS, Metric
 from edgebench.fit.metrics import METRICS
 from edgebench.fit.nearest import Nearest
+from edgebench.fit.pareto import Front
+from edgebench.fit.ranking import Ranking
 from edgebench.fit.trial_metrics import document_names
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report.document import CONDITIONS, IDENTITY
@@ -66,6 +68,16 @@ _PARTS = {
     ),
     "nearest": Described(
         "What would pass: one entry a profile and target that some trial of does not pass it. Absent from "
+        "documents of earlier versions.",
+        "fit",
+    ),
+    "pareto": Described(
+        "The trials that no other is better than in all quantities of a profile, or of the command line. "
+        "Absent from documents of earlier versions.",
+        "fit",
+    ),
+    "ranking": Described(
+        "The trials by the weighted margins to a profile's limits: one entry a profile. Absent from "
         "documents of earlier versions.",
         "fit",
     ),
@@ -225,6 +237,8 @@ def _result() -> dict[str, Any]:
             },
         },
         "nearest": _list_of(Nearest),
+        "pareto": _list_of(Front),
+        "ranking": _list_of(Ranking),
         "excluded_by": _list_of(ExcludedBy),
     }
     return _document(

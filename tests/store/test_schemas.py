@@ -147,7 +147,7 @@ def test_trials_and_the_document_are_valid(experiment_path, tmp_path):
         written = document(results, summaries, verdicts, answers(summaries, profiles, verdicts))
         plain = json.loads(json.dumps(written, allow_nan=False))
         assert plain["trials"]
-        assert all(plain[part] for part in ("verdicts", "nearest", "excluded_by"))
+        assert all(plain[part] for part in ("verdicts", "nearest", "pareto", "ranking", "excluded_by"))
         jsonschema.Draft202012Validator(close(schema("result"))).validate(plain)
 
 
