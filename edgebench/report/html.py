@@ -13,7 +13,9 @@ from edgebench.atomic import write_atomically
 from edgebench.errors import StoredResultError
 from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.report import verdict_groups
 from edgebench.report.captioned_figures import pictures
+from edgebench.report.limits_figure import limits_picture
 from edgebench.report.page import texts
 from edgebench.store.load import Results
 
@@ -68,4 +70,9 @@ def page(
 ) -> dict[str, Any]:
     """Everything that the template shows: the texts, and the figures as `data:` addresses."""
     sections = texts(results, summaries, verdicts, profiles)
-    return sections | {"figures": pictures(results, summaries, verdicts, profiles)}
+    return sections | {
+        "figures": pictures(results, summaries, verdicts, profiles),
+        "limits": [
+            limits_picture(summaries, verdicts, profile) for profile in verdict_groups.profiles(verdicts)
+        ],
+    }

@@ -13,7 +13,7 @@ from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import words
 from edgebench.report.console import cell, line, new_table
 
-_LINES: tuple[tuple[str, str, str, str], ...] = (  # name, heading, heading of a narrow column, unit
+LINES: tuple[tuple[str, str, str, str], ...] = (  # name, heading, heading of a narrow column, unit
     ("duty_cycle", "duty cycle", "duty", "%"),
     ("backlog", "backlog, images", "backlog", ""),
     ("storage_bytes", "storage", "storage", "MB"),
@@ -25,8 +25,11 @@ _LINES: tuple[tuple[str, str, str, str], ...] = (  # name, heading, heading of a
     ("energy_j.off", "energy a cycle, off in pauses", "off", "kJ"),
     ("break_even_s", "switching off pays from", "off from", "s"),
 )
+"""Each figure of a mission: its name, its headings and its unit."""
+
 _NARROW = ("duty_cycle", "backlog", "age_s", "missed", "energy_j.idle", "energy_j.off")
-_SCALES: Mapping[str, float] = {"%": 0.01, "MB": 1e6, "kJ": 1e3}
+SCALES: Mapping[str, float] = {"%": 0.01, "MB": 1e6, "kJ": 1e3}
+"""How many of a figure's base unit one of its unit is, where that is not 1."""
 
 
 def print_missions(console: Console, missions: Sequence[Mission], trials: Mapping[str, TrialSummary]) -> None:
@@ -55,12 +58,12 @@ def _print_alone(console: Console, mission: Mission, trial: TrialSummary) -> Non
     """Every figure with its interval, and why others are missing."""
     table = new_table(console, [(_name(trial), False), ("value", True), ("95 % interval", True)])
     missing: dict[str, list[str]] = {}
-    for name, heading, _, unit in _LINES:
-        figure = _figure(mission, name)
+    for name, heading, _, unit in LINES:
+        figure = figure_of(mission, name)
         if figure.value is None:
             missing.setdefault(figure.reason, []).append(heading)
             continue
-        shown = figure.in_unit(_SCALES.get(unit, 1.0))
+        shown = figure.in_unit(SCALES.get(unit, 1.0))
         low, high = shown.low, shown.high
         ends = (
             words.MISSING if low is None or high is None else f"{words.number(low)} to {words.number(high)}"
@@ -77,8 +80,8 @@ def _print_together(
     """A line a trial, with the figures that any of them has; why one of them is missing stands below."""
     columns = [
         entry
-        for entry in _LINES
-        if entry[0] in _NARROW and any(_figure(mission, entry[0]).value is not None for mission in missions)
+        for entry in LINES
+        if entry[0] in _NARROW and any(figure_of(mission, entry[0]).value is not None for mission in missions)
     ]
     units = [f"{short} [{unit}]" if unit else short for _, _, short, unit in columns]
     table = new_table(console, [("trial", False), *((heading, True) for heading in units)])
@@ -86,20 +89,21 @@ def _print_together(
     for mission in missions:
         texts = []
         for name, _, _, unit in columns:
-            figure = _figure(mission, name)
-            texts.append(_value(figure.in_unit(_SCALES.get(unit, 1.0))))
+            figure = figure_of(mission, name)
+            texts.append(_value(figure.in_unit(SCALES.get(unit, 1.0))))
             if figure.value is None and not mission.overloaded:
                 missing[f"{_name(trials[mission.trial])}: {figure.reason}"] = None
         table.add_row(*(cell(console, text) for text in (_name(trials[mission.trial]), *texts)))
     console.print(table)
     for reason in missing:
         line(console, reason, indent=2)
-    absent = {_figure(mission, "energy_j.idle").reason for mission in missions} - {""}
+    absent = {figure_of(mission, "energy_j.idle").reason for mission in missions} - {""}
     if absent and not any(name.startswith("energy") for name, *_ in columns):
         line(console, f"energy is not known: {'; '.join(sorted(absent))}", indent=2)
 
 
-def _figure(mission: Mission, name: str) -> Figure:
+def figure_of(mission: Mission, name: str) -> Figure:
+    """One of a mission's figures by its name, such as `energy_j.idle`."""
     holder, _, part = name.rpartition(".")
     figure: Figure = getattr(getattr(mission, holder) if holder else mission, part)
     return figure

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from matplotlib.figure import Figure
+
+from edgebench.fit.trial_summary import Verdict
+from edgebench.report.limits_figure import limits_figure, limits_picture, multiple_of
+from tests.report import samples
+
+
+def latency(**changes: object) -> Verdict:
+    return replace(samples.latency(samples.summary(), "disco-realtime"), **changes)  # type: ignore[arg-type]
+
+
+def arrows(figure: Figure) -> list[float]:
+    """Which way each arrow points, in points."""
+    return [text.get_position()[0] for axes in figure.axes for text in axes.texts]
+
+
+def test_a_figure_is_a_multiple_of_its_limit() -> None:
+    multiple = multiple_of(latency(limit=4.0, value=1.0, low=0.5, high=6.0))
+    assert (multiple.low, multiple.value, multiple.high) == (0.125, 0.25, 1.5)
+    # A body is turned: its longest side is held against the longest that is allowed.
+    body = latency(limit=(10.0, 70.0, 80.0), value=(40.0, 5.0, 77.0), low=None, high=None)
+    assert multiple_of(body).ends == [pytest.approx(77 / 80)]
+    assert multiple_of(latency(value=None, low=None, high=None)).ends == []
+
+
+def test_every_known_requirement_has_a_panel_on_one_axis_with_the_limit_at_1() -> None:
+    summaries = samples.nine()
+    verdicts = samples.verdicts(summaries, ("disco-realtime",))
+    power = [
+        replace(each, verdict="fail", value=6.0, low=6.0, margin=-1.0, wanted=True, reason="")
+        for each in verdicts
+        if each.quantity == "power_peak_w"
+    ]
+    latencies = [each for each in verdicts if each.quantity == "image_s"]
+    names = {summary.key: f"trial {number}" for number, summary in enumerate(summaries)}
+    figure = limits_figure({"latency": latencies, "power": power}, names)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["image_s median ≤ 4.42 s", "power_peak_w max ≤ 5 W, wanted"]
+    for axes in figure.axes:
+        assert [line.get_xdata()[0] for line in axes.lines if line.get_gid() == "limit"] == [1.0]
+        assert axes.get_xscale() == "log"  # 0.05 to 1.2 times
+        assert axes.get_xlim() == figure.axes[0].get_xlim()
+    assert len(arrows(figure)) == 9 and min(arrows(figure)) > 0  # nothing bounds the power above
+
+
+def test_bounds_are_arrows_and_no_value_is_made_up() -> None:
+    above = latency(value=None, low=5.0, high=None, bound="above", verdict="fail", margin=None)
+    below = replace(above, low=None, high=4.0, bound="at most", verdict="pass")
+    figure = limits_figure({"latency": [above, below]}, {above.trial: "a"})
+    first, second = arrows(figure)
+    assert first > 0 > second
+    assert not [line for line in figure.axes[0].lines if len(line.get_xdata()) == 2 and not line.get_gid()]
+
+
+def test_what_is_not_above_0_is_drawn_at_the_edge_of_a_logarithmic_axis() -> None:
+    share = latency(quantity="failed_sessions", unit="1", limit=0.01, value=0.0, low=0.0, high=0.4)
+    figure = limits_figure({"failures": [share]}, {share.trial: "a"})
+    (axes,) = figure.axes
+    assert axes.get_xscale() == "log"
+    (line,) = [line for line in axes.lines if len(line.get_xdata()) == 2 and not line.get_gid()]
+    assert tuple(line.get_xdata()) == (axes.get_xlim()[0], 40.0)
+
+
+def test_the_caption_names_what_is_not_known() -> None:
+    summaries = samples.nine()
+    picture = limits_picture(summaries, samples.verdicts(summaries, ("disco-realtime",)), "disco-realtime")
+    assert picture is not None
+    assert "Not known of any trial: power_peak_w max ≤ 5 W; mass_g ≤ 150 g; size_mm" in picture.caption
+    assert picture.alt.startswith(
+        "Figures over their limits: image_s median ≤ 4.42 s, 9 trials: from 0.0512 (0.25 int8) to 0.5"
+    )
+    many = [replace(samples.summary(), key=f"{number:016x}") for number in range(130)]
+    picture = limits_picture(
+        many, [samples.latency(each, "disco-realtime") for each in many], "disco-realtime"
+    )
+    assert picture is not None and "The first 120 trials of a requirement are drawn" in picture.caption
+    unknown = samples.without_value(samples.summary(), "disco-realtime")
+    assert limits_picture([samples.summary()], unknown, "disco-realtime") is None
