@@ -16,6 +16,7 @@ from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report import verdict_groups
 from edgebench.report.captioned_figures import pictures
 from edgebench.report.limits_figure import limits_picture
+from edgebench.report.mission_pages import mission_picture
 from edgebench.report.page import texts
 from edgebench.store.load import Results
 
@@ -75,4 +76,5 @@ def page(
         "limits": [
             limits_picture(summaries, verdicts, profile) for profile in verdict_groups.profiles(verdicts)
         ],
+        "mission_pictures": [mission_picture(brief, summaries) for brief in sections["missions"]],
     }

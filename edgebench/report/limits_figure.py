@@ -151,7 +151,7 @@ def _draw(axes: Axes, row: int, verdict: Verdict, least: float) -> None:
             textcoords="offset points",
             arrowprops={"arrowstyle": "<-", "color": colour, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0},
         )
-    at = value if value is not None else (high if low is None else low)
+    at = next(end for end in (value, low, high) if end is not None)
     filled = colour if not verdict.bound else "white"
     axes.plot(
         [at], [row], marker=marker, color=filled, markeredgecolor=colour, markersize=6, linestyle="none",

@@ -33,6 +33,10 @@ def export_markdown(
     parts += [_table(table, f"### Every verdict: {escape(table.title)}") for table in page["verdict_tables"]]
     if not page["cards"]:
         parts.append("No profile was asked for.")
+    if any(page["mission_tables"]):
+        parts.append("## Missions")
+    for table in filter(None, page["mission_tables"]):
+        parts += [_table(table, f"### {escape(table.title)}"), escape(table.caption)]
     for name, what, table in page["latency"]:
         parts.append(_table(table, f"## {escape(name)}: {escape(what)}"))
         if name == "image_s" and page["timed"]:

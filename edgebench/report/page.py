@@ -10,8 +10,10 @@ from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
 from edgebench.report import answer, notes, pacing_tables, tables, verdict_groups, words
+from edgebench.report.brief_missions import brief_missions
 from edgebench.report.definitions import definitions
 from edgebench.report.environment import command_line, environment, golden
+from edgebench.report.mission_pages import mission_table
 from edgebench.report.notes import Note, Trials
 from edgebench.report.power_scopes import declared_texts, meter_text, scopes_note
 from edgebench.report.power_words import reading_notes
@@ -38,6 +40,7 @@ def texts(
     record = results.experiment
     names = tables.trial_names(summaries)
     trials = Trials.of(summaries, names)
+    missions = brief_missions(results, summaries, profiles)
     return {
         "name": words.plain(record.name, 120),
         "title": _title(results, summaries),
@@ -45,6 +48,8 @@ def texts(
         "contents": _CONTENTS,
         "words": WORDS,
         "cards": _cards(profiles, summaries, verdicts),
+        "missions": missions,
+        "mission_tables": [mission_table(brief, summaries) for brief in missions],
         "failures": _failures(summaries, trials),
         "said": notes.cautions(summaries, trials, [Flag.SAID]),
         "verdict_tables": tables.verdict_tables(summaries, verdicts),
@@ -79,6 +84,7 @@ def texts(
 
 _CONTENTS = (
     ("verdicts", "Verdicts"),
+    ("missions", "Missions"),
     ("latency", "Latency"),
     ("accuracy", "Accuracy"),
     ("scene", "Scene"),

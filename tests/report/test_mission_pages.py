@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from edgebench.fit.judged_experiment import Judged
+from edgebench.fit.profile import Profile
+from edgebench.fit.schedule import Schedule
+from edgebench.report.brief_missions import MOST_MISSIONS, BriefMissions, brief_missions
+from edgebench.report.mission_pages import mission_picture, mission_table
+
+
+def played(whole: Judged, profiles: Sequence[Profile], **changes: object) -> list[BriefMissions]:
+    summaries = [replace(summary, **changes) for summary in whole.summaries]  # type: ignore[arg-type]
+    return brief_missions(whole.results, summaries, profiles)
+
+
+def with_schedule(whole: Judged, cycle_s: float, images: int) -> Profile:
+    schedule = Schedule(cycle_s=cycle_s, images=images)
+    return whole.profiles[0].model_copy(update={"schedule": schedule})
+
+
+def test_a_profile_is_played_for_a_few_days_and_always_comes_out_alike(whole: Judged) -> None:
+    (brief,) = played(whole, whole.profiles[:1])
+    assert (len(brief.missions), brief.reason) == (9, "")
+    assert played(whole, whole.profiles[:1]) == [brief]
+    table = mission_table(brief, whole.summaries)
+    assert table is not None
+    headings = [column.heading for column in table.columns]
+    assert headings[:4] == ["trial", "duty cycle [%]", "backlog, images", "storage [MB]"]
+    assert "energy a cycle, idling between [kJ]" not in headings
+    assert f"{brief.days:.3g} days of the schedule" in table.caption and "seed 0" in table.caption
+    assert "idling between" in table.caption and "not known: no meter" in table.caption
+    picture = mission_picture(brief, whole.summaries)
+    assert picture is not None and picture.src
+    assert picture.alt.startswith("Backlog and energy a cycle: 0.25 fp32 at most ")
+    assert "The first 8 of 9 trials are drawn" in picture.caption
+
+
+def test_what_is_overloaded_has_its_load_and_no_figure(whole: Judged) -> None:
+    (brief,) = played(whole, [with_schedule(whole, 1.0, 1000)])
+    table = mission_table(brief, whole.summaries)
+    assert table is not None and "0.25 int8 is overloaded: " in table.caption
+    assert {row[1] for row in table.rows} == {"100"}
+    assert mission_picture(brief, whole.summaries) is None
+
+
+@pytest.mark.attack("a schedule of a million million images: no report waits for it, and says so")
+def test_what_would_take_long_is_not_played(whole: Judged) -> None:
+    (brief,) = played(whole, [with_schedule(whole, 1e12, 10**12)])
+    assert brief.missions == () and "1,000,000,000,000 images a cycle are too many" in brief.reason
+    many = [whole.profiles[0]] * MOST_MISSIONS
+    assert all("too many for a report: `edgebench mission" in brief.reason for brief in played(whole, many))
+
+
+def test_why_nothing_is_played(whole: Judged, nothing: Judged) -> None:
+    (brief,) = brief_missions(nothing.results, nothing.summaries, whole.profiles[:1])
+    assert "no finished session to draw latencies from" in brief.reason
+    assert mission_table(brief, nothing.summaries) is None and mission_picture(brief, []) is None
+    without = whole.profiles[0].model_copy(update={"schedule": None, "requirements": ()})
+    assert played(whole, [without])[0].reason == "it says no time at which images come"
