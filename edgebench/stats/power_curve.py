@@ -123,7 +123,8 @@ def highest_mean_w(curve: PowerCurve, averaging_s: float) -> tuple[float, int]:
     integral = Integral(curve)
 
     def energies_j(begins_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        return integral.until(begins_s + averaging_s) - integral.until(begins_s)
+        joules = integral.until(np.concatenate((begins_s + averaging_s, begins_s)))
+        return np.asarray(joules[: begins_s.size] - joules[begins_s.size :])
 
     begins_s = np.append(at_s[: at_s.searchsorted(last_s)], last_s)
     joules = energies_j(begins_s)
@@ -147,7 +148,8 @@ def _turns_s(
     lasts = at_s.searchsorted(begins_s[promising + 1] + averaging_s)
     ending = [at_s[first:last] - averaging_s for first, last in zip(firsts, lasts, strict=True)]
     edges_s = np.unique(np.concatenate((begins_s[promising], begins_s[promising + 1], *ending)))
-    excess_w = integral.watts(edges_s + averaging_s) - integral.watts(edges_s)
+    watts = integral.watts(np.concatenate((edges_s + averaging_s, edges_s)))
+    excess_w = watts[: edges_s.size] - watts[edges_s.size :]
     turns = np.flatnonzero((excess_w[:-1] > 0) & (excess_w[1:] < 0))
     share = excess_w[turns] / (excess_w[turns] - excess_w[turns + 1])
     return np.append(edges_s, edges_s[turns] + share * (edges_s[turns + 1] - edges_s[turns]))
