@@ -212,7 +212,8 @@ def _is_quoted_number(fault: ErrorDetails) -> bool:
     """Whether a number stands in quotes where quotes make it text."""
     return (
         fault["type"] in ("float_type", "int_type")
-        and re.fullmatch(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", str(fault["input"])) is not None
+        and isinstance(fault["input"], str)
+        and re.fullmatch(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", fault["input"]) is not None
     )
 
 

@@ -87,6 +87,7 @@ def refused(**document):
         ({"flag": "maybe"}, "flag: 'maybe' is not true or false", "without quotes"),
         ({"flag": True}, "flag: the flag is worn out", ""),
         ({"count": 0}, "count: 0 is not at least 1", "at least 1"),
+        ({"count": 2.5}, "count: 2.5 is not a whole number", "write a whole number"),
         ({"count": 13}, "13 brings no luck", "write 12"),
         ({"limt": 2}, "unknown key 'limt'", "did you mean 'limit'? known: name, nick"),
     ],

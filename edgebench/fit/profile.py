@@ -17,7 +17,7 @@ from edgebench.fit.profile_documents import KEYS, Document, document_in, documen
 from edgebench.fit.requirement import Requirement, Uplink
 from edgebench.fit.schedule import Budget, Schedule, Strict
 from edgebench.fit.units import bits_a_second
-from edgebench.refusals import Place, form, problem, refusal
+from edgebench.refusals import Place, Refusal, form, problem, refusal
 from edgebench.suggest import choose, short
 
 EXAMPLE = "see `edgebench profiles show disco-realtime`"
@@ -308,11 +308,19 @@ def _explain(error: ValidationError, table: Mapping[str, Any]) -> tuple[str, str
     """What is wrong first, with the requirement it is wrong in, and the fix."""
     refused = refusal(error, table, Profile)
     place = refused.place
-    fix = "add [[requirements]]" if place == ("requirements",) else refused.fix
-    fix = fix or EXAMPLE
+    fix = fix_of(refused, table)
     if len(place) > 1 and place[0] == "requirements" and isinstance(place[1], int):
         return f"requirement {requirement_name(table, place[1])}: {refused.sentence(skip=2)}", fix
     return refused.sentence(), fix
+
+
+def fix_of(refused: Refusal, table: Any) -> str:
+    """What mends a refused profile, schedule or requirement."""
+    if refused.place != ("requirements",):
+        return refused.fix or EXAMPLE
+    listed = table.get("requirements")
+    too_many = isinstance(listed, list) and len(listed) > MAX_REQUIREMENTS
+    return "take some of them out" if too_many else "add [[requirements]]"
 
 
 def requirement_name(table: Mapping[str, Any], index: int) -> str:

@@ -16,10 +16,10 @@ from pydantic import BaseModel, ValidationError
 from edgebench.errors import UsageError
 from edgebench.fit.profile import (
     ALL_WANTED,
-    EXAMPLE,
     MAX_REQUIREMENTS,
     Profile,
     checked,
+    fix_of,
     refuse_slip,
     requirement_name,
     with_allowed_time,
@@ -80,6 +80,9 @@ _BELONGING = {
     "times_s": ("images",),
 }
 """What is put right with a key, because it means something beside it alone."""
+
+_GIVEN_BY = {"cycle_s": "cycle", "limit": "budget"}
+"""Keys that need no stand-in beside another that says the same."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +171,7 @@ def _first_fault(table: Any, model: type[BaseModel]) -> _Fault | None:
         model.model_validate(table)
     except ValidationError as error:
         refused = refusal(error, table, model)
-        fix = "add [[requirements]]" if refused.place == ("requirements",) else refused.fix
-        return _Fault("", refused.sentence(), fix or EXAMPLE)
+        return _Fault("", refused.sentence(), fix_of(refused, table))
     return None
 
 
@@ -184,13 +186,18 @@ def _mended(
     for key in sorted(keys, key=lambda key: (key not in table, len(_BELONGING.get(key, ())))):
         gone = (key, *_BELONGING.get(key, ()))
         mended = {name: value for name, value in table.items() if name not in gone}
-        mended |= {name: sound[name] for name in gone if name in sound}
+        mended |= {name: sound[name] for name in gone if name in sound and not _is_given(name, mended)}
         if table.get("quantity") == "size_mm" and "quantity" in mended and key == "limit":
             mended["limit"] = [1.0, 1.0, 1.0]
         after = _first_fault(mended, model)
         if after is None or after.what != fault.what:
             return key, mended
     return None
+
+
+def _is_given(name: str, table: Mapping[str, Any]) -> bool:
+    """Whether another key of the table gives it, so that a stand-in would contradict that."""
+    return _GIVEN_BY.get(name) in table
 
 
 def line_of(text: str, table: str, number: int, key: str) -> int | None:

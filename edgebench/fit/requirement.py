@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
@@ -20,6 +21,9 @@ Uplink = Annotated[
     float,
     Field(gt=0, le=1e15, json_schema_extra=form("write bits a second above 0, such as uplink_bps = 9600.0")),
 ]
+
+MIN_LIMIT, MAX_LIMIT = 1e-18, 1e18
+"""In any unit; far beyond what is measured, and a margin as a share of it can still be printed."""
 
 
 class Requirement(Strict):
@@ -160,12 +164,17 @@ def _limit(table: Mapping[str, Any], metric: Metric) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise problem(f"limit {short(value)} is not a number", "write a number without quotes")
         # Written so that nan fails it as well.
-        if not metric.above < value < 1e18:
+        if not metric.above < value < math.inf:
             fix = "write a positive number" if metric.above == 0 else "write degrees Celsius"
             if metric.share_of and metric.unit == "1" and metric.better == "lower":
                 fix += f"; no number of {metric.share_of.split()[-1]}s shows a share of none: limit = 1 with "
                 fix += 'unit = "%" takes some 380'
             raise problem(f"limit {value} is not above {metric.above:g} and finite", fix)
+        if value and not MIN_LIMIT <= abs(value) <= MAX_LIMIT:
+            raise problem(
+                f"limit {value} is not between {MIN_LIMIT:g} and {MAX_LIMIT:g}",
+                "write a limit that can be measured",
+            )
     return tuple(float(value) for value in values) if metric.is_size else float(limit)
 
 

@@ -11,6 +11,11 @@ from edgebench.fit.units import seconds
 from edgebench.refusals import problem
 from edgebench.suggest import choose, short
 
+MIN_CYCLE_S = 1e-6
+"""Below it the cycles of a mission are beyond counting."""
+
+MAX_TIME_S = 1e12
+
 MAX_TIMES = 20_000
 """Stated times of a cycle, which every result keeps: one in four seconds for a day."""
 
@@ -26,7 +31,7 @@ class Strict(BaseModel):
 class Budget(Strict):
     """How a limit on time comes about: so many images within so long a cycle."""
 
-    cycle_s: float = Field(gt=0, le=1e12)
+    cycle_s: float = Field(ge=MIN_CYCLE_S, le=MAX_TIME_S)
     images: int = Field(gt=0, le=10**12)
 
     @property
@@ -48,9 +53,9 @@ class Schedule(Budget):
         deadline_s: after which an image that came is worth nothing; None where it may wait.
     """
 
-    burst_s: float | None = Field(default=None, ge=0, le=1e12)
+    burst_s: float | None = Field(default=None, ge=0, le=MAX_TIME_S)
     times_s: tuple[float, ...] | None = Field(default=None, min_length=1, max_length=MAX_TIMES)
-    deadline_s: float | None = Field(default=None, gt=0, le=1e12)
+    deadline_s: float | None = Field(default=None, gt=0, le=MAX_TIME_S)
 
     @property
     def allowed_s(self) -> float:
@@ -138,4 +143,12 @@ def _in_seconds(table: dict[str, Any], name: str) -> None:
         raise problem(f"{name} and {name}_s say the same twice", "keep one of the two")
     if not isinstance(value, str):
         raise problem(f"{name} {short(value)} has no unit", f'write {name} = "95.65 min", or {name}_s =')
-    table[f"{name}_s"] = seconds(value, name)
+    time_s = seconds(value, name)
+    if time_s < 0 or (time_s == 0 and name != "burst"):
+        least = "0 s or more" if name == "burst" else "above 0"
+        raise problem(f"{name} {short(value)} is not {least}", f'write one such as {name} = "95.65 min"')
+    if time_s > MAX_TIME_S:
+        raise problem(f"{name} {short(value)} is longer than {MAX_TIME_S:g} s", "write a shorter time")
+    if name == "cycle" and time_s < MIN_CYCLE_S:
+        raise problem(f"cycle {short(value)} is shorter than {MIN_CYCLE_S:g} s", "write a longer cycle")
+    table[f"{name}_s"] = time_s

@@ -104,6 +104,8 @@ def measured(text: str, units: Mapping[str, float], quantity: str) -> tuple[tupl
 
 def seconds(text: str, name: str) -> float:
     """A time as text in seconds; problems as `measured`, and for several numbers."""
+    if re.fullmatch(r"[+-]?[0-9.]+", text.strip()):
+        raise problem(f"{name} {short(text)} has no unit", "write one such as '95.65 min'")
     values, _ = measured(text, {"s": 1.0}, name)
     if len(values) != 1:
         raise problem(f"{name} {short(text)} is not one time", "write one such as '95.65 min'")

@@ -120,6 +120,18 @@ def test_nothing_is_wrong_with_what_is_a_profile():
             "'wish' is wanted, and 'need' requires",
         ),
         ('name = "x"\nextends = "nix.toml"\n', None, "No such file"),
+        ('name = "x"\n[[requirements]]\nname = "r"\nlimit = 5e-324\n', 4, "is not between 1e-18 and"),
+        ('name = "x"\n[[requirements]]\nname = "r"\nlimit = 1e300\n', 4, "limit 1e+300 is not between"),
+        (
+            'name = "x"\n[schedule]\ncycle = "1 min"\n[[requirements]]\nname = "r"\nlimit = 1\n',
+            2,
+            "the schedule has no images",
+        ),
+        (
+            'name = "x"\n[[requirements]]\nname = "r"\nlimit = 1\nbudget = { cycle_s = 10.0, images = 5 }\n',
+            4,
+            "limit 1 and a budget of 2",
+        ),
     ],
 )
 def test_one_problem(text, line, what, tmp_path):
