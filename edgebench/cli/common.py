@@ -185,8 +185,11 @@ def output_dir_setting(flag: Path | None) -> Path:
 def print_json(judged: Judged, axes: Sequence[Requirement] = ()) -> None:
     """The documented result document on stdout; `axes` as of `answers`."""
     from edgebench.fit.answers import answers
+    from edgebench.report.brief_missions import brief_missions
     from edgebench.report.document import document
     from edgebench.report.json_values import as_json
 
     beyond = answers(judged.summaries, judged.profiles, judged.verdicts, axes)
-    typer.echo(as_json(document(judged.results, judged.summaries, judged.verdicts, beyond)), nl=False)
+    played = brief_missions(judged.results, judged.summaries, judged.profiles)
+    printed = document(judged.results, judged.summaries, judged.verdicts, beyond, played)
+    typer.echo(as_json(printed), nl=False)

@@ -9,7 +9,9 @@ from typing import Any
 from edgebench.fit.answers import Answers
 from edgebench.fit.trial_metrics import document_fields, missing_reasons
 from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.report.brief_missions import SEED, BriefMissions
 from edgebench.report.json_values import SCHEMA_VERSION, as_json, clean
+from edgebench.report.mission_document import mission_entry
 from edgebench.store.load import Results
 from edgebench.store.redaction import exported, exported_path
 
@@ -21,12 +23,13 @@ def document(
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     beyond: Answers | None = None,
+    played: Sequence[BriefMissions] | None = None,
 ) -> dict[str, Any]:
     """The document that `--json` prints, as plain data that `json.dumps(allow_nan=False)` takes.
 
     Its fields are described in `result.schema.json`. A figure that is missing is null and `reasons` of
     its trial says why, under the figure's name. What follows from the verdicts stands beside them, where it
-    is given.
+    is given, and so do the missions that were played.
     """
     plain: dict[str, Any] = clean(
         {
@@ -36,9 +39,22 @@ def document(
             "trials": [_trial(summary) for summary in summaries],
             "verdicts": [asdict(verdict) for verdict in verdicts],
             **({} if beyond is None else asdict(beyond)),
+            **({} if played is None else _missions(played, summaries)),
         }
     )
     return plain
+
+
+def _missions(played: Sequence[BriefMissions], summaries: Sequence[TrialSummary]) -> dict[str, Any]:
+    trials = {summary.key: summary for summary in summaries}
+    return {
+        "missions": [
+            {"days": brief.days, "seed": SEED, **mission_entry(mission, trials[mission.trial])}
+            for brief in played
+            for mission in brief.missions
+        ],
+        "missions_reasons": {brief.profile: brief.reason for brief in played if brief.reason},
+    }
 
 
 def _experiment(results: Results) -> dict[str, Any]:

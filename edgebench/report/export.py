@@ -9,6 +9,7 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.answers import answers
 from edgebench.fit.judged_experiment import Judged
 from edgebench.report import html
+from edgebench.report.brief_missions import brief_missions
 from edgebench.report.document import document
 from edgebench.report.json_values import as_json
 from edgebench.report.markdown import export_markdown
@@ -52,7 +53,8 @@ def _text(judged: Judged, path: Path) -> str:
     match path.suffix.lower():
         case ".json":
             beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
-            return as_json(document(*parts, beyond))
+            played = brief_missions(judged.results, judged.summaries, judged.profiles)
+            return as_json(document(*parts, beyond, played))
         case ".md":
             return export_markdown(*parts, judged.profiles)
         case ".csv":

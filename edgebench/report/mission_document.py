@@ -1,4 +1,4 @@
-"""The document of `edgebench mission --json`."""
+"""The document of `edgebench mission --json`, and the missions in that of a result."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ def mission_document(
         "schema_version": SCHEMA_VERSION,
         "days": days,
         "seed": seed,
-        "trials": [_entry(mission, trials[mission.trial]) for mission in missions],
+        "trials": [mission_entry(mission, trials[mission.trial]) for mission in missions],
     }
 
 
-def _entry(mission: Mission, trial: TrialSummary) -> dict[str, Any]:
+def mission_entry(mission: Mission, trial: TrialSummary) -> dict[str, Any]:
+    """One trial under one profile's schedule, as plain data."""
     figures = {name: getattr(mission, name) for name in FIGURES}
     energies: dict[str, Figure] = vars(mission.energy_j)
     reasons = {name: figure.reason for name, figure in figures.items() if figure.value is None}

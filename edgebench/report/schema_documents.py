@@ -26,6 +26,7 @@ from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report.document import CONDITIONS, IDENTITY
 from edgebench.report.meter_documents import DESCRIPTIONS as OF_METERS
 from edgebench.report.meter_documents import CheckedMeter, Meter, RecordedMeter
+from edgebench.report.mission_descriptions import MISSIONS
 from edgebench.store.described import Described, Descriptions, fields_of, required_of
 from edgebench.store.field_descriptions import DESCRIPTIONS as OF_RECORDS
 from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord
@@ -245,7 +246,11 @@ def _result() -> dict[str, Any]:
         "result",
         "the document of --json",
         "What `edgebench run`, `show` and `fit` print with --json.",
-        {"schema_version": _VERSION, **{name: _PARTS[name].schema(part) for name, part in parts.items()}},
+        {
+            "schema_version": _VERSION,
+            **{name: _PARTS[name].schema(part) for name, part in parts.items()},
+            **MISSIONS,
+        },
         ["schema_version", "experiment", "trials", "verdicts"],
     )
 

@@ -16,6 +16,7 @@ from edgebench.fit.answers import answers
 from edgebench.fit.summarise import summarise, trial_json
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import judge_all
+from edgebench.report.brief_missions import brief_missions
 from edgebench.report.document import document
 from edgebench.report.schema_documents import as_text, schemas
 from edgebench.store.described import Described, fields_of, required_of
@@ -144,7 +145,8 @@ def test_trials_and_the_document_are_valid(experiment_path, tmp_path):
             jsonschema.Draft202012Validator(close(schema("trial"))).validate(plain)
         profiles = shipped_profiles()
         verdicts = judge_all(summaries, profiles)
-        written = document(results, summaries, verdicts, answers(summaries, profiles, verdicts))
+        played = brief_missions(results, summaries, profiles)
+        written = document(results, summaries, verdicts, answers(summaries, profiles, verdicts), played)
         plain = json.loads(json.dumps(written, allow_nan=False))
         assert plain["trials"]
         assert all(plain[part] for part in ("verdicts", "nearest", "pareto", "ranking", "excluded_by"))
