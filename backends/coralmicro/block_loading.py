@@ -38,13 +38,11 @@ class Loaded(NamedTuple):
         sha256: of it.
         sent_bytes: by the round that succeeded; 0 where all of it was there.
         rounds: 1 unless its hash differed at first.
-        seconds: for all rounds, on the host's clock.
     """
 
     sha256: str
     sent_bytes: int
     rounds: int
-    seconds: float
 
 
 class _SentInVain(Exception):
@@ -89,15 +87,13 @@ class BlockLoading:
             BoardRestarted: the board lost what it had acknowledged.
             MicroFault: a call's, after MOST_ASKS where its answer was lost.
         """
-        start_ns = self._client.clock_ns()
         for round_number in range(1, MOST_ROUNDS + 1):
             try:
                 sent_bytes = self._send(progress)
             except _SentInVain as vain:
                 fault = vain.fault
                 continue
-            seconds = (self._client.clock_ns() - start_ns) / 1e9
-            return Loaded(self._sha256, sent_bytes, round_number, seconds)
+            return Loaded(self._sha256, sent_bytes, round_number)
         raise fault
 
     def _send(self, progress: LoadProgress) -> int:

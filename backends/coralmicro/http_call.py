@@ -11,7 +11,6 @@ import socket
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.error import URLError
 
@@ -66,20 +65,12 @@ class _BoundedSocket(socket.socket):
 class _Connection(http.client.HTTPConnection):
     """To the address that it is given, whatever the request's URL says."""
 
-    def __init__(
-        self,
-        address: BoardAddress,
-        deadline: _Deadline,
-        most_bytes: int,
-        connect_s: float,
-        clock_ns: Callable[[], int],
-    ) -> None:
+    def __init__(self, address: BoardAddress, deadline: _Deadline, most_bytes: int, connect_s: float) -> None:
         super().__init__(address.authority)
         self._address = address
         self._deadline = deadline
         self._most_bytes = most_bytes
         self._connect_s = connect_s
-        self._clock_ns = clock_ns
         self.connected_ns = 0
 
     def connect(self) -> None:
@@ -99,7 +90,7 @@ class _Connection(http.client.HTTPConnection):
                     continue
                 stream.deadline, stream.left_bytes = self._deadline, self._most_bytes
                 self.sock = stream
-                self.connected_ns = self._clock_ns()
+                self.connected_ns = time.monotonic_ns()
                 return
             raise error
         except OSError as failure:
@@ -170,13 +161,11 @@ class HttpBoard:
     Args:
         address: of the board.
         connect_s: how long a connection may take to come about.
-        clock_ns: the host's monotonic clock.
     """
 
-    def __init__(self, address: BoardAddress, connect_s: float, clock_ns: Callable[[], int]) -> None:
+    def __init__(self, address: BoardAddress, connect_s: float) -> None:
         self._address = address
         self._connect_s = connect_s
-        self._clock_ns = clock_ns
 
     def post(self, method: str, body: bytes, limit_s: float, most_bytes: int) -> HttpAnswer:
         """The answer to a body.
@@ -191,13 +180,8 @@ class HttpBoard:
             NobodyAnswers, NoHttp, HttpStatus, Stalled, ResetAmidCall, HalfAnswer: what came instead.
         """
         opener = urllib.request.OpenerDirector()  # a bare one: build_opener adds proxies and redirects
-        connection = _Connection(
-            self._address,
-            _Deadline(limit_s),
-            _HEADER_BYTES + most_bytes * _CHUNK_SHARE,
-            self._connect_s,
-            self._clock_ns,
-        )
+        most_received = _HEADER_BYTES + most_bytes * _CHUNK_SHARE
+        connection = _Connection(self._address, _Deadline(limit_s), most_received, self._connect_s)
         opener.add_handler(_Handler(connection))
         request = urllib.request.Request(
             f"http://{self._address.authority}{PATH}", body, {"Content-Type": "application/json"}
@@ -205,7 +189,7 @@ class HttpBoard:
         try:
             with opener.open(request) as response:
                 answer = _body(method, response, most_bytes)
-                return HttpAnswer(answer, connection.connected_ns, self._clock_ns())
+                return HttpAnswer(answer, connection.connected_ns, time.monotonic_ns())
         except (OSError, http.client.HTTPException) as error:
             cause = error.reason if isinstance(error, URLError) else error
             if _timed_out(cause):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -67,18 +66,11 @@ class RpcClient:
     Args:
         address: of the board.
         limits: on waiting.
-        clock_ns: the host's monotonic clock.
     """
 
-    def __init__(
-        self,
-        address: BoardAddress,
-        limits: Limits = USUAL,
-        clock_ns: Callable[[], int] = time.monotonic_ns,
-    ) -> None:
+    def __init__(self, address: BoardAddress, limits: Limits = USUAL) -> None:
         self.limits = limits
-        self.clock_ns = clock_ns
-        self._http = HttpBoard(address, limits.connect_s, clock_ns)
+        self._http = HttpBoard(address, limits.connect_s)
         self._ids = itertools.count(1)
 
     def call(

@@ -69,7 +69,7 @@ def _latency_picture(
     if near:
         caption += " Dashed: the profiles' limits."
     if far:
-        caption += f" Outside the figure: the limits of {words.listed(far)}."
+        caption += f" Too far off to be drawn: the limits of {words.listed(far)}."
     names = tables.trial_names(summaries)
     least, most = min(shown, key=_first), max(shown, key=_first)
     alt = (
@@ -153,7 +153,7 @@ def scene_picture(results: Results, summaries: Sequence[TrialSummary]) -> Pictur
     }
     able = [summary for summary in summaries if summary.key in seen]
     if not able:
-        return Picture("", "", "There is no picture of the scene: no predictions of it were kept.")
+        return Picture("", "", "There is no picture of the scene: no trial predicted all of its patches.")
     best = max(able, key=_accuracy_then_speed)
     names = class_names.get(best.key, ())
     try:

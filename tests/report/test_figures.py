@@ -226,6 +226,14 @@ def test_the_figure_is_by_depth_for_one_family_and_by_model_otherwise() -> None:
     assert "image_s by model" in several.caption and "image_s by model" in alone.caption
 
 
+def test_a_limit_that_is_too_far_off_to_be_drawn_is_said() -> None:
+    nine = samples.nine()
+    [verdict, *_] = samples.verdicts(nine)
+    limits = [replace(verdict, profile="soon", limit=0.001), replace(verdict, profile="late", limit=9000.0)]
+    caption = depth_picture(nine, limits).caption
+    assert "Too far off to be drawn: the limits of soon (0.001 s) and late (9000 s)." in caption
+
+
 def test_a_point_without_depth_bears_its_models_name() -> None:
     figure = accuracy_figures.accuracy_against_latency([own("tower-1a2b3c4d-int8", "int8")])
     assert "tower-1a2b3c4d" in texts(figure)

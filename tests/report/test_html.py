@@ -216,7 +216,7 @@ def test_little_or_nothing_measured_is_still_a_page(bare: Judged, nothing: Judge
     assert "inconclusive" in text
     text = Page(rendered(nothing)).text
     assert "There is no figure of image_s: no trial has a time." in text
-    assert "There is no picture of the scene" in text
+    assert "There is no picture of the scene: no trial predicted all of its patches." in text
     assert "No trial was measured: 3 trials without a session." in text
 
 
