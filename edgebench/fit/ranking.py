@@ -26,6 +26,9 @@ from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import Word, overall
 from edgebench.fit.weight_sensitivity import Margins, WeightChange, first_shares, smallest_change
 
+ONLY_A_BOUND = "a bound of it is known, and no number"
+"""Why a figure that passes or fails a limit gives no margin to it."""
+
 
 @dataclass(frozen=True)
 class Ranked:
@@ -156,7 +159,7 @@ def margin_share(verdict: Verdict, requirement: Requirement) -> float | str:
     """The margin of a verdict as a share of its limit, -1 to 1, or why there is none."""
     value, limit, above = verdict.value, verdict.limit, requirement.metric.above
     if value is None:
-        return verdict.reason
+        return ONLY_A_BOUND if verdict.bound else verdict.reason
     if verdict.scope and verdict.scope not in WIDE_SCOPES and not verdict.declared:
         return f"a meter of the {verdict.scope} sees part of the board"
     if isinstance(value, tuple) or isinstance(limit, tuple):

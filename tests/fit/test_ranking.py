@@ -5,7 +5,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edgebench.fit.ranking import rankings
+from edgebench.fit.profile import load_profile
+from edgebench.fit.published_experiment import judge_published
+from edgebench.fit.ranking import ONLY_A_BOUND, rankings
 from edgebench.fit.verdict import judge_all
 from edgebench.fit.weight_sensitivity import Margins, first_shares, smallest_change
 from edgebench.vocabulary.declared_conditions import DeclaredTemperature
@@ -74,6 +76,13 @@ def test_a_meter_of_a_part_gives_no_margin_to_a_limit_on_the_board():
     ranking = ranking_of([trial("a", power=(meter(scope="chip"),))], {"quantity": "energy_j", "limit": 50.0})
     assert ranking.trials[0].score is None and ranking.change is None
     assert ranking.left_out[0].reason == "a meter of the chip sees part of the board"
+
+
+def test_a_bound_without_a_number_gives_no_margin() -> None:
+    judged = judge_published([load_profile("disco-realtime")])
+    (ranking,) = rankings(judged.summaries, judged.profiles, judged.verdicts)
+    assert {left.requirement: left.reason for left in ranking.left_out}["peak power"] == ONLY_A_BOUND
+    assert all(each.score is None for each in ranking.trials)
 
 
 def test_equal_scores_share_a_rank_and_are_first_together():
