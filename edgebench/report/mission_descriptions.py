@@ -57,6 +57,7 @@ _PROPERTIES = {
         "Energy of a cycle.",
         "mission",
         {"type": "object", "properties": _ENERGY, "required": list(_ENERGY)},
+        "J",
     ),
     "reasons": _field("Why a figure is null, by the figure's name.", "mission", _TEXTS),
 }
