@@ -98,7 +98,7 @@ def _energy(axes: Axes, missions: Sequence[Mission], trials: Mapping[str, TrialS
     axes.invert_yaxis()
     axes.set_xlabel("energy a cycle, kJ (line: 95 % interval)")
     axes.set_title("Energy a cycle")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)  # bars fill the panel
 
 
 def _name(trial: TrialSummary) -> str:
