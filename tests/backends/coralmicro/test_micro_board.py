@@ -406,6 +406,14 @@ def test_a_broken_answer(board, micro, fault, name, words):
     micro.describe()  # the next call is another connection
 
 
+@pytest.mark.attack("a board's firmware says in its name where it is: no record of it has the address")
+def test_a_board_that_says_its_address(board, micro):
+    host, _, _ = board.address.partition(":")
+    board.befall("describe", faults.edited(board=f"at http://{host}/", cpu=f"{host}1", tpu=f"({host})"))
+    told = micro.describe().board
+    assert (told.board, told.cpu, told.tpu) == ("at http://(host)/", f"{host}1", "((host))")
+
+
 @pytest.mark.attack("a board's words steer the terminal: they are shown without")
 def test_words_that_steer(board, micro):
     evil = "\x1b]0;x\x07\u202e\n"

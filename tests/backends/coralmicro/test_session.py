@@ -22,6 +22,8 @@ from tests.backends.coralmicro.played_engines import FloatEngine, RefusedModel
 from tests.backends.coralmicro.played_firmware import Held, PlayedFirmware
 
 device_of = importlib.import_module("edgebench.backends.coralmicro.device").CoralMicroDevice
+scene_passes = importlib.import_module("edgebench.backends.coralmicro.scene_passes")
+stamped_board = importlib.import_module("edgebench.backends.coralmicro.stamped_board")
 SETTINGS = SessionSettings(1, {}, Launch())
 PATCH_BYTES = sums.SIDE**2 * 3
 
@@ -175,6 +177,29 @@ def test_with_a_meter_the_board_idles_and_runs_bursts(board, artifact, plan):
         assert passes[1].end_ns <= start_ns < end_ns <= windows.steady[0]
     steady_ns = sum(scene_pass.image_ns for scene_pass in passes if scene_pass.phase == "steady")
     assert steady_ns >= 0.01 * 1e9
+
+
+@pytest.mark.attack("a board's stamps say that patches take no time: a burst of load ends none the less")
+def test_a_burst_of_patches_that_take_longer_than_they_say(monkeypatch, plan):
+    clock_s = [0.0]
+    monkeypatch.setattr(scene_passes.time, "monotonic", lambda: clock_s[0])
+
+    class Board:
+        asked = 0
+        stages = ("preprocess", "infer")
+
+        def run(self, patches):
+            self.asked += 1
+            clock_s[0] += 1.0
+            stamps_ns = np.tile(np.array([[0, 0], [0, 1]]), (patches, 1, 1))
+            return stamped_board.StampedRun(self.asked, self.asked + 1, stamps_ns, np.zeros((patches, 5)))
+
+        bracketed_run = run
+
+    board = Board()
+    passes = scene_passes.ScenePasses(board, 4, plan)
+    passes.take(0, "first")
+    assert passes.work(2.0) == (2, board.asked + 1) and board.asked <= 11
 
 
 def test_sustained_passes_go_on_for_as_long_as_they_were_asked_for(board, artifact, plan):
