@@ -36,7 +36,7 @@ def _no_requests(trial: TrialSummary) -> str:
 def _no_start(trial: TrialSummary) -> str:
     if trial.emulated or not was_measured(trial):
         return trial.untimed_reason
-    if trial.image_s is None:  # measured in windows
+    if trial.image_s is None or trial.untimed_stages:  # in windows, or of patches that the host cut
         return "its firmware is resident: no process is started"
     return "no finished session says how long a start took that found nothing made before"
 

@@ -83,11 +83,13 @@ def test_without_a_start_the_reason_is_the_devices():
         "no finished session says how long a start took that found nothing made before",
     )
     in_windows = summary(image_s=None, infer_s_values=STEADY, infer_s=summary().image_s)
-    resident = verdict(in_windows, quantity="start_s", limit=1.0)
-    assert (resident.verdict, resident.reason) == (
-        "unknown",
-        "its firmware is resident: no process is started",
-    )
+    of_cut_patches = summary(untimed_stages=("patchify",))
+    for trial in (in_windows, of_cut_patches):
+        resident = verdict(trial, quantity="start_s", limit=1.0)
+        assert (resident.verdict, resident.reason) == (
+            "unknown",
+            "its firmware is resident: no process is started",
+        )
 
 
 def failed(k, n, **changes):
