@@ -66,7 +66,8 @@ def with_long_names(judged: Judged) -> Judged:
 @pytest.mark.parametrize("names", ["usual", "long"])
 def test_what_a_reader_needs_is_on_the_screen(whole: Judged, tmp_path: Path, names: str) -> None:
     judged = whole if names == "usual" else with_long_names(whole)
-    page = render(judged.results, judged.summaries, judged.verdicts)
+    profiles = judged.profiles if names == "usual" else ()  # those of the long names are no profiles
+    page = render(judged.results, judged.summaries, judged.verdicts, profiles)
     (tmp_path / "report.html").write_text(page, encoding="utf-8")
     (tmp_path / "frames.html").write_text(MEASURE, encoding="utf-8")
     done = subprocess.run(
