@@ -17,10 +17,10 @@ from edgebench.vocabulary.values import Json
 
 from .answers import BoardDescription
 from .board_address import board_address
-from .faults import MicroFault, NobodyAnswers
+from .faults import PLUG_IN, MicroFault, NobodyAnswers
 from .micro_board import MicroBoard
 from .options import CoralMicroOptions
-from .reach import PLUG_IN, missing_interface
+from .reach import missing_interface
 from .rpc_call import USUAL, Limits, RpcClient
 from .session import CoralMicroSession
 

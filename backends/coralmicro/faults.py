@@ -8,6 +8,10 @@ FIRMWARE_README = "backends/coral/micro/README.md"
 """Where the building and flashing of EdgeBench's own firmware is described."""
 _FLASH_OURS = f"flash EdgeBench's firmware: {FIRMWARE_README} says how"
 _SEE_SUPPLY = "see that its USB cable holds and its supply holds under load; firmware that faults resets, too"
+PLUG_IN = (
+    "plug the board in by USB and wait until it has booted: `ip address` then shows an interface with an "
+    "address like 10.10.10.2, which the board gives it; --set address=HOST:PORT names a board elsewhere"
+)
 
 
 class MicroFault(BoardFault):
@@ -19,13 +23,11 @@ class NobodyAnswers(MicroFault):
 
     status = "lost_connection"
 
-    def __init__(self, address: str, why: str) -> None:
-        super().__init__(
-            f"no board answers at {address}",
-            why=why,
-            fix="plug the board in by USB, wait until it has booted, and see that this machine has a network "
-            "interface for it; --set address=HOST names another address",
-        )
+    def __init__(self, address: str, why: str, is_refused: bool = False) -> None:
+        # What refuses a connection has a network, and nothing that serves it: other firmware, or none yet.
+        refused = f"see that the address is the board's, and wait until it has booted; else {_FLASH_OURS}"
+        fix = refused if is_refused else PLUG_IN
+        super().__init__(f"no board answers at {address}", why=why, fix=fix)
 
 
 class Stalled(MicroFault):

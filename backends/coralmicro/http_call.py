@@ -99,7 +99,8 @@ class _Connection(http.client.HTTPConnection):
                 if _timed_out(failure)
                 else _words(failure)
             )
-            raise NobodyAnswers(self._address.authority, why) from None
+            is_refused = isinstance(failure, ConnectionRefusedError)
+            raise NobodyAnswers(self._address.authority, why, is_refused) from None
 
 
 def _places(address: BoardAddress, deadline: _Deadline) -> list[tuple[socket.AddressFamily, Any]]:

@@ -10,12 +10,7 @@ import psutil
 from .board_address import BoardAddress
 
 USUAL_HOST = "10.10.10.1"
-"""Of every board over USB, unless its firmware has another (coralmicro's network_config)."""
-
-PLUG_IN = (
-    "plug the board in by USB and wait until it has booted: `ip address` then shows an interface with an "
-    "address like 10.10.10.2, which the board gives it; --set address=HOST:PORT names a board elsewhere"
-)
+"""Of every board over USB, unless it was flashed with another (flashtool's --usb_ip_address)."""
 
 
 def missing_interface(address: BoardAddress) -> str:

@@ -552,6 +552,7 @@ def test_nobody_listens():
         with pytest.raises(micro_faults.NobodyAnswers) as fault:
             micro.describe()
     assert address in fault.value.what and fault.value.status == "lost_connection"
+    assert "flash EdgeBench's firmware" in fault.value.fix
 
 
 @pytest.mark.attack("an address takes connections and never answers one: the call ends in its time")

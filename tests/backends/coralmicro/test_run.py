@@ -203,4 +203,4 @@ def test_nobody_there_ends_the_run_with_what_to_do(call):
     with PlayedBoard() as board:
         address = board.address
     output = call("run", "--device", "sums", "--set", f"address={address}", code=1)
-    assert "no board answers" in output and "plug the board in" in " ".join(output.split())
+    assert "no board answers" in output and "flash EdgeBench's firmware" in " ".join(output.split())
