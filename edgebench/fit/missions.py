@@ -13,6 +13,9 @@ from edgebench.fit.schedule import Schedule
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.suggest import choose, short
 
+MOST_REASONS = 3
+"""Of trials without a session, that are told."""
+
 
 def missions(
     judged: Judged, profiles: Sequence[Profile], chosen: str = "", *, days: float, seed: int
@@ -34,10 +37,10 @@ def missions(
     trials = chosen_trials(judged.summaries, chosen)
     measured = [trial for trial in trials if trial.latency is not None]
     if not measured:
-        reasons = "; ".join(sorted({trial.reason for trial in trials if trial.reason}))
+        reasons = sorted({trial.reason for trial in trials if trial.reason})
         raise StoredResultError(
             f"{judged.results.path} has no finished session to draw latencies from",
-            why=reasons,
+            why=_first_of(reasons),
             fix="measure it first: `edgebench run --resume` goes on with it",
         )
     for trial in measured:
@@ -50,6 +53,12 @@ def missions(
                 seed=seed,
                 image_bytes=trial.image_bytes,
             )
+
+
+def _first_of(reasons: Sequence[str]) -> str:
+    """As many as are read, and how many there are besides."""
+    more = len(reasons) - MOST_REASONS
+    return "; ".join(reasons[:MOST_REASONS]) + (f"; and {more} more (`edgebench show`)" if more > 0 else "")
 
 
 def chosen_trials(trials: Sequence[TrialSummary], chosen: str) -> list[TrialSummary]:

@@ -18,11 +18,15 @@ MAX_BYTES = 1024 * 1024
 def read_times(path: Path) -> list[float]:
     """The times of a file in its order; UsageError, with the line, for what is none.
 
-    The first line may be a heading. Lines without anything are passed over.
+    The first line may be a heading, which begins with a letter. Lines without anything are passed over.
     """
     try:
         text = read_regular(path, MAX_BYTES).decode("utf-8-sig")
-        rows = [(at, row) for at, row in enumerate(csv.reader(text.splitlines()), 1) if any(row)]
+        rows = [
+            (at, row)
+            for at, row in enumerate(csv.reader(text.splitlines(keepends=True), strict=True), 1)
+            if any(row)
+        ]
     except OSError as error:
         raise UsageError(
             f"times {path} cannot be read",
@@ -35,7 +39,7 @@ def read_times(path: Path) -> list[float]:
         raise UsageError(f"times {path} is not CSV", why=str(error), fix=_FORM) from error
     names = [cell.strip() for cell in rows[0][1]] if rows else []
     column = names.index(HEADING) if HEADING in names else 0
-    if names and _number(names[column]) is None:
+    if names and _is_heading(names[column]):
         rows = rows[1:]
     if not rows or len(rows) > MAX_TIMES:
         why = f"it has {len(rows):,} times; 1 to {MAX_TIMES:,} are taken"
@@ -53,7 +57,14 @@ def read_times(path: Path) -> list[float]:
 _FORM = f"write a number of seconds a line, or head the column {HEADING}"
 
 
+def _is_heading(text: str) -> bool:
+    """Whether it is a word, and no time that is miswritten: that would be one image less without a word."""
+    return text[:1].isalpha() and text.lower() not in ("nan", "inf", "infinity")
+
+
 def _number(text: str) -> float | None:
+    if "_" in text:  # which Python takes between digits
+        return None
     try:
         value = float(text)
     except ValueError:

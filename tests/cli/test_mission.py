@@ -3,13 +3,14 @@
 import json
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from edgebench.cli.main import app
-from edgebench.errors import UsageError
+from edgebench.errors import StoredResultError, UsageError
 from edgebench.report.mission_figure import PARTS, most_held
 from edgebench.stats.queueing import completions_s
 from tests.synthetic_results import QUARTER, made_experiment
@@ -118,3 +119,11 @@ def test_the_drawn_backlog_is_the_most_within_each_part():
     held = most_held(arrivals_s, completions_s(arrivals_s, np.full(8, 10.0)), 100.0)
     at_s = np.arange(PARTS) * 100.0 / PARTS
     assert held.tolist() == [max(0, 8 - math.floor(at / 10 - 1e-9)) if at else 8 for at in at_s]
+
+
+def test_of_many_reasons_for_no_session_a_few_are_told():
+    failures = Path(__file__).parents[1] / "store" / "version1" / "failures"
+    done = CliRunner().invoke(app, ["mission", str(failures), "-p", "disco-arctic"])
+    assert isinstance(done.exception, StoredResultError)
+    assert done.exception.why.count("; and ") == 1
+    assert done.exception.why.endswith("; and 7 more (`edgebench show`)")
