@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from edgebench.link.window_times import GOLDEN_PATCHES, Seconds
 from edgebench.session_stages import SessionStage
 from edgebench.vocabulary.session import MeasurePlan
 
 from .scene_passes import MOST_PATCHES
 
-Seconds = tuple[float, float]
-"""The least and the most."""
-
-GOLDEN_PATCHES = 5
 BYTES_A_SECOND = (200_000, 5_000_000)
 """Of pixels, which go as base64 in pieces that are acknowledged one by one: no board was there to tell."""
 
