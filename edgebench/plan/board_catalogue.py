@@ -43,7 +43,7 @@ from edgebench.plan.stated_facts import (
     StatedTemperature,
     Word,
 )
-from edgebench.plan.targets_file import DeclaredFigure
+from edgebench.plan.targets_file import MOST_G_OR_MM, DeclaredFigure
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import short
 from edgebench.toml_files import TomlFile, parse_toml, read_toml
@@ -51,7 +51,7 @@ from edgebench.vocabulary.target import BODY_FACTS, Body
 
 FILE_NAME = "boards.toml"
 
-Positive = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, le=MOST_G_OR_MM, strict=True, allow_inf_nan=False)]
 
 
 def _as_name(text: str) -> str:

@@ -53,7 +53,10 @@ FILE_NAME = "targets.toml"
 MAX_TARGETS = 200
 _TOP = ("targets", "schema_version")
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+MOST_G_OR_MM = 1e9
+"""A thousand tonnes or kilometres: far above any device, and still short in print."""
+
+Positive = Annotated[float, Field(gt=0, le=MOST_G_OR_MM, allow_inf_nan=False)]
 TargetName = Annotated[
     str,
     Field(

@@ -101,6 +101,7 @@ def test_a_board_has_what_its_file_says(tmp_path):
             "lower one first",
         ),
         (BOARD + "temperature_c = { value = [-300, 0], source = 'x' }\n", "-300", "lower one first"),
+        (BOARD + "mass_g = { value = 1e300, source = 'x' }\n", "1e+300 is not at most 1e+09", "mass_g = {"),
         (BOARD + "boot_s = { value = 0, source = 'x' }\n", "0 is not above 0", "boot_s = {"),
         (BOARD + "plugged_in = 'yes'\n", "plugged_in", "true or false"),
         (

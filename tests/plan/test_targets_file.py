@@ -113,6 +113,7 @@ def test_the_readmes_example_is_one():
         (one("mass_g = inf"), "mass_g"),
         (one("mass_g = 'heavy'"), "mass_g: 'heavy' is not a number"),
         (one("size_mm = [1, 2]"), "size_mm"),
+        (one("size_mm = [1, 2, 1e300]"), "size_mm, third number: 1e+300 is not at most 1e+09"),
         (one("size_mm = [1, 2, -3]"), "size_mm, third number: -3 is not above 0"),
         (one("host = '-oProxyCommand=true'"), "host"),
         (one("host = 'board name'"), "host"),
