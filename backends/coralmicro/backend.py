@@ -75,11 +75,12 @@ class CoralMicroBackend(Backend):
         return fitting
 
     def open(self, target: Target) -> CoralMicroDevice:
-        """The board at the target's address; UnavailableError where nobody answers."""
+        """The board at the target's address; UnavailableError where nobody answers, or it is in use."""
         device = CoralMicroDevice(target)
         # What answers otherwise than a board should is the first session's to tell.
         with contextlib.suppress(MicroFault):
             device.connect()
+        device.hold()
         return device
 
     def check(self, target: Target) -> list[Finding]:

@@ -18,6 +18,7 @@ from edgebench.vocabulary.values import Json
 from .answers import BoardDescription
 from .board_address import board_address
 from .faults import PLUG_IN, MicroFault, NobodyAnswers
+from .harness_lock import HarnessLock
 from .micro_board import MicroBoard
 from .options import CoralMicroOptions
 from .reach import missing_interface
@@ -50,6 +51,11 @@ class CoralMicroDevice:
         self._client = RpcClient(self._address, replace(limits, build_s=build_s))
         self._sleep = sleep
         self._has_answered = False
+        self._lock = HarnessLock(self._address)
+
+    def hold(self) -> None:
+        """Keep this user's other harnesses off it until `close`; UnavailableError where one is on it."""
+        self._lock.take(self._timeouts.lock)
 
     def connect(self) -> BoardDescription:
         """What the board says of itself; UnavailableError where nobody answers, else a MicroFault."""
@@ -74,7 +80,8 @@ class CoralMicroDevice:
         return CoralMicroSession(self._answering, artifact, settings, self._timeouts)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Others may have the board."""
+        self._lock.release()
 
     def _answering(self) -> MicroBoard:
         """A board that answers; one that has answered before is waited for, as after a reset."""

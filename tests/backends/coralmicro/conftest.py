@@ -17,6 +17,12 @@ HASTY = rpc_call.Limits(connect_s=10.0, answer_s=0.3, build_s=0.0, bytes_a_secon
 """For what never is."""
 
 
+@pytest.fixture(autouse=True)
+def folder_of_locks(tmp_path, monkeypatch):
+    """Nothing is left in the user's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
 @pytest.fixture
 def board():
     with PlayedBoard() as board:
