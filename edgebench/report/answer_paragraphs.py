@@ -1,4 +1,4 @@
-"""What a judged result says beyond its verdicts, as short paragraphs below them on the terminal."""
+"""What a judged result says beyond its verdicts, in short paragraphs: terminal, page and Markdown."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from edgebench.report.pareto_text import pareto_sentences
 from edgebench.report.ranking_text import ranking_sentences
 
 
+def paragraphs(answers: Answers, summaries: Sequence[TrialSummary]) -> list[tuple[str, list[str]]]:
+    """Heading and sentences of those that say something; `summaries` are the trials that were judged."""
+    every = [
+        ("What would pass", nearest_sentences(answers.nearest, summaries)),
+        ("Pareto front", pareto_sentences(answers.pareto, summaries)),
+        ("Ranking by weighted margins", ranking_sentences(answers.ranking, summaries)),
+        ("What excludes targets", exclusion_sentences(answers.excluded_by)),
+    ]
+    return [(heading, sentences) for heading, sentences in every if sentences]
+
+
 def print_answers(console: Console, answers: Answers, summaries: Sequence[TrialSummary]) -> None:
-    """Print those that say something; `summaries` are the trials that were judged."""
-    _print(console, "What would pass", nearest_sentences(answers.nearest, summaries))
-    _print(console, "Pareto front", pareto_sentences(answers.pareto, summaries))
-    _print(console, "Ranking by weighted margins", ranking_sentences(answers.ranking, summaries))
-    _print(console, "What excludes targets", exclusion_sentences(answers.excluded_by))
-
-
-def _print(console: Console, heading: str, sentences: Sequence[str]) -> None:
-    if not sentences:
-        return
-    line(console, heading, "bold")
-    for sentence in sentences:
-        line(console, sentence, indent=2)
-    console.print()
+    """Print them."""
+    for heading, sentences in paragraphs(answers, summaries):
+        line(console, heading, "bold")
+        for sentence in sentences:
+            line(console, sentence, indent=2)
+        console.print()

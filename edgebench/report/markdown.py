@@ -33,6 +33,8 @@ def export_markdown(
     parts += [_table(table, f"### Every verdict: {escape(table.title)}") for table in page["verdict_tables"]]
     if not page["cards"]:
         parts.append("No profile was asked for.")
+    for heading, sentences in page["changes"]:
+        parts.append(f"### {heading}\n\n" + "\n".join(f"- {escape(sentence)}" for sentence in sentences))
     if any(page["mission_tables"]):
         parts.append("## Missions")
     for table in filter(None, page["mission_tables"]):

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from edgebench.fit.answers import answers
 from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
 from edgebench.report import answer, notes, pacing_tables, tables, verdict_groups, words
+from edgebench.report.answer_paragraphs import paragraphs
 from edgebench.report.brief_missions import brief_missions
 from edgebench.report.definitions import definitions
 from edgebench.report.environment import command_line, environment, golden
@@ -48,6 +50,7 @@ def texts(
         "contents": _CONTENTS,
         "words": WORDS,
         "cards": _cards(profiles, summaries, verdicts),
+        "changes": _changes(profiles, summaries, verdicts),
         "missions": missions,
         "mission_tables": [mission_table(brief, summaries) for brief in missions],
         "failures": _failures(summaries, trials),
@@ -84,6 +87,7 @@ def texts(
 
 _CONTENTS = (
     ("verdicts", "Verdicts"),
+    ("changes", "What would pass"),
     ("missions", "Missions"),
     ("latency", "Latency"),
     ("accuracy", "Accuracy"),
@@ -151,6 +155,15 @@ def _cards(
             }
         )
     return cards
+
+
+def _changes(
+    profiles: Sequence[Profile], summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
+) -> list[tuple[str, list[str]]]:
+    """What would have to change; of published figures nothing is proposed."""
+    if _is_published(summaries):
+        return []
+    return paragraphs(answers(summaries, profiles, verdicts), summaries)
 
 
 def _failures(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
