@@ -138,9 +138,21 @@ def _write(path: Path, text: str, *, force: bool) -> None:
         if force:
             write_atomically(path, text.encode())
         else:
-            with path.open("xb") as file:  # which replaces nothing that came meanwhile
-                file.write(text.encode())
+            _write_new(path, text.encode())
     except OSError as error:
         raise EdgeBenchError(
             f"{path} cannot be written", why=error.strerror or str(error), fix="name another file by -o"
         ) from error
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    """A file that replaces nothing that came meanwhile; half a one does not stay."""
+    file = path.open("xb", buffering=0)
+    try:
+        with file:
+            left = memoryview(data)
+            while left:
+                left = left[file.write(left) :]
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import errno
 import json
+from io import FileIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -101,3 +104,17 @@ def test_check_says_all_with_lines_and_exits_with_2(here: Path) -> None:
 
 def test_the_schema_is_json() -> None:
     assert json.loads(_call("schema")[1])["title"] == "EdgeBench profile"
+
+
+def test_a_full_disk_leaves_no_half_of_a_new_profile(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class FullDisk(FileIO):
+        def write(self, data: Any, /) -> int:
+            if self.tell():
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(bytes(data)[:100])
+
+    monkeypatch.setattr(Path, "open", lambda path, mode, buffering: FullDisk(path, mode))
+    file = here / "full.toml"
+    with pytest.raises(EdgeBenchError, match="cannot be written"):
+        profiles._write(file, "x" * 200, force=False)
+    assert not file.exists()
