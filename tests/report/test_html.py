@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import StoredResultError
+from edgebench.fit.answers import answers
 from edgebench.fit.judged_experiment import Judged
 from edgebench.fit.trial_summary import Ended, Verdict
+from edgebench.report.answer_paragraphs import paragraphs
 from edgebench.report.environment import environment
 from edgebench.report.html import render, write_report
-from edgebench.report.markdown import export_markdown
+from edgebench.report.markdown import escape, export_markdown
 from edgebench.report.page import texts
 from edgebench.report.spreadsheet import export_csv
 from edgebench.store.load import Results, load
@@ -218,6 +220,18 @@ def test_little_or_nothing_measured_is_still_a_page(bare: Judged, nothing: Judge
     assert "There is no figure of image_s: no trial has a time." in text
     assert "There is no picture of the scene: no trial predicted all of its patches." in text
     assert "No trial was measured: 3 trials without a session." in text
+
+
+def test_what_would_have_to_change_stands_on_the_page_and_in_markdown(whole: Judged) -> None:
+    said = paragraphs(answers(whole.summaries, whole.profiles, whole.verdicts), whole.summaries)
+    assert said
+    page = " ".join(Page(rendered(whole)).text.split())
+    markdown = export_markdown(whole.results, whole.summaries, whole.verdicts, whole.profiles)
+    for heading, sentences in said:
+        assert heading in page
+        assert all(sentence in page for sentence in sentences)
+        assert f"### {heading}" in markdown
+        assert all(f"- {escape(sentence)}" in markdown for sentence in sentences)
 
 
 def test_no_profile_no_verdict(whole: Judged) -> None:
