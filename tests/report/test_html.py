@@ -225,7 +225,7 @@ def test_little_or_nothing_measured_is_still_a_page(bare: Judged, nothing: Judge
 def test_what_would_have_to_change_stands_on_the_page_and_in_markdown(whole: Judged) -> None:
     said = paragraphs(answers(whole.summaries, whole.profiles, whole.verdicts), whole.summaries)
     assert said
-    page = " ".join(Page(rendered(whole)).text.split())
+    page = " ".join(Page(render(whole.results, whole.summaries, whole.verdicts, whole.profiles)).text.split())
     markdown = export_markdown(whole.results, whole.summaries, whole.verdicts, whole.profiles)
     for heading, sentences in said:
         assert heading in page
