@@ -142,7 +142,7 @@ def _sides(requirement: Requirement) -> list[float]:
 
 def _as_numbers(text: str, stated: Any, metric: Metric) -> dict[str, Any]:
     """The limit and the unit that a text such as "500 mW" says."""
-    values, unit = measured(text, metric.units, metric.name)
+    values, unit = measured(text, metric.units, metric.name, "limit")
     if stated not in (None, unit):
         raise problem(f"limit {short(text)} has its unit, and unit = {short(stated)}", "leave unit out")
     return {"limit": list(values) if len(values) > 1 else values[0], "unit": unit}

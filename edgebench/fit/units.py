@@ -72,13 +72,16 @@ TEXT_PATTERN = r"^\s*[+-]?[0-9]+.*\S$"
 _TIMES = re.compile(r"\s*[x×]\s*")
 
 
-def measured(text: str, units: Mapping[str, float], quantity: str) -> tuple[tuple[float, ...], str]:
+def measured(
+    text: str, units: Mapping[str, float], quantity: str, field: str = ""
+) -> tuple[tuple[float, ...], str]:
     """The numbers of a text and their unit, which is one of `units`, the first where the text's is none.
 
     Args:
         text: a number with its unit, or several with an x between them and one unit, or one each.
         units: unit -> how many of the first it is, as `Metric.units`.
         quantity: what it is about, for messages.
+        field: where it stands, for messages.
 
     Raises what `refusals.problem` gives for what is no number, has no unit, or one of another kind.
     """
@@ -92,7 +95,7 @@ def measured(text: str, units: Mapping[str, float], quantity: str) -> tuple[tupl
         base = next(iter(units))
         given = "is not a number" if len(parts) == 1 else "has no unit"
         raise problem(
-            f"{short(text)} {given}",
+            f"{field} {short(text)} {given}".lstrip(),
             "write a number without quotes, such as 6.0"
             + ("" if base == "1" else f", or one with its unit in them, such as '6.0 {base}'"),
         )

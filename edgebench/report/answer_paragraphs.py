@@ -8,11 +8,15 @@ from rich.console import Console
 
 from edgebench.fit.answers import Answers
 from edgebench.fit.trial_summary import TrialSummary
+from edgebench.report import words
 from edgebench.report.console import line
 from edgebench.report.exclusion_text import exclusion_sentences
 from edgebench.report.nearest_text import nearest_sentences
 from edgebench.report.pareto_text import pareto_sentences
 from edgebench.report.ranking_text import ranking_sentences
+
+MOST_CHARACTERS = 4000
+"""Of a sentence, whatever the names in it."""
 
 
 def paragraphs(answers: Answers, summaries: Sequence[TrialSummary]) -> list[tuple[str, list[str]]]:
@@ -23,7 +27,11 @@ def paragraphs(answers: Answers, summaries: Sequence[TrialSummary]) -> list[tupl
         ("Ranking by weighted margins", ranking_sentences(answers.ranking, summaries)),
         ("What excludes targets", exclusion_sentences(answers.excluded_by)),
     ]
-    return [(heading, sentences) for heading, sentences in every if sentences]
+    return [
+        (heading, [words.plain(sentence, MOST_CHARACTERS) for sentence in sentences])
+        for heading, sentences in every
+        if sentences
+    ]
 
 
 def print_answers(console: Console, answers: Answers, summaries: Sequence[TrialSummary]) -> None:

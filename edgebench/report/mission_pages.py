@@ -56,7 +56,9 @@ def _absent(brief: BriefMissions, names: Mapping[str, str]) -> str:
             figure = figure_of(mission, name)
             if figure.value is None:
                 reasons.setdefault(figure.reason, {})[heading] = None
-    return text + "".join(f"; {', '.join(what)} not known: {reason}" for reason, what in reasons.items())
+    return text + "".join(
+        f"; {', '.join(what)} not known: {words.plain(reason)}" for reason, what in reasons.items()
+    )
 
 
 def _text(figure: Figure) -> str:
