@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from edgebench.fit.declared_conditions import boot_figure, temperature_figure
 from edgebench.fit.figure import STATED, Certainty, Figure, largest, over_sessions
-from edgebench.fit.metric import Judge, Question, Sampled, Stated
+from edgebench.fit.metric import Judge, Metric, Question, Sampled, Stated
 from edgebench.fit.mission_limits import cycle_energy_figure, storage_figure
 from edgebench.fit.power_limits import energy_figure, mean_figure, peak_figure
 from edgebench.fit.published_figures import published_figure
@@ -24,30 +24,20 @@ PERCENTILES: Mapping[str, float] = {"p90": 0.9, "p99": 0.99}
 
 def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certainty = STATED) -> Figure:
     """The figure in its base unit, with its reason where it or a bound of it is missing."""
-    limit = requirement.limit
-    question = Question(
-        requirement.quantity,
-        requirement.statistic,
-        math.inf if isinstance(limit, tuple) else limit * requirement.scale,
-        requirement.averaging_s,
-        requirement.uplink_bps,
-        requirement.schedule,
-    )
-    metric = requirement.metric
+    metric, judged = requirement.metric, requirement.metric.judged
     if summary.published:
-        return published_figure(summary, question)
-    board_wide = isinstance(metric.judged, Stated) or metric.is_power or metric.judged in _BOARD_WIDE
+        return published_figure(summary, _question(requirement))
+    board_wide = isinstance(judged, Stated) or metric.is_power or judged in _BOARD_WIDE
     if summary.unpooled and not board_wide:
         return Figure(reason=summary.unpooled)
-    match metric.judged:
-        case Sampled() as sampled:
-            known, about = summary.figures_of_values, (metric.name, question.statistic, certainty)
-            if about not in known:
-                known[about] = _sampled(sampled, summary, question, certainty, metric.missing(summary))
-            figure: Figure = known[about]
-            return figure
-        case Stated() as stated:
-            return _stated(stated, metric.value(summary), summary.board_doubts.get(metric.name, ""))
+    if isinstance(judged, Sampled | Stated):  # whatever the limit: it serves every profile
+        known, about = summary.figures_of_values, (metric.name, requirement.statistic, certainty)
+        if about not in known:
+            known[about] = _of_trial(judged, summary, metric, requirement.statistic, certainty)
+        figure: Figure = known[about]
+        return figure
+    question = _question(requirement)
+    match judged:
         case str() as rule:
             return _RULES[rule](summary, question, certainty)
         case None:
@@ -56,21 +46,41 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
             return judge(summary, question, certainty)
 
 
+def _question(requirement: Requirement) -> Question:
+    limit = requirement.limit
+    return Question(
+        requirement.quantity,
+        requirement.statistic,
+        math.inf if isinstance(limit, tuple) else limit * requirement.scale,
+        requirement.averaging_s,
+        requirement.uplink_bps,
+        requirement.schedule,
+    )
+
+
+def _of_trial(
+    judged: Sampled | Stated, summary: TrialSummary, metric: Metric, statistic: str, certainty: Certainty
+) -> Figure:
+    if isinstance(judged, Sampled):
+        return _sampled(judged, summary, metric, statistic, certainty)
+    return _stated(judged, metric.value(summary), summary.board_doubts.get(metric.name, ""))
+
+
 def _sampled(
-    sampled: Sampled, summary: TrialSummary, question: Question, certainty: Certainty, missing: str
+    sampled: Sampled, summary: TrialSummary, metric: Metric, statistic: str, certainty: Certainty
 ) -> Figure:
     values = sampled.values(summary)
     if not values:
-        return Figure(reason=missing or sampled.absent)
-    if sampled.above_zero and (impossible := _impossible(values, question.metric)):
+        return Figure(reason=metric.missing(summary) or sampled.absent)
+    if sampled.above_zero and (impossible := _impossible(values, metric.name)):
         return impossible
     if sampled.of == "sessions":
-        return _of_values(values, "sessions", question.statistic, certainty)
+        return _of_values(values, "sessions", statistic, certainty)
     sure = replace(certainty, interval=max(certainty.interval, summary.interval_confidence))
     windows = sampled.of == "passes" and summary.has_windows
     of = "windows" if windows else sampled.of
-    figure = _of_values(values, of, question.statistic, sure)
-    lacks = summary.omission if question.metric == "image_s" else ""
+    figure = _of_values(values, of, statistic, sure)
+    lacks = summary.omission if metric.name == "image_s" else ""
     return replace(figure, note="; ".join(note for note in (figure.note, lacks, summary.reason) if note))
 
 

@@ -57,11 +57,15 @@ def _peaks(
     """Of every rail, whatever the limit."""
     rails = summary.power or ()
     if averaging_s is None:
-        return [(power, _peak(power, certainty)) for power in rails]
+        return [(power, _scoped(power, _peak(power, certainty))) for power in rails]
     return [
-        (power, _averaged(power, curves, averaging_s, certainty))
+        (power, _scoped(power, _averaged(power, curves, averaging_s, certainty)))
         for power, curves in zip(rails, summary.power_curves or [()] * len(rails), strict=True)
     ]
+
+
+def _scoped(power: PowerFigure, figure: Figure) -> Figure:
+    return replace(figure, scope=power.scope or UNKNOWN_SCOPE)
 
 
 def mean_figure(
@@ -97,7 +101,7 @@ def _decisive_figure(
         power, figure = min(missing, key=lambda pair: (scope_rank(pair[0].scope), -(pair[1].low or 0.0)))
     else:
         power, figure = next((pair for pair in figures if pair[0].primary), figures[0])
-    return replace(figure, scope=power.scope or UNKNOWN_SCOPE)
+    return figure if figure.scope else _scoped(power, figure)
 
 
 def bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "") -> Figure:

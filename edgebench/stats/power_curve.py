@@ -85,7 +85,7 @@ class Integral:
 
     def _sum_up(self, first: int, last: int) -> None:
         """The energy up to each sample after `first`, up to and with `last`."""
-        pieces_j = np.diff(self._t_ns[first : last + 1]) * 0.5e-9
+        pieces_j = (self._t_ns[first + 1 : last + 1] - self._t_ns[first:last]) * 0.5e-9
         pieces_j *= self._watts[first:last] + self._watts[first + 1 : last + 1]
         pieces_j[0] += self._joules[first]
         np.cumsum(pieces_j, out=self._joules[first + 1 : last + 1])
@@ -96,7 +96,7 @@ class Integral:
         """The sample before each moment, the seconds since then, and the slope in W/s; none outside."""
         last = len(self._t_ns) - 1
         at_ns = np.rint(at_s * 1e9).astype(np.int64) + self._origin_ns
-        before = np.clip(self._t_ns.searchsorted(at_ns, side="right") - 1, 0, last)
+        before = np.minimum(np.maximum(self._t_ns.searchsorted(at_ns, side="right") - 1, 0), last)
         after = np.minimum(before + 1, last)
         after_s = at_s - (self._t_ns[before] - self._origin_ns) / 1e9
         steps_s = (self._t_ns[after] - self._t_ns[before]) / 1e9
@@ -126,12 +126,13 @@ def highest_mean_w(curve: PowerCurve, averaging_s: float) -> tuple[float, int]:
         joules = integral.until(np.concatenate((begins_s + averaging_s, begins_s)))
         return np.asarray(joules[: begins_s.size] - joules[begins_s.size :])
 
-    begins_s = np.append(at_s[: at_s.searchsorted(last_s)], last_s)
+    begins_s = np.concatenate((at_s[: at_s.searchsorted(last_s)], [last_s]))
     joules = energies_j(begins_s)
-    gains_j = np.diff(begins_s) * float(curve.watts.max() - curve.watts.min())
+    gains_j = (begins_s[1:] - begins_s[:-1]) * float(curve.watts.max() - curve.watts.min())
     promising = np.flatnonzero(joules[:-1] + gains_j > joules.max())
     turns_s = _turns_s(integral, at_s, begins_s, promising, averaging_s)
-    begins_s, joules = np.append(begins_s, turns_s), np.append(joules, energies_j(turns_s))
+    begins_s = np.concatenate((begins_s, turns_s))
+    joules = np.concatenate((joules, energies_j(turns_s)))
     best = int(joules.argmax())
     return float(joules[best]) / averaging_s, int(curve.t_ns[0]) + round(float(begins_s[best]) * 1e9)
 

@@ -105,7 +105,8 @@ def sampling_half_width(values: NDArray[np.float64], confidence: float = CONFIDE
 
 def _variance_of_neighbours(values: NDArray[np.float64]) -> float:
     """Half the mean square of the differences between neighbours."""
-    return float(np.square(np.diff(values)).mean()) / 2
+    steps = values[1:] - values[:-1]
+    return float(steps @ steps) / steps.size / 2
 
 
 def widened_interval(
