@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -48,10 +48,9 @@ class Profile(Strict):
 
         None where they have none, or different ones.
         """
-        budgets = {requirement.budget for requirement in self.requirements if requirement.budget}
-        if self.schedule is not None or len(budgets) != 1:
+        if self.schedule is not None:
             return self.schedule
-        return Schedule.of_budget(budgets.pop())
+        return _shared({requirement.budget for requirement in self.requirements if requirement.budget})
 
     @model_validator(mode="before")
     @classmethod
@@ -199,8 +198,12 @@ def _of_lone_budget(listed: Sequence[Any]) -> Schedule | None:
     ValidationError for a budget that is none.
     """
     stated = [entry.get("budget") for entry in listed if isinstance(entry, Mapping)]
-    budgets = {Budget.model_validate(budget) for budget in stated if budget is not None}
-    return Schedule.of_budget(budgets.pop()) if len(budgets) == 1 else None
+    return _shared({Budget.model_validate(budget) for budget in stated if budget is not None})
+
+
+def _shared(budgets: Set[Budget]) -> Schedule | None:
+    """The schedule of a lone budget; None without one, or of several."""
+    return Schedule.of_budget(next(iter(budgets))) if len(budgets) == 1 else None
 
 
 def _with_schedule(entry: Any, schedule: Schedule | None) -> Any:
