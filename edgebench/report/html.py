@@ -13,6 +13,7 @@ from edgebench.atomic import write_atomically
 from edgebench.errors import StoredResultError
 from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.fit.verdict import WORDS
 from edgebench.report import verdict_groups
 from edgebench.report.captioned_figures import pictures
 from edgebench.report.limits_figure import limits_picture
@@ -60,6 +61,7 @@ def _template() -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )
+    environment_.globals["verdict_words"] = WORDS
     return environment_.get_template("report.html.j2")
 
 

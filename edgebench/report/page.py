@@ -48,7 +48,6 @@ def texts(
         "title": _title(results, summaries),
         "subtitle": _subtitle(results, summaries),
         "contents": _CONTENTS,
-        "words": WORDS,
         "cards": _cards(profiles, summaries, verdicts),
         "changes": _changes(profiles, summaries, verdicts),
         "missions": missions,
