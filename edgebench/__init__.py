@@ -1,17 +1,30 @@
 """EdgeBench: which edge device, with which model, satisfies the requirements of this task?
 
-Importing this package loads no runtime, starts no process and reads no device. `edgebench.load(path)`
-gives a result folder as pandas frames; `edgebench.load("latest")` the newest one.
+    import edgebench
+
+    results = edgebench.load("latest")      # or the path of a result folder
+    results                                 # in a notebook: its trials as a table
+    results.summaries()                     # one row a trial, every figure with its interval
+    results.verdicts("disco-realtime")      # one row a trial and requirement
+    results.mission("disco-greenland")      # duty cycle, backlog, age of results, energy a cycle
+    results.plot.latency()                  # matplotlib axes
+
+Importing this package loads no runtime, starts no process and reads no device; what stands above is loaded
+when it is first used. docs/python.md tells more, docs/columns.md has every column.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from edgebench.store.load import Results, load
+from edgebench.version import __version__
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from edgebench.analysis.results import Results, load
+
+_HOMES = {"Results": "results", "load": "results"}
+"""Public name -> the module of edgebench.analysis that has it."""
+
 __all__ = ["Results", "__version__", "load"]
 
 
@@ -21,9 +34,11 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
-    """`load` and `Results` on first use, so that `import edgebench` stays light."""
-    if name in {"load", "Results"}:
-        from edgebench.store import load as module
+    """A public name on its first use, so that `import edgebench` stays light."""
+    if name in _HOMES:
+        from importlib import import_module
 
-        return getattr(module, name)
+        value = getattr(import_module(f"edgebench.analysis.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
     raise AttributeError(f"module 'edgebench' has no attribute {name!r}")

@@ -22,7 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("agent",),
     ("probes",),
     # Small modules, each with one reason.
-    ("errors", "installed", "interruption", "printable", "suggest", "this_machine"),
+    ("errors", "installed", "interruption", "printable", "suggest", "this_machine", "version"),
     ("session_stages", "stage_names"),
     ("archives", "atomic", "refusals", "regular_files", "relative_imports"),
     ("toml_files",),
@@ -35,11 +35,12 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("models",),
     ("link",),
     ("plan", "store"),
-    # The package's own face: its version, and how results are loaded.
-    ("",),
     ("backends.device", "fit"),
     # Report reads what is on disk, and nothing of what measured it.
     ("backends", "backends.*", "measure", "report"),
+    # What a user of Python has: results as frames and figures; then the package's own face, which names it.
+    ("analysis",),
+    ("",),
     ("testing",),
     ("selftest",),
     # What a user starts.

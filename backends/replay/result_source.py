@@ -16,7 +16,7 @@ from edgebench.cache.objects import Cache
 from edgebench.data.picture_reading import MAX_PIXELS
 from edgebench.errors import EdgeBenchError, StoredResultError, UnsupportedError, UsageError
 from edgebench.store.layout import SCENE_FILE, regular_file
-from edgebench.store.load import Results, load
+from edgebench.store.load import StoredResults, load
 from edgebench.store.record_reading import MAX_JSON_BYTES
 from edgebench.store.records import TargetRecord, TrialRecord
 from edgebench.vocabulary.artifact import Artifact
@@ -37,7 +37,7 @@ MAX_IMAGES = 10_000
 class RecordedSource:
     """Implements `Source`, of one target of a result."""
 
-    results: Results
+    results: StoredResults
     target: TargetRecord
 
     @classmethod

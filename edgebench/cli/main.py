@@ -11,7 +11,6 @@ try:
 
     import typer
 
-    import edgebench
     from edgebench.cli import (
         boards,
         cache,
@@ -33,6 +32,7 @@ try:
     from edgebench.cli.installed_commands import PluggedGroup
     from edgebench.cli.panels import PanelledCommand
     from edgebench.errors import EXIT_OK, UsageError
+    from edgebench.version import __version__
 except KeyboardInterrupt:
     # A Ctrl-C while the program is still loaded: nothing has begun that could be told or kept.
     sys.stderr.write("error: interrupted\n")
@@ -66,7 +66,7 @@ app.add_typer(new.app, name="new")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"edgebench {edgebench.__version__}")
+        typer.echo(f"edgebench {__version__}")
         raise typer.Exit
 
 

@@ -12,7 +12,7 @@ from edgebench.fit.summarise import summarise
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import judge_all
 from edgebench.plan.condition_declarations import declared_figures
-from edgebench.store.load import Results, load
+from edgebench.store.load import StoredResults, load
 from edgebench.store.records import ExperimentRecord
 
 
@@ -20,7 +20,7 @@ from edgebench.store.records import ExperimentRecord
 class Judged:
     """The figures of a folder and the verdicts on them."""
 
-    results: Results
+    results: StoredResults
     profiles: tuple[Profile, ...]
     summaries: list[TrialSummary]
     verdicts: list[Verdict]
@@ -41,17 +41,38 @@ def judge_folder(
     temperatures; what is declared beats the boards'. UsageError as `fit.boards_of_targets.with_boards` and
     `plan.condition_declarations.declared_figures`.
     """
-    results = load(path)
-    notes: tuple[str, ...] = ()
-    if boards:
-        experiment, notes = with_boards(results.experiment, boards)
-        results = Results(path, experiment)
-    if declared_power or declared_conditions:
-        results = Results(path, _with_declared(results.experiment, declared_power, declared_conditions))
+    results, notes = with_declarations(load(path), declared_power, boards, declared_conditions)
     if profiles is None:
-        profiles = [Profile.from_record(record) for record in results.experiment.profiles]
+        profiles = run_profiles(results.experiment)
     summaries = summarise(results)
     return Judged(results, tuple(profiles), summaries, judge_all(summaries, profiles), notes)
+
+
+def run_profiles(record: ExperimentRecord) -> list[Profile]:
+    """Those that the experiment was run with."""
+    return [Profile.from_record(profile) for profile in record.profiles]
+
+
+def with_declarations(
+    results: StoredResults,
+    declared_power: Sequence[str] = (),
+    boards: Sequence[str] = (),
+    declared_conditions: Sequence[str] = (),
+) -> tuple[StoredResults, tuple[str, ...]]:
+    """The results with these declared, and notes of what their run had otherwise.
+
+    The arguments and errors are those of `judge_folder`. Where nothing is declared the results come back as
+    they are.
+    """
+    experiment = results.experiment
+    notes: tuple[str, ...] = ()
+    if boards:
+        experiment, notes = with_boards(experiment, boards)
+    if declared_power or declared_conditions:
+        experiment = _with_declared(experiment, declared_power, declared_conditions)
+    if experiment is results.experiment:
+        return results, notes
+    return StoredResults(results.path, experiment), notes
 
 
 def _with_declared(

@@ -13,7 +13,7 @@ from edgebench.fit.power_rails import Rail, rail_watts, rails_of
 from edgebench.fit.power_summary import session_power
 from edgebench.fit.steady_time import SteadyTime, steady_times
 from edgebench.fit.trial_summary import PowerFigure, TrialSummary
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 from edgebench.store.records import SessionRecord
 
 IDLE_WINDOWS = ("idle", "idle_after")
@@ -57,7 +57,7 @@ class PowerTrace:
     idle_s: NDArray[np.float64]
 
 
-def power_traces(results: Results, summary: TrialSummary) -> list[PowerTrace]:
+def power_traces(results: StoredResults, summary: TrialSummary) -> list[PowerTrace]:
     """Of a trial's session in the middle by mean power, one trace a scope, that of the primary rail first.
 
     Reads that session's samples and no others; where no meter gave any in it, those of the next one from the
@@ -74,7 +74,7 @@ def power_traces(results: Results, summary: TrialSummary) -> list[PowerTrace]:
 
 
 def _session_traces(
-    results: Results, record: SessionRecord, figures: Sequence[PowerFigure]
+    results: StoredResults, record: SessionRecord, figures: Sequence[PowerFigure]
 ) -> list[PowerTrace]:
     """Those of one session; none where it has no samples."""
     passes = results.session_table("passes", record)

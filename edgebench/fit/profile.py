@@ -242,20 +242,23 @@ def load_profile(name_or_file: str) -> Profile:
     return checked(document_of(name_or_file))
 
 
-def load_profiles(names_or_files: Sequence[str]) -> tuple[Profile, ...]:
-    """The profiles of those names or files, each once.
+def load_profiles(names_or_files: Sequence[str | Path | Profile]) -> tuple[Profile, ...]:
+    """The profiles of those names or files, or these themselves, each once.
 
     Raises UsageError as `load_profile` does, and for different profiles of one name: a verdict says by name
     which profile it is about.
     """
     profiles: dict[str, tuple[str, Profile]] = {}
-    for name_or_file in names_or_files:
-        profile = load_profile(name_or_file)
-        source, first = profiles.setdefault(profile.name, (name_or_file, profile))
+    for entry in names_or_files:
+        if isinstance(entry, Profile):
+            source, profile = "a Profile", entry
+        else:
+            source, profile = str(entry), load_profile(str(entry))
+        first_source, first = profiles.setdefault(profile.name, (source, profile))
         if first != profile:
             raise UsageError(
                 f"two different profiles are called {profile.name!r}",
-                why=f"{source} and {name_or_file}",
+                why=f"{first_source} and {source}",
                 fix='give one of them another name = "..."',
             )
     return tuple(profile for _, profile in profiles.values())

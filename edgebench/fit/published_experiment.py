@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from edgebench import __version__
 from edgebench.fit.judged_experiment import Judged
 from edgebench.fit.profile import Profile, shipped_profiles
 from edgebench.fit.published import PUBLISHED, Published
@@ -27,8 +26,9 @@ from edgebench.fit.trial_summary import Accuracy, TrialSummary
 from edgebench.fit.verdict import judge_all
 from edgebench.stats.interval import Interval
 from edgebench.stats.proportion import wilson
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord, TrialRecord
+from edgebench.version import __version__
 
 _SIDE, _ROWS, _PATCH = 4512, 20, 224
 _SCENE = SceneRecord(
@@ -54,7 +54,7 @@ def judge_published(profiles: Sequence[Profile] | None = None, folder: Path | No
     summaries = [_summary(reference, trial) for reference, trial in entries]
     record = _experiment(references, profiles, [_trial(trial) for _, trial in entries])
     verdicts = judge_all(summaries, profiles)
-    return Judged(Results(folder, record), tuple(profiles), summaries, verdicts)
+    return Judged(StoredResults(folder, record), tuple(profiles), summaries, verdicts)
 
 
 def _experiment(

@@ -32,7 +32,7 @@ from edgebench.fit.untimed_stages import times_images
 from edgebench.fit.worker_figures import worker_figures, worker_numbers
 from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import session_interval, trial_median
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 from edgebench.store.records import (
     SCHEMA_VERSION,
     ExperimentRecord,
@@ -45,7 +45,7 @@ from edgebench.store.revisions import continuation
 COLD = ("import_s", "load_s", "first_inference_s", "first_pass_s")
 
 
-def summarise(results: Results) -> list[TrialSummary]:
+def summarise(results: StoredResults) -> list[TrialSummary]:
     """One summary a planned trial, in the plan's order.
 
     Latency, memory, cold figures and power come from the sessions that ended well; those that failed are
@@ -90,7 +90,7 @@ def summarise(results: Results) -> list[TrialSummary]:
     return with_accuracy_drop(agreeing, experiment, images)
 
 
-def summarise_one(results: Results, key: str) -> TrialSummary:
+def summarise_one(results: StoredResults, key: str) -> TrialSummary:
     """The summary of one trial alone, without its agreement with another and its drop below it; reads no
     other trial.
 
@@ -100,7 +100,7 @@ def summarise_one(results: Results, key: str) -> TrialSummary:
     trials = tuple(trial for trial in experiment.trials if trial.key == key)
     if not trials:
         raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
-    return summarise(Results(results.path, experiment.model_copy(update={"trials": trials})))[0]
+    return summarise(StoredResults(results.path, experiment.model_copy(update={"trials": trials})))[0]
 
 
 def trial_json(summary: TrialSummary) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from edgebench.fit.summarise import summarise_one
 from edgebench.store.experiment import ExperimentStore
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 
 Settled = Callable[[str], bool]
 """By a trial's key: whether a rule that was asked for ends it with the sessions that are on disk."""
@@ -24,7 +24,7 @@ def settled_on_disk(store: ExperimentStore) -> Settled:
     """Judged anew from the store each time: a resumed experiment ends where the uninterrupted one would."""
 
     def settled(key: str) -> bool:
-        ended = summarise_one(Results(store.path, store.record), key).ended
+        ended = summarise_one(StoredResults(store.path, store.record), key).ended
         return ended is not None and ended.by == "rule"
 
     return settled

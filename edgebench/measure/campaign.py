@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import edgebench
 from edgebench.cache.objects import Cache
 from edgebench.contract import Device
 from edgebench.data.preview import scene_preview
@@ -50,6 +49,7 @@ from edgebench.store.records import (
 )
 from edgebench.store.redaction import PrivateNames, written
 from edgebench.store.result_folder import find_unfinished, is_finished
+from edgebench.version import __version__
 from edgebench.vocabulary.artifact import Artifact, Companion
 from edgebench.vocabulary.pictures import ImageSet, Scene
 from edgebench.vocabulary.preparation import Prepared
@@ -166,7 +166,7 @@ class Campaign:
             name=config.name
             or "-".join(dict.fromkeys(target.declared_name for target in self.built.targets)),
             created_utc=_now_utc(),
-            edgebench_version=edgebench.__version__,
+            edgebench_version=__version__,
             command=self.command,
             config=self.resolved.as_record(),
             seed=plan.seed,

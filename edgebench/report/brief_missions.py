@@ -13,7 +13,7 @@ from edgebench.fit.profile import Profile
 from edgebench.fit.schedule import Schedule
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import words
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 
 DAYS = 10.0
 SEED = 0
@@ -44,7 +44,7 @@ class BriefMissions:
 
 
 def brief_missions(
-    results: Results, summaries: Sequence[TrialSummary], profiles: Sequence[Profile]
+    results: StoredResults, summaries: Sequence[TrialSummary], profiles: Sequence[Profile]
 ) -> list[BriefMissions]:
     """Each profile's, in order; the same result gives the same figures."""
     several = len(summaries) * len(profiles) > MOST_MISSIONS

@@ -14,7 +14,7 @@ from edgebench.report import accuracy_figures, drawing, figures, sustained_figur
 from edgebench.report.captioned_power import energy_picture, idle_picture, power_over_time_picture
 from edgebench.report.picture import Picture, embedded_picture
 from edgebench.report.scene_figure import disagreements, scene_classes
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 
 
 def latency_limits(verdicts: Sequence[Verdict], quantity: str) -> dict[str, float]:
@@ -136,7 +136,7 @@ def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     )
 
 
-def scene_picture(results: Results, summaries: Sequence[TrialSummary]) -> Picture:
+def scene_picture(results: StoredResults, summaries: Sequence[TrialSummary]) -> Picture:
     """The scene with the classes that one trial predicted: the most accurate, the fastest of equals."""
     if not summaries:
         return Picture("", "", "There is no picture of the scene: the result holds no trial.")
@@ -181,7 +181,7 @@ def scene_picture(results: Results, summaries: Sequence[TrialSummary]) -> Pictur
     return Picture(drawing.data_uri("image/jpeg", drawing.as_jpeg(figure)), alt, caption)
 
 
-def _scene_predictions(results: Results, patches: int) -> dict[str, list[int]]:
+def _scene_predictions(results: StoredResults, patches: int) -> dict[str, list[int]]:
     """The first complete set of the scene's predictions of each trial, by key."""
     frame = results.table("predictions", ["worker", "set", "index", "predicted"])
     frame = frame[frame["set"] == "scene"]
@@ -210,7 +210,7 @@ def _targets(summaries: Sequence[TrialSummary]) -> int:
 
 
 def pictures(
-    results: Results,
+    results: StoredResults,
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     profiles: Sequence[Profile] = (),

@@ -9,11 +9,11 @@ from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import accuracy_figures, drawing, idle_figure, power_over_time, tables, words
 from edgebench.report.picture import Picture, embedded_picture
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 
 
 def power_over_time_picture(
-    results: Results, summaries: Sequence[TrialSummary], profiles: Sequence[Profile]
+    results: StoredResults, summaries: Sequence[TrialSummary], profiles: Sequence[Profile]
 ) -> Picture | None:
     """Power over the time of one session a trial; None without a meter."""
     metered = [summary for summary in summaries if summary.power]

@@ -12,14 +12,14 @@ from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report.brief_missions import SEED, BriefMissions
 from edgebench.report.json_values import SCHEMA_VERSION, as_json, clean
 from edgebench.report.mission_document import mission_entry
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 from edgebench.store.redaction import exported, exported_path
 
 __all__ = ["SCHEMA_VERSION", "as_json", "clean", "document", "reasons"]
 
 
 def document(
-    results: Results,
+    results: StoredResults,
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     beyond: Answers | None = None,
@@ -57,7 +57,7 @@ def _missions(played: Sequence[BriefMissions], summaries: Sequence[TrialSummary]
     }
 
 
-def _experiment(results: Results) -> dict[str, Any]:
+def _experiment(results: StoredResults) -> dict[str, Any]:
     record = exported(results.experiment).model_dump(
         mode="json",
         exclude={"trials": True, "scene": {"labels"}, "targets": {"__all__": {"host", "port"}}},

@@ -12,7 +12,7 @@ from edgebench.fit.published import PUBLISHED
 from edgebench.report import words
 from edgebench.report.pacing_tables import most_sessions, steady_part
 from edgebench.report.tables import Column, Table
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 from edgebench.store.records import ExperimentRecord
 from edgebench.store.redaction import exported
 
@@ -37,7 +37,7 @@ def _gathered(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return (*known, *([(_UNKNOWN, ", ".join(unknown))] if unknown else []))
 
 
-def environment(results: Results) -> list[Facts]:
+def environment(results: StoredResults) -> list[Facts]:
     """The experiment, the host, and each target with its board and runtime as its sessions found them.
 
     Of published figures the targets alone: nothing was measured.
@@ -84,7 +84,7 @@ def _compiled(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
         yield from flat(compiler_facts, f"{trial.target} {trial.variant}")
 
 
-def golden(results: Results, names: Mapping[str, str]) -> Table:
+def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
     """How far the outputs of each trial were from the golden scores, over all of its sessions."""
     rows = []
     for trial in results.experiment.trials:

@@ -19,11 +19,11 @@ from edgebench.report.captioned_figures import pictures
 from edgebench.report.limits_figure import limits_picture
 from edgebench.report.mission_pages import mission_picture
 from edgebench.report.page import texts
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 
 
 def write_report(
-    results: Results,
+    results: StoredResults,
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     path: Path,
@@ -43,7 +43,7 @@ def write_report(
 
 
 def render(
-    results: Results,
+    results: StoredResults,
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     profiles: Sequence[Profile] = (),
@@ -66,7 +66,7 @@ def _template() -> jinja2.Template:
 
 
 def page(
-    results: Results,
+    results: StoredResults,
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     profiles: Sequence[Profile] = (),

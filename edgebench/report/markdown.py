@@ -10,7 +10,7 @@ from edgebench.report import tables
 from edgebench.report.notes import Note
 from edgebench.report.page import texts
 from edgebench.report.tables import Table
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 
 _SPECIAL = str.maketrans(
     {char: f"\\{char}" for char in "\\`*_{}[]()#|~$@"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
@@ -18,7 +18,7 @@ _SPECIAL = str.maketrans(
 
 
 def export_markdown(
-    results: Results,
+    results: StoredResults,
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     profiles: Sequence[Profile] = (),

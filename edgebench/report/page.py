@@ -22,7 +22,7 @@ from edgebench.report.power_words import reading_notes
 from edgebench.report.small_samples import unseen_modes
 from edgebench.report.telemetry_table import telemetry
 from edgebench.stats.warnings import Flag
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 from edgebench.store.records import SceneRecord
 from edgebench.store.redaction import exported
 
@@ -30,7 +30,7 @@ _MAX_MATRIX = 40  # classes up to which a confusion matrix can be read
 
 
 def texts(
-    results: Results,
+    results: StoredResults,
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     profiles: Sequence[Profile] = (),
@@ -98,7 +98,7 @@ _CONTENTS = (
 )
 
 
-def _title(results: Results, summaries: Sequence[TrialSummary]) -> str:
+def _title(results: StoredResults, summaries: Sequence[TrialSummary]) -> str:
     targets = list(dict.fromkeys(words.plain(summary.target, 60) for summary in summaries))
     if not targets:
         return f"{words.plain(results.experiment.name, 120)}: no trials"
@@ -107,7 +107,7 @@ def _title(results: Results, summaries: Sequence[TrialSummary]) -> str:
     return f"{words.counted(len(summaries), noun)} of {words.families(summaries)} on {where}"
 
 
-def _subtitle(results: Results, summaries: Sequence[TrialSummary]) -> str:
+def _subtitle(results: StoredResults, summaries: Sequence[TrialSummary]) -> str:
     record = results.experiment
     if _is_published(summaries):
         return f"{words.plain(record.name, 120)} · figures that others published, none measured here"
@@ -191,7 +191,7 @@ def _ended(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
     )
 
 
-def _warnings(results: Results, summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
+def _warnings(results: StoredResults, summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
     record = exported(results.experiment)
     general = [words.plain(warning) for warning in (*record.warnings, *results.warnings)]
     general += [
@@ -217,7 +217,7 @@ def _power_notes(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note
     return [*([Note(mixed)] if mixed else []), *notes.shared(statements, trials)]
 
 
-def _accuracy_notes(results: Results, summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
+def _accuracy_notes(results: StoredResults, summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
     record = results.experiment
     accuracy_notes = _own_images(results, trials)
     if record.images is not None:
@@ -234,7 +234,7 @@ def _accuracy_notes(results: Results, summaries: Sequence[TrialSummary], trials:
     return accuracy_notes
 
 
-def _own_images(results: Results, trials: Trials) -> list[Note]:
+def _own_images(results: StoredResults, trials: Trials) -> list[Note]:
     """Which trials were tested with other images than the experiment's."""
     statements = [
         (trial.key, f"taken on {trial.images.name} ({trial.images.n} images) at the model's own size")

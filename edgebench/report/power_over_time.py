@@ -21,7 +21,7 @@ from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, words
 from edgebench.report.power_scopes import meter_text, scope_text
 from edgebench.stats.power_line import power_line
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 
 MAX_RAILS = 4  # lines in one panel
 NEAR = 3.0  # a limit further than this factor above every sample would flatten them: the caption has it
@@ -33,7 +33,7 @@ _LEGEND_LINE = 0.18  # inches by which the figure grows for each, so that the pa
 _STATISTICS = {"power_peak_w": "peak", "power_mean_w": "mean"}
 
 
-def drawn_traces(results: Results, summaries: Sequence[TrialSummary]) -> list[PowerTrace]:
+def drawn_traces(results: StoredResults, summaries: Sequence[TrialSummary]) -> list[PowerTrace]:
     """The traces of as many trials as one figure draws, in their order; some of every target."""
     by_target: dict[str, list[TrialSummary]] = {}
     for summary in summaries:

@@ -44,13 +44,9 @@ def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -
             words_of.setdefault(f"{heading}:declared", {})[verdict.trial] = verdict.declared
         if verdict.bound:
             words_of.setdefault(f"{heading}:bound", {})[verdict.trial] = _bound(verdict)
-    columns = [column for metric in METRICS.values() for column in _columns(metric, summaries)]
     rows = [
-        {name: getattr(summary, name) for name in _IDENTITY}
-        | {heading: value_of(summary) for heading, value_of in columns}
-        | {"warnings": summary.warnings}
-        | {heading: by_trial.get(summary.key) for heading, by_trial in words_of.items()}
-        for summary in summaries
+        row | {heading: by_trial.get(row["key"]) for heading, by_trial in words_of.items()}
+        for row in trial_rows(summaries)
     ]
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
@@ -58,6 +54,17 @@ def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -
     writer.writerow([_cell(heading) for heading in headings])
     writer.writerows([[_cell(row[heading]) for heading in headings] for row in rows])
     return buffer.getvalue()
+
+
+def trial_rows(summaries: Sequence[TrialSummary]) -> list[dict[str, Any]]:
+    """Each trial's values by column, all with the same columns: what it is, its figures, its warnings."""
+    columns = [column for metric in METRICS.values() for column in _columns(metric, summaries)]
+    return [
+        {name: getattr(summary, name) for name in _IDENTITY}
+        | {heading: value_of(summary) for heading, value_of in columns}
+        | {"warnings": summary.warnings}
+        for summary in summaries
+    ]
 
 
 def _columns(

@@ -10,7 +10,7 @@ import pandas as pd
 from edgebench.fit.telemetry_summary import LIMIT_SENSOR, QUANTITIES, Observed, observe
 from edgebench.report import words
 from edgebench.report.tables import Column, Table
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 
 _COLUMNS = (
     Column("trial"),
@@ -27,7 +27,7 @@ SHOWN = QUANTITIES | {"load", "memory"}
 """What a probe may sample that this table shows, whichever probe it is."""
 
 
-def telemetry(results: Results, names: Mapping[str, str]) -> Table:
+def telemetry(results: StoredResults, names: Mapping[str, str]) -> Table:
     """Lowest to highest over all sessions of a trial; the last four over their steady passes, the worst."""
     rows = []
     samples = results.probes

@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from edgebench import __version__
 from edgebench.cache.objects import Cache
 from edgebench.data.shipped import shipped_scene
 from edgebench.errors import EdgeBenchError
@@ -15,6 +14,7 @@ from edgebench.link.agent_device import AgentDevice
 from edgebench.link.inspection import check_target
 from edgebench.measure import golden
 from edgebench.store.redaction import PrivateNames
+from edgebench.version import __version__
 from edgebench.vocabulary.artifact import Artifact
 from edgebench.vocabulary.preparation import PrepareRequest
 from edgebench.vocabulary.session import MeasurePlan, SessionSettings

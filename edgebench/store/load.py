@@ -19,7 +19,7 @@ from edgebench.store.result_folder import default_output_dir, resolve_results
 from edgebench.store.rows import session_frame, trial_frame
 
 
-class Results:
+class StoredResults:
     """One experiment, read from disk; nothing in it is ever written.
 
     What was on disk when `.sessions` was first needed is what all frames show, though a run goes on.
@@ -158,7 +158,7 @@ class Results:
         return read_bounded(self.path / layout.SCENE_FILE, self.path)
 
     def __repr__(self) -> str:
-        return f"Results({str(self.path)!r})"
+        return f"StoredResults({str(self.path)!r})"
 
     def _unplanned_entries(self) -> list[str]:
         """One line for each entry of the trials' folder that is not in the plan."""
@@ -176,7 +176,7 @@ class Results:
         ]
 
 
-def load(path: str | Path) -> Results:
+def load(path: str | Path) -> StoredResults:
     """The experiment in a result folder; reads experiment.json only.
 
     As for the commands, `latest` is the newest result, and a bare name is looked for among the results: in
@@ -186,7 +186,11 @@ def load(path: str | Path) -> Results:
     StoredResultError, with its fix, when there is no such folder, when it is not an EdgeBench result, or
     when experiment.json is truncated, damaged or of a newer version.
     """
+    folder = found_folder(path)
+    return StoredResults(folder, read_experiment(folder))
+
+
+def found_folder(path: str | Path) -> Path:
+    """The folder that `load` means; StoredResultError where there is none of a bare name."""
     folder = Path(path)
-    if len(folder.parts) == 1:
-        folder = resolve_results(str(path), default_output_dir())
-    return Results(folder, read_experiment(folder))
+    return resolve_results(str(path), default_output_dir()) if len(folder.parts) == 1 else folder

@@ -17,7 +17,7 @@ from edgebench.measure.lane_group import Outcome
 from edgebench.measure.progress import SilentObserver
 from edgebench.plan.config import resolve
 from edgebench.plan.planner import build
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 
 QUICK = """
 schema_version = 1
@@ -78,12 +78,12 @@ def run(
     return campaign.carry_out()
 
 
-def replay(cache: Cache, folder: Path, source: str, *more: str, **flags: Any) -> Results:
+def replay(cache: Cache, folder: Path, source: str, *more: str, **flags: Any) -> StoredResults:
     """The same, read back."""
     return edgebench.load(run(cache, folder, source, *more, **flags)[0])
 
 
-def figures(results: Results) -> list[dict[str, Any]]:
+def figures(results: StoredResults) -> list[dict[str, Any]]:
     """Every trial's summary without what names the source."""
     return [without(summary) for summary in summarise(results)]
 

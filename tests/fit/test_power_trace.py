@@ -11,7 +11,7 @@ from edgebench.fit.power_trace import power_traces
 from edgebench.fit.summarise import summarise
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.store import layout
-from edgebench.store.load import Results, load
+from edgebench.store.load import StoredResults, load
 from edgebench.store.records import SessionRecord
 from edgebench.vocabulary.probe import Channel, ProbeInfo
 from tests import synthetic_results
@@ -69,20 +69,20 @@ def test_where_the_session_in_the_middle_has_no_samples_the_next_one_has(
     folder: Path, summary: TrialSummary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [trace] = power_traces(load(folder), summary)
-    read = Results.session_table
+    read = StoredResults.session_table
 
-    def without_that_session(results: Results, name: str, session: SessionRecord) -> pd.DataFrame:
+    def without_that_session(results: StoredResults, name: str, session: SessionRecord) -> pd.DataFrame:
         table = read(results, name, session)
         return table[:0] if (name, session.n) == ("probes", trace.session) else table
 
-    monkeypatch.setattr(Results, "session_table", without_that_session)
+    monkeypatch.setattr(StoredResults, "session_table", without_that_session)
     [other] = power_traces(load(folder), summary)
     assert other.session != trace.session
     [rail] = summary.power or ()
     assert other.rails[0].mean_w == rail.mean_w_sessions[other.session]
 
 
-class FewSamples(Results):
+class FewSamples(StoredResults):
     """The results of a folder, with other samples and another record than its sessions have."""
 
     samples: pd.DataFrame

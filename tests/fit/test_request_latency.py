@@ -20,7 +20,7 @@ from edgebench.fit.trial_metrics import missing_reasons
 from edgebench.fit.trial_summary import Verdict
 from edgebench.fit.verdict import judge
 from edgebench.store.layout import session_folder
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 from tests.fit.summaries import summary
 from tests.store.fuzzing import seal
 from tests.synthetic_results import QUARTER, key_of, made_experiment
@@ -135,13 +135,13 @@ def test_one_at_a_time_it_is_null_and_no_batches_are_read(
 ) -> None:
     results = edgebench.load(made_experiment(tmp_path, variants=[INT8]))
     names = []
-    read = Results.table
+    read = StoredResults.table
 
-    def table(self: Results, name: str, *arguments: object) -> pd.DataFrame:
+    def table(self: StoredResults, name: str, *arguments: object) -> pd.DataFrame:
         names.append(name)
         return read(self, name, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Results, "table", table)
+    monkeypatch.setattr(StoredResults, "table", table)
     [trial] = summarise(results)
     assert (trial.request_ms, trial.in_flight) == (None, None)
     assert set(names) == {"passes", "windows", "probes", "predictions"}

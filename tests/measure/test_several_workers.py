@@ -14,7 +14,7 @@ from edgebench.measure.session_job import Job
 from edgebench.measure.session_latency import session_latency
 from edgebench.stats.warnings import Flag
 from edgebench.store.experiment import ExperimentStore
-from edgebench.store.load import Results, load
+from edgebench.store.load import StoredResults, load
 from tests.link.rig import COLUMNS, ROWS, make_rig
 from tests.synthetic_results import key_of, made_experiment
 
@@ -99,7 +99,7 @@ def test_requests_are_each_workers_own_too(results):
     experiment = results.experiment
     [trial] = experiment.trials
     queued = trial.model_copy(update={"inputs": {"settings": {"concurrency": 2}}})
-    [summary] = summarise(Results(results.path, experiment.model_copy(update={"trials": (queued,)})))
+    [summary] = summarise(StoredResults(results.path, experiment.model_copy(update={"trials": (queued,)})))
     assert (summary.request_ms, summary.in_flight, summary.request_ms_values) == (None, None, ())
     batches = results.batches[results.batches["phase"] == "steady"]
     for worker in summary.workers:
@@ -120,7 +120,7 @@ def test_windows_are_each_workers_own_too(results):
         end_ns=steady["start_ns"] + 2_000_000,
         instructions=None,
     )
-    in_windows = Results(results.path, results.experiment)
+    in_windows = StoredResults(results.path, results.experiment)
     in_windows.__dict__ |= {"passes": results.passes.iloc[:0], "windows": as_windows}
     [summary] = summarise(in_windows)
     assert (summary.infer_s, summary.measured_patches, summary.extrapolated) == (None, 1, True)

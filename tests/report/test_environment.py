@@ -7,7 +7,7 @@ import pytest
 
 from edgebench.fit.judged_experiment import Judged
 from edgebench.report.environment import command_line, environment, flat
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_a_compiler_said_is_there_and_nothing_where_there_was_none(whole: J
     changed = experiment.model_copy(update={"trials": (first, *experiment.trials[1:])})
     [compiled] = [
         dict(facts.rows)
-        for facts in environment(Results(whole.results.path, changed))
+        for facts in environment(StoredResults(whole.results.path, changed))
         if facts.title == "Compiled models"
     ]
     name = f"{first.target} {first.variant}"

@@ -18,7 +18,7 @@ from edgebench.report.html import render, write_report
 from edgebench.report.markdown import escape, export_markdown
 from edgebench.report.page import texts
 from edgebench.report.spreadsheet import export_csv
-from edgebench.store.load import Results, load
+from edgebench.store.load import StoredResults, load
 from tests import synthetic_results
 from tests.report import samples
 
@@ -323,7 +323,7 @@ def test_settings_that_nobody_gave_are_one_row(whole: Judged) -> None:
         "meter": {"value": [], "origin": "default"},
     }
     record = whole.results.experiment.model_copy(update={"config": settings})
-    rows = dict(environment(Results(whole.results.path, record))[0].rows)
+    rows = dict(environment(StoredResults(whole.results.path, record))[0].rows)
     assert rows["not given"] == "depth, meter"
     assert rows["seed"] == "1 (flag)" and "depth" not in rows
 

@@ -11,7 +11,7 @@ import pytest
 import edgebench
 from edgebench.errors import StoredResultError
 from edgebench.store.experiment import ExperimentStore
-from edgebench.store.load import Results
+from edgebench.store.load import StoredResults
 from edgebench.store.records import (
     BATCH_COLUMNS,
     PASS_COLUMNS,
@@ -28,7 +28,7 @@ FRAMES = ("trials", "sessions", "passes", "batches", "probes", "predictions")
 
 
 @pytest.fixture(scope="module")
-def results(experiment_path: Path) -> Results:
+def results(experiment_path: Path) -> StoredResults:
     return edgebench.load(experiment_path)
 
 

@@ -1,0 +1,1 @@
+"""Analysis: a result as pandas frames and figures, for Python and notebooks."""

@@ -1,0 +1,177 @@
+"""What `edgebench.load` gives: a result's frames, figures, verdicts and missions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from edgebench.analysis.mission_frame import mission_frame
+from edgebench.analysis.plots import Plots
+from edgebench.analysis.summary_frame import reason_frame, summary_frame
+from edgebench.analysis.verdict_frame import verdict_frame
+from edgebench.errors import UsageError
+from edgebench.fit.judged_experiment import Judged, run_profiles, with_declarations
+from edgebench.fit.missions import missions
+from edgebench.fit.profile import Profile, load_profiles
+from edgebench.fit.summarise import summarise
+from edgebench.fit.trial_summary import TrialSummary
+from edgebench.fit.verdict import judge_all
+from edgebench.store.load import StoredResults, found_folder
+from edgebench.store.record_reading import read_experiment
+
+Texts = str | Iterable[str]
+"""One text, or several."""
+
+Profiles = str | Path | Profile | Iterable[str | Path | Profile]
+"""A shipped profile's name, the path of a profile's file, a Profile, or several of these."""
+
+
+class Results(StoredResults):
+    """One experiment, read from disk; nothing in it is ever written.
+
+    `edgebench.load` makes it. Frames, each read when it is first asked for: `trials`, `sessions`, `passes`,
+    `batches`, `windows`, `probes`, `predictions`. Computed from them: `summaries()`, `reasons()`,
+    `verdicts(profiles)`, `mission(profile)`; drawn: `plot.latency()` and the rest. docs/columns.md has every
+    column with its type, its unit and its meaning.
+
+    Attributes:
+        path: the result folder.
+        experiment: what experiment.json says.
+    """
+
+    def summaries(
+        self, *, board: Texts = (), declared_power: Texts = (), declared: Texts = ()
+    ) -> pd.DataFrame:
+        """What each trial comes to: one row a trial, columns as in the CSV, the trial's key as the index.
+
+        Figures are float64 and NaN where missing, for which `reasons()` says why. Intervals are 95 %, over
+        sessions.
+
+        Args:
+            board: what a target is made of, `[TARGET=]NAME` as `edgebench fit --board` takes it.
+            declared_power: what a target draws by its data sheet, `[TARGET=]WATTS:KIND:SOURCE`.
+            declared: a target's boot time or temperatures, `[TARGET=]boot_s:SECONDS:KIND:SOURCE` or
+                `[TARGET=]temperature_c:LOW..HIGH:SOURCE`.
+
+        Raises:
+            StoredResultError: a stored table is damaged.
+            UsageError: no such target or board, or what is declared cannot be read.
+        """
+        return summary_frame(self._summarised(board, declared_power, declared))
+
+    def reasons(self) -> pd.DataFrame:
+        """Why figures of `summaries()` are missing: one row a trial and column; trial, column, reason."""
+        return reason_frame(self._summarised())
+
+    def verdicts(
+        self,
+        profiles: Profiles | None = None,
+        *,
+        board: Texts = (),
+        declared_power: Texts = (),
+        declared: Texts = (),
+    ) -> pd.DataFrame:
+        """Each trial against each requirement: pass, fail, inconclusive or unknown, with the margin.
+
+        One row a trial and requirement: trial, target, variant, profile, requirement, quantity, statistic,
+        limit, unit, value, low, high, margin, verdict, reason and what is further known of the figure.
+
+        Args:
+            profiles: shipped names, paths of profiles' files or Profile objects, one or several; those of
+                the run without it.
+            board: as for `summaries`, and so are `declared_power` and `declared`.
+            declared_power: what a target draws by its data sheet.
+            declared: a target's boot time or temperatures.
+
+        Raises:
+            UsageError: there is no profile, or a profile or what is declared cannot be read.
+            StoredResultError: a stored table is damaged.
+        """
+        chosen = self._profiles(profiles, "judge against")
+        summaries = self._summarised(board, declared_power, declared)
+        return verdict_frame(summaries, judge_all(summaries, chosen))
+
+    def mission(
+        self, profile: Profiles | None = None, *, days: float = 1000.0, seed: int = 0, trial: str = ""
+    ) -> pd.DataFrame:
+        """Each trial that has sessions under a profile's schedule: duty cycle, backlog, age, energy.
+
+        One row a trial and profile, each figure with `_low` and `_high`, its interval at 95 % over sessions;
+        `reasons` says why a figure is missing.
+
+        Args:
+            profile: as for `verdicts`; one, or several.
+            days: how long the mission is, above 0; shared among a trial's sessions.
+            seed: of the draws; the same figures come of the same seed.
+            trial: the key, its beginning, or the variant of the trials that are meant; empty for all.
+
+        Raises:
+            UsageError: there is no profile, a profile without a schedule, no such trial, or more images than
+                are simulated.
+            StoredResultError: no trial has a finished session.
+        """
+        if not days > 0:
+            raise UsageError(f"a mission lasts longer than {days} days", fix="days=1000")
+        chosen = self._profiles(profile, "play")
+        summaries = self._summarised()
+        judged = Judged(self, chosen, summaries, [])
+        return mission_frame(list(missions(judged, chosen, trial, days=days, seed=seed)), summaries)
+
+    @property
+    def plot(self) -> Plots:
+        """Figures, one method each, such as `results.plot.latency()`; `dir(results.plot)` lists them."""
+        return Plots(self._summarised)
+
+    def _summarised(
+        self, board: Texts = (), declared_power: Texts = (), declared: Texts = ()
+    ) -> list[TrialSummary]:
+        declarations = (_several(declared_power), _several(board), _several(declared))
+        if declarations not in self._summaries_by_declarations:
+            results, _ = with_declarations(self, *declarations)
+            self._summaries_by_declarations[declarations] = summarise(results)
+        return self._summaries_by_declarations[declarations]
+
+    @cached_property
+    def _summaries_by_declarations(self) -> dict[tuple[tuple[str, ...], ...], list[TrialSummary]]:
+        return {}
+
+    def _profiles(self, profiles: Profiles | None, purpose: str) -> tuple[Profile, ...]:
+        """Those that are named, else those of the run."""
+        if profiles is None:
+            chosen = tuple(run_profiles(self.experiment))
+        elif isinstance(profiles, str | Path | Profile):
+            chosen = load_profiles([profiles])
+        else:
+            chosen = load_profiles(list(profiles))
+        if not chosen:
+            raise UsageError(
+                f"there is no profile to {purpose}",
+                why="the result was run without a profile and none is named",
+                fix='name one, such as "disco-realtime"; `edgebench profiles list` names them',
+            )
+        return chosen
+
+    def __repr__(self) -> str:
+        return f"Results({str(self.path)!r})"
+
+
+def _several(texts: Texts) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else tuple(texts)
+
+
+def load(path: str | Path) -> Results:
+    """The experiment in a result folder; reads experiment.json only.
+
+    As for the commands, `latest` is the newest result, and a bare name is looked for among the results: in
+    the folder that EDGEBENCH_OUTPUT_DIR names, else ./results. Unlike the commands it reads no configuration
+    file: where one sets output_dir, `latest` is another folder's, and the path is to be given.
+
+    Raises:
+        StoredResultError: there is no such folder, it is not an EdgeBench result, or experiment.json is
+            truncated, damaged or of a newer version; its message says what to do.
+    """
+    folder = found_folder(path)
+    return Results(folder, read_experiment(folder))
