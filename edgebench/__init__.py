@@ -7,7 +7,9 @@
     results.summaries()                     # one row a trial, every figure with its interval
     results.verdicts("disco-realtime")      # one row a trial and requirement
     results.mission("disco-greenland")      # duty cycle, backlog, age of results, energy a cycle
+    results.rails()                         # one row a trial and rail of a meter
     results.plot.latency()                  # matplotlib axes
+    edgebench.published().figures           # what others published, with its sources
 
 Importing this package loads no runtime, starts no process and reads no device; what stands above is loaded
 when it is first used. docs/python.md tells more, docs/columns.md has every column.
@@ -20,12 +22,13 @@ from typing import TYPE_CHECKING
 from edgebench.version import __version__
 
 if TYPE_CHECKING:
+    from edgebench.analysis.published import published
     from edgebench.analysis.results import Results, load
 
-_HOMES = {"Results": "results", "load": "results"}
+_HOMES = {"Results": "results", "load": "results", "published": "published"}
 """Public name -> the module of edgebench.analysis that has it."""
 
-__all__ = ["Results", "__version__", "load"]
+__all__ = ["Results", "__version__", "load", "published"]
 
 
 def __dir__() -> list[str]:

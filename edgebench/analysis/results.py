@@ -10,6 +10,7 @@ import pandas as pd
 
 from edgebench.analysis.mission_frame import mission_frame
 from edgebench.analysis.plots import Plots
+from edgebench.analysis.rail_frame import rail_frame
 from edgebench.analysis.summary_frame import reason_frame, summary_frame
 from edgebench.analysis.verdict_frame import verdict_frame
 from edgebench.errors import UsageError
@@ -120,6 +121,18 @@ class Results(StoredResults):
         judged = Judged(self, chosen, summaries, [])
         return mission_frame(list(missions(judged, chosen, trial, days=days, seed=seed)), summaries)
 
+    def rails(self) -> pd.DataFrame:
+        """What each meter saw of each trial: one row a trial and rail; `summaries()` has the primary alone.
+
+        trial, target, variant, mark, meter, channel, scope (what it covers: chip, module, board, usb, wall),
+        primary (whether power is judged by it), total (whether the meter's other rails are part of it);
+        stated and effective rate in Hz, averaging_ms, longest_gap_s, window_s (the shortest steady window),
+        samples and rejected readings, sessions with a mean; mean, peak, p99 and idle power in W, idle_drift_w
+        (idle after the passes less that before them); energy of an image in J, net_energy_j above idle; the
+        ends of 95 % intervals; reason (why a figure is missing), uncovered (which windows it did not see).
+        """
+        return rail_frame(self._summarised())
+
     @property
     def plot(self) -> Plots:
         """Figures, one method each, such as `results.plot.latency()`; `dir(results.plot)` lists them."""
@@ -140,12 +153,7 @@ class Results(StoredResults):
 
     def _profiles(self, profiles: Profiles | None, purpose: str) -> tuple[Profile, ...]:
         """Those that are named, else those of the run."""
-        if profiles is None:
-            chosen = tuple(run_profiles(self.experiment))
-        elif isinstance(profiles, str | Path | Profile):
-            chosen = load_profiles([profiles])
-        else:
-            chosen = load_profiles(list(profiles))
+        chosen = tuple(run_profiles(self.experiment)) if profiles is None else named_profiles(profiles)
         if not chosen:
             raise UsageError(
                 f"there is no profile to {purpose}",
@@ -158,6 +166,11 @@ class Results(StoredResults):
         return f"Results({str(self.path)!r})"
 
 
+def named_profiles(profiles: Profiles) -> tuple[Profile, ...]:
+    """Those profiles; UsageError for one that cannot be read."""
+    return load_profiles([profiles] if isinstance(profiles, str | Path | Profile) else list(profiles))
+
+
 def _several(texts: Texts) -> tuple[str, ...]:
     return (texts,) if isinstance(texts, str) else tuple(texts)
 
@@ -165,9 +178,9 @@ def _several(texts: Texts) -> tuple[str, ...]:
 def load(path: str | Path) -> Results:
     """The experiment in a result folder; reads experiment.json only.
 
-    As for the commands, `latest` is the newest result, and a bare name is looked for among the results: in
-    the folder that EDGEBENCH_OUTPUT_DIR names, else ./results. Unlike the commands it reads no configuration
-    file: where one sets output_dir, `latest` is another folder's, and the path is to be given.
+    As for the commands, `latest` is the newest result, `DIR/latest` the newest in a folder, and a bare name
+    is looked for among the results: in the folder that EDGEBENCH_OUTPUT_DIR names, else ./results. Unlike the
+    commands it reads no configuration file: where one sets output_dir, `latest` is another folder's.
 
     Raises:
         StoredResultError: there is no such folder, it is not an EdgeBench result, or experiment.json is

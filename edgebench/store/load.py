@@ -15,7 +15,7 @@ from edgebench.store.frames import Source, read_frame
 from edgebench.store.record_reading import read_bounded, read_experiment, read_run, read_sessions
 from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord
 from edgebench.store.redaction import exported_sessions
-from edgebench.store.result_folder import default_output_dir, resolve_results
+from edgebench.store.result_folder import LATEST, default_output_dir, resolve_results
 from edgebench.store.rows import session_frame, trial_frame
 
 
@@ -179,9 +179,9 @@ class StoredResults:
 def load(path: str | Path) -> StoredResults:
     """The experiment in a result folder; reads experiment.json only.
 
-    As for the commands, `latest` is the newest result, and a bare name is looked for among the results: in
-    the folder that EDGEBENCH_OUTPUT_DIR names, else ./results. Unlike the commands it reads no configuration
-    file: where one sets output_dir, `latest` is another folder's, and the path is to be given.
+    As for the commands, `latest` is the newest result, `DIR/latest` the newest in a folder, and a bare name
+    is looked for among the results: in the folder that EDGEBENCH_OUTPUT_DIR names, else ./results. Unlike the
+    commands it reads no configuration file: where one sets output_dir, `latest` is another folder's.
 
     StoredResultError, with its fix, when there is no such folder, when it is not an EdgeBench result, or
     when experiment.json is truncated, damaged or of a newer version.
@@ -191,6 +191,7 @@ def load(path: str | Path) -> StoredResults:
 
 
 def found_folder(path: str | Path) -> Path:
-    """The folder that `load` means; StoredResultError where there is none of a bare name."""
+    """The folder that `load` means; StoredResultError where there is none of a bare name, and no latest."""
     folder = Path(path)
-    return resolve_results(str(path), default_output_dir()) if len(folder.parts) == 1 else folder
+    is_name = len(folder.parts) == 1 or folder.name == LATEST
+    return resolve_results(str(path), default_output_dir()) if is_name else folder

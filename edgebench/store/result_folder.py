@@ -26,22 +26,31 @@ def default_output_dir() -> Path:
 def resolve_results(text: str, output_dir: Path) -> Path:
     """The result folder that `text` names: `latest`, a folder, or the name of one under `output_dir`.
 
+    `results/latest` is the newest one in that folder, whatever `output_dir` is.
+
     StoredResultError, with its fix, when there is none, when it is not an EdgeBench result, when nothing
     was measured yet, or when its experiment.json is truncated or of a newer version.
     """
-    if text == LATEST:
-        experiments = _experiments(output_dir)
-        if not experiments:
-            raise StoredResultError(
-                f"nothing was measured yet in {output_dir}",
-                fix="measure first: edgebench run --device NAME; or say where with --output-dir",
-            )
-        return experiments[0][0]
     path = Path(text)
+    if text == LATEST:
+        return _newest(output_dir)
+    if path.name == LATEST and not path.exists():
+        return _newest(path.parent)
     if not path.exists() and len(path.parts) == 1 and (output_dir / path / EXPERIMENT_FILE).exists():
         path = output_dir / path
     read_experiment(path)
     return path
+
+
+def _newest(folder: Path) -> Path:
+    """The newest experiment in a folder; StoredResultError where there is none."""
+    experiments = _experiments(folder)
+    if not experiments:
+        raise StoredResultError(
+            f"nothing was measured yet in {folder}",
+            fix="measure first: edgebench run --device NAME; or say where with --output-dir",
+        )
+    return experiments[0][0]
 
 
 def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -> Path:

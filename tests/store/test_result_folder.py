@@ -53,6 +53,16 @@ def test_in_the_same_second_the_file_decides(results, tmp_path):
     assert resolve_results("latest", tmp_path / "copy") == tmp_path / "copy" / "b"
 
 
+def test_the_latest_of_a_folder_is_the_newest_in_it(results, tmp_path):
+    assert resolve_results(str(results / "latest"), tmp_path) == results / "a"
+    assert load(results / "latest").path == results / "a"
+
+
+def test_a_result_may_be_called_latest(results, tmp_path):
+    shutil.copytree(results / "b", tmp_path / "latest")
+    assert resolve_results(str(tmp_path / "latest"), results) == tmp_path / "latest"
+
+
 def test_a_folder_is_itself(results, tmp_path):
     assert resolve_results(str(results / "b"), tmp_path) == results / "b"
 
@@ -82,8 +92,9 @@ def test_what_is_no_result_is_said_with_a_fix(results, text, what):
 @pytest.mark.parametrize("folder", ["absent", "empty"])
 def test_nothing_was_measured_yet(tmp_path, folder):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(StoredResultError):
-        resolve_results("latest", tmp_path / folder)
+    for text, output_dir in (("latest", tmp_path / folder), (str(tmp_path / folder / "latest"), tmp_path)):
+        with pytest.raises(StoredResultError, match=f"nothing was measured yet in .*{folder}"):
+            resolve_results(text, output_dir)
 
 
 def test_a_run_that_died_before_its_plan_has_measured_nothing(tmp_path):
