@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from edgebench.fit.metrics import METRICS
+from edgebench.fit.trial_columns import Column, trial_columns
 from edgebench.fit.trial_metrics import missing_reasons
 from edgebench.fit.trial_summary import TrialSummary
-from edgebench.plan.sweeps import whole_settings_text
-from edgebench.report.spreadsheet import trial_rows
 
 _CATEGORIES = ("target", "variant", "precision", "status", "mark")
-_TEXTS = (
-    "key", "settings", "timed", "untimed_stages", "assumed", "reason", "warnings", "power_meter",
-    "power_channel", "power_scope", "boot_kind", "boot_source", "temperature_source",
-)  # fmt: skip
 _COUNTS = ("batch", "concurrency")
-_FLAGS = ("extrapolated", "emulated")
+_FLAGS = ("extrapolated", "emulated", "requested")
 
 
 def summary_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
@@ -27,40 +22,37 @@ def summary_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
 
     Figures are float64, NaN where missing; names are categories, reasons and sources texts.
     """
-    rows = trial_rows(summaries)
-    frame = pd.DataFrame({name: _column(name, [row[name] for row in rows]) for name in (rows or [{}])[0]})
+    columns = {
+        column.heading: _series(column, [column.value(summary) for summary in summaries])
+        for column in trial_columns(summaries)
+    }
+    frame = pd.DataFrame(columns)
     frame.index = pd.Index([summary.key for summary in summaries], dtype="str", name="trial")
     return frame
 
 
-def _column(name: str, values: Sequence[Any]) -> pd.Series:
-    if name in _CATEGORIES:
+def _series(column: Column, values: Sequence[Any]) -> pd.Series:
+    if column.heading in _CATEGORIES:
         return pd.Series(pd.Categorical(values, categories=list(dict.fromkeys(values))))
-    if name in _TEXTS:
-        return pd.Series([_text(value) for value in values], dtype="str")
-    if name in _COUNTS:
+    if column.heading in _COUNTS:
         return pd.Series(values, dtype="int64")
-    if name in _FLAGS:
-        return pd.Series(values, dtype="bool")
-    if name == "power_total":
-        return pd.Series(values, dtype="boolean")
+    if column.kind == "flag":
+        return pd.Series(values, dtype="bool" if column.heading in _FLAGS else "boolean")
+    if column.kind == "text" or (column.kind == "any" and all(isinstance(v, str | None) for v in values)):
+        return pd.Series(values, dtype="str")
+    if column.kind == "any" and any(isinstance(value, str | bool) for value in values):
+        return pd.Series(values, dtype="object")
     return pd.Series(values, dtype="float64")
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, Mapping):
-        return whole_settings_text(value)
-    return "; ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def reason_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     """Why figures are missing: one row a trial and column of `summary_frame`; trial, column, reason."""
-    rows = trial_rows(summaries)
+    columns = {column.heading: column for column in trial_columns(summaries)}
     missing = [
-        (summary.key, column, reason)
-        for summary, row in zip(summaries, rows, strict=True)
-        for column, reason in _reasons(summary).items()
-        if column in row and row[column] is None and reason
+        (summary.key, heading, reason)
+        for summary in summaries
+        for heading, reason in _reasons(summary).items()
+        if heading in columns and columns[heading].value(summary) is None and reason
     ]
     return pd.DataFrame(missing, columns=["trial", "column", "reason"], dtype="str")
 

@@ -21,7 +21,11 @@ DESCRIPTIONS: Descriptions = {
             unit="s",
         ),
         "sessions": Described("Sessions that it rests on.", "passes.parquet", shape={"minimum": 0}),
-        "n": Described("Steady passes over all of them.", "passes.parquet", shape={"minimum": 0}),
+        "n": Described(
+            "Values over all of them: steady passes or windows; of what a session has once, the sessions.",
+            "passes.parquet",
+            shape={"minimum": 0},
+        ),
     },
     "RequestLatency": {
         "median": Described("Mean over sessions of each session's median.", "batches.parquet", unit="ms"),
@@ -37,7 +41,7 @@ DESCRIPTIONS: Descriptions = {
         "k": Described("Right ones.", "predictions.parquet", shape={"minimum": 0}),
         "n": Described("Images with a label.", "predictions.parquet", shape={"minimum": 0}),
         "low": Described("Lower end of the Wilson interval at 95 %.", "predictions.parquet"),
-        "high": Described("Upper end.", "predictions.parquet"),
+        "high": Described("Upper end of the Wilson interval.", "predictions.parquet"),
         "confusion": Described(
             "Counts as [label][predicted].",
             "predictions.parquet",
@@ -67,7 +71,7 @@ DESCRIPTIONS: Descriptions = {
             "Points below fp32; below 0 where it is right more often.", "predictions.parquet"
         ),
         "low": Described("Lower end of the paired interval at 95 %.", "predictions.parquet"),
-        "high": Described("Upper end.", "predictions.parquet"),
+        "high": Described("Upper end of the paired interval.", "predictions.parquet"),
         "n": Described("Labelled images of both.", "predictions.parquet", shape={"minimum": 0}),
         "only_this_right": Described(
             "Right here and wrong in fp32.", "predictions.parquet", shape={"minimum": 0}
@@ -84,7 +88,7 @@ DESCRIPTIONS: Descriptions = {
             shape={"minimum": 0},
         ),
         "low": Described("Lower end of the Wilson interval at 95 %.", "session.json"),
-        "high": Described("Upper end.", "session.json"),
+        "high": Described("Upper end of the Wilson interval.", "session.json"),
     },
     **OF_POWER,
     "Paced": {

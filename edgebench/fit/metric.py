@@ -139,8 +139,9 @@ class Metric:
         missing: why the value is missing in a trial that was measured; empty where only a trial that was not
             measured lacks it. Of the metrics that share a field, the first says it.
         json_field: the field of a trial's document that holds it; None for one of its own name.
-        csv: heading -> which field of the value, or of the meter and rail that it is of (see `rail`), the
-            value itself where that is empty; None for one column of the metric's name.
+        csv: heading -> which field of the value, its place where the value is a tuple, or which field of the
+            meter and rail that it is of (see `rail`); the value itself where that is empty; None for one
+            column of the metric's name.
         keyed: whether the value is a mapping whose keys differ between trials; `{key}` in a heading of `csv`
             stands for them.
         shown: where it is printed, in the order of the columns.

@@ -38,6 +38,7 @@ NO_BOOT = "the target's description gives no boot time"
 NO_TEMPERATURE = "the target's description gives no temperature range"
 SAME_AS_FP32 = "same as fp32"  # heads the column of `agreement` wherever there is one
 _SHARE = ("k", "n", "low", "high")
+_DISCORDANT = ("only_this_right", "only_fp32_right")
 
 
 def _missed_share(trial: TrialSummary) -> float | None:
@@ -96,7 +97,7 @@ _ACCURACY = (
         statistics=("share",),
         judged="accuracy",
         missing=attrgetter("accuracy_reason"),
-        csv=csv_columns("accuracy", *_SHARE),
+        csv=csv_columns("accuracy", *_SHARE, "overlapping"),
         share_of="image",
         shown=(
             Shown("terminal", "right of n", "right of n"),
@@ -116,7 +117,7 @@ _ACCURACY = (
         statistics=("difference",),
         judged="accuracy drop",
         missing=attrgetter("accuracy_drop_reason"),
-        csv=csv_columns("accuracy_drop", "points", "low", "high", "n"),
+        csv=csv_columns("accuracy_drop", "points", "low", "high", "n", *_DISCORDANT),
         share_of="image",
         shown=(Shown("accuracy", "points below fp32", "points"),),
     ),
@@ -128,7 +129,7 @@ _ACCURACY = (
         source="sessions",
         better="higher",
         missing=_no_scene_accuracy,
-        csv={},
+        csv=csv_columns("scene_accuracy", *_SHARE),
         shown=(Shown("accuracy", "scene's patches", "right of n"),),
     ),
     Metric(
@@ -139,7 +140,7 @@ _ACCURACY = (
         source="sessions",
         better="higher",
         missing=_no_agreement,
-        csv={},
+        csv=csv_columns("agreement", "k", "n", *_DISCORDANT, "mcnemar_p"),
         shown=(
             Shown("terminal", SAME_AS_FP32, "share"),
             Shown("accuracy", SAME_AS_FP32, "right of n"),
@@ -203,7 +204,6 @@ _SIZES_AND_DEADLINES = (
         judged="deadlines",
         missing=_no_pace,
         json_field="paced",
-        csv={},
         share_of="paced pass",
     ),
     Metric(
@@ -215,7 +215,6 @@ _SIZES_AND_DEADLINES = (
         statistics=("declared",),
         judged=Stated("the declared mass", absent="the target's description gives no mass", doubted=True),
         missing=lambda trial: "the target's description gives no mass",
-        csv={},
     ),
     Metric(
         "size_mm",
@@ -230,7 +229,7 @@ _SIZES_AND_DEADLINES = (
             doubted=True,
         ),
         missing=lambda trial: "the target's description gives no size",
-        csv={},
+        csv={"size_1_mm": "0", "size_2_mm": "1", "size_3_mm": "2"},
         is_size=True,
     ),
     Metric(

@@ -34,7 +34,9 @@ DESCRIPTIONS: Descriptions = {
             "probes.parquet, passes.parquet",
             unit="J",
         ),
-        "net_energy_j": Described("The same above idle.", "probes.parquet", unit="J"),
+        "net_energy_j": Described(
+            "Energy of an image above that of the idle device.", "probes.parquet", unit="J"
+        ),
         "reason": Described(
             "Why a figure above is null; that mean and energy hold the pauses between passes, because of a "
             "period or where these are too short for the meter.",
@@ -67,15 +69,18 @@ DESCRIPTIONS: Descriptions = {
             "probes.parquet",
             unit="W",
         ),
-        "mean_high_w": Described("Upper end of it.", "probes.parquet", unit="W"),
-        "energy_low_j": Described("Lower end of the same of energy_j.", "probes.parquet", unit="J"),
-        "energy_high_j": Described("Upper end of it.", "probes.parquet", unit="J"),
+        "mean_high_w": Described("Upper end of the interval of mean_w.", "probes.parquet", unit="W"),
+        "energy_low_j": Described(
+            "Lower end of the interval of energy_j, taken as that of mean_w.", "probes.parquet", unit="J"
+        ),
+        "energy_high_j": Described("Upper end of the interval of energy_j.", "probes.parquet", unit="J"),
         "net_low_j": Described(
-            "Lower end of the same of net_energy_j, with the spread of the idle windows' samples.",
+            "Lower end of the interval of net_energy_j, taken likewise with the spread of the idle windows' "
+            "samples.",
             "probes.parquet",
             unit="J",
         ),
-        "net_high_j": Described("Upper end of it.", "probes.parquet", unit="J"),
+        "net_high_j": Described("Upper end of the interval of net_energy_j.", "probes.parquet", unit="J"),
         "effective_hz": Described(
             "Samples a second that truly came within the steady window, of the session with the fewest.",
             "probes.parquet",

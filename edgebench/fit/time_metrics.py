@@ -90,7 +90,7 @@ TIME_METRICS = (
             absent="no finished session holds the time of a request",
         ),
         missing=_no_requests,
-        csv=csv_columns("request_ms", "median", "p99"),
+        csv=csv_columns("request_ms", "median", "p99", "n", "reason"),
         shown=(
             Shown("terminal", "request [ms]", "median and p99", where_present=True),
             Shown("requests", "median [ms]", "median"),
@@ -169,7 +169,7 @@ TIME_METRICS = (
         statistics=("median", "max"),
         judged=Sampled(by_session("start_s_values"), "sessions", absent="no finished session has a start_s"),
         missing=_no_start,
-        csv=csv_columns("start_s", "median", "low", "high", "sessions"),
+        csv=csv_columns("start_s", *_INTERVAL),
         shown=(Shown("cold", "start [s]", "interval"),),
     ),
 )

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
-from edgebench.fit.metric import Metric
+from edgebench.fit.metric import OF_MISSIONS
 from edgebench.fit.metrics import METRICS
+from edgebench.fit.trial_columns import trial_columns
 from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.plan.sweeps import whole_settings_text
 from edgebench.report import verdict_groups, words
 from edgebench.report.json_values import clean
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-_IDENTITY = (
-    "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "settings", "timed",
-    "scene_covered", "mark", "measured_patches", "untimed_stages", "extrapolated", "emulated", "assumed",
-    "status", "reason",
-)  # fmt: skip
 
 
 def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
@@ -44,9 +36,13 @@ def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -
             words_of.setdefault(f"{heading}:declared", {})[verdict.trial] = verdict.declared
         if verdict.bound:
             words_of.setdefault(f"{heading}:bound", {})[verdict.trial] = _bound(verdict)
+    columns = trial_columns(summaries)
+    of_profiles = _figures_of_profiles(verdicts)
     rows = [
-        row | {heading: by_trial.get(row["key"]) for heading, by_trial in words_of.items()}
-        for row in trial_rows(summaries)
+        {column.heading: column.value(summary) for column in columns}
+        | {heading: by_trial.get(summary.key) for heading, by_trial in of_profiles.items()}
+        | {heading: by_trial.get(summary.key) for heading, by_trial in words_of.items()}
+        for summary in summaries
     ]
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
@@ -56,36 +52,21 @@ def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -
     return buffer.getvalue()
 
 
-def trial_rows(summaries: Sequence[TrialSummary]) -> list[dict[str, Any]]:
-    """Each trial's values by column, all with the same columns: what it is, its figures, its warnings."""
-    columns = [column for metric in METRICS.values() for column in _columns(metric, summaries)]
-    return [
-        {name: getattr(summary, name) for name in _IDENTITY}
-        | {heading: value_of(summary) for heading, value_of in columns}
-        | {"warnings": summary.warnings}
-        for summary in summaries
-    ]
+def _figures_of_profiles(verdicts: Sequence[Verdict]) -> dict[str, dict[str, float]]:
+    """Figures that a trial has under a profile alone, such as storage_bytes: by heading, then by trial.
 
-
-def _columns(
-    metric: Metric, summaries: Sequence[TrialSummary]
-) -> Iterator[tuple[str, Callable[[TrialSummary], Any]]]:
-    """Each heading of a metric with what gives a trial's cell; one a key where its values are mappings."""
-    for heading, part in metric.csv_fields.items():
-        if metric.keyed:
-            for key in dict.fromkeys(key for summary in summaries for key in metric.value(summary) or {}):
-                yield heading.format(key=key), partial(_item, metric, key)
-        else:
-            yield heading, partial(_part, metric, part)
-
-
-def _item(metric: Metric, key: str, summary: TrialSummary) -> Any:
-    return (metric.value(summary) or {}).get(key)
-
-
-def _part(metric: Metric, part: str, summary: TrialSummary) -> Any:
-    value = metric.value(summary) if not (part and metric.rail) else summary.primary_rail
-    return value if value is None or not part else getattr(value, part)
+    In the metric's base unit; `:low` and `:high` are the ends of a figure that has them.
+    """
+    figures: dict[str, dict[str, float]] = {}
+    for verdict in verdicts:
+        metric = METRICS.get(verdict.quantity)
+        if metric is None or metric.judged not in (*OF_MISSIONS, "update"):
+            continue
+        heading = f"{metric.name}:{verdict.profile}"
+        for end, value in (("", verdict.value), (":low", verdict.low), (":high", verdict.high)):
+            if isinstance(value, float | int):
+                figures.setdefault(f"{heading}{end}", {})[verdict.trial] = value * metric.units[verdict.unit]
+    return figures
 
 
 def _bound(verdict: Verdict) -> str:
@@ -96,10 +77,6 @@ def _bound(verdict: Verdict) -> str:
 
 def _cell(value: Any) -> Any:
     """A value as a cell; text that a spreadsheet would run as a formula gets an apostrophe."""
-    if isinstance(value, tuple):
-        value = "; ".join(map(str, value))
-    if isinstance(value, Mapping):
-        value = whole_settings_text(value)
     if not isinstance(value, str):
         return clean(value)
     text = words.plain(value)

@@ -95,6 +95,24 @@ def test_csv_has_the_intervals_and_the_meter_of_the_primary_rail() -> None:
     assert [row[f"power_{name}"] for name in ("meter", "channel", "scope")] == ["rapl:", "package-0", "chip"]
 
 
+def test_csv_has_what_a_trial_comes_to_under_a_profiles_schedule_and_link() -> None:
+    trial, other = samples.summary(0.25, "int8"), samples.summary(0.5, "int8")
+    verdict = replace(
+        samples.verdicts([trial], ("disco-arctic",))[0],
+        quantity="update_s",
+        statistic="recorded",
+        unit="ms",
+        value=None,
+        low=2500.0,
+        high=None,
+    )
+    kept = replace(verdict, quantity="storage_bytes", unit="MB", value=2.5, low=None)
+    row, missing = csv.DictReader(io.StringIO(export_csv([trial, other], [verdict, kept])))
+    assert float(row["update_s:disco-arctic:low"]) == 2.5
+    assert float(row["storage_bytes:disco-arctic"]) == 2_500_000
+    assert "update_s:disco-arctic" not in row and missing["storage_bytes:disco-arctic"] == ""
+
+
 def test_csv_cells_are_no_formulas_and_missing_ones_empty() -> None:
     failed = samples.without_figures(0.25, "int8", "failed", "=cmd|' /C calc'!A0", target="@SUM(A1)")
     [row] = csv.DictReader(
