@@ -21,6 +21,7 @@ from edgebench.store.records import (
     ExperimentRecord,
     Failure,
     GoldenCheck,
+    ImagePathsRecord,
     ImagesRecord,
     SceneRecord,
     SessionRecord,
@@ -74,6 +75,7 @@ def made_experiment(
     session_spread: float = 0.01,
     images: int = 40,
     labelled: bool = True,
+    image_paths: Sequence[str] = (),
     image_classes: Sequence[str] = CLASSES,
     power: bool = False,
     rate_hz: float = 50.0,
@@ -94,6 +96,7 @@ def made_experiment(
             spread 0.3 % around its level, the sessions `session_spread` around the variant's.
         images: labelled images, predicted in the first ok session of a trial; 0 for none.
         labelled: whether those images have labels.
+        image_paths: which files they were; empty where they were none.
         image_classes: their class names; others than CLASSES forbid an accuracy.
         power: probes with a package channel in W over an idle window of 3 s and the steady passes.
         failed: variants of which every session crashes.
@@ -179,7 +182,9 @@ def made_experiment(
         warnings=(text,) if hostile else (),
     )
     levels = LEVELS_S | dict(image_s or {})
-    with ExperimentStore.create(folder, name, record, _scene_jpeg(scene_labels, rows, columns)) as store:
+    paths = ImagePathsRecord(sets={"ef" * 32: tuple(image_paths)}) if image_paths else None
+    jpeg = _scene_jpeg(scene_labels, rows, columns)
+    with ExperimentStore.create(folder, name, record, jpeg, paths) as store:
         for n in range(sessions):
             for at, trial in enumerate(trials):
                 if trial.status == "unsupported" or trial.variant in not_run:

@@ -86,8 +86,9 @@ def stand_in_images(
     labels: Sequence[int] | None,
     class_names: Sequence[str],
     overlapping: bool = False,
+    paths: Sequence[str] = (),
 ) -> ImageSet:
-    """So many images, black but for the pixel that says the class."""
+    """So many images, black but for the pixel that says the class; `paths` are of what they stand for."""
     shown = list(labels) if labels is not None else [0] * n
     key = canonical_hash({"n": n, "patch": patch, "labels": shown, "recipe": _RECIPE})
     cached = find(cache, "replay-images", key) or _make_images(cache, key, shown, patch)
@@ -99,6 +100,7 @@ def stand_in_images(
         labels=None if labels is None else tuple(labels),
         class_names=tuple(class_names),
         overlapping=overlapping,
+        paths=tuple(paths),
     )
 
 

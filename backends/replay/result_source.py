@@ -212,6 +212,7 @@ class RecordedSource:
         if images is None or n is None:
             return None
         labels = self._image_labels()
+        paths = self.results.image_paths.get(images.sha256, ())
         return stand_in_images(
             cache,
             name=images.name,
@@ -220,6 +221,7 @@ class RecordedSource:
             labels=labels if images.labelled else None,
             class_names=images.class_names,
             overlapping=images.overlapping,
+            paths=paths if len(paths) == n else (),
         )
 
     def _image_count(self) -> int | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from edgebench.analysis.mission_frame import mission_frame
+from edgebench.analysis.named_predictions import named_predictions
 from edgebench.analysis.plots import Plots
 from edgebench.analysis.rail_frame import rail_frame
 from edgebench.analysis.summary_frame import reason_frame, summary_frame
@@ -42,6 +43,16 @@ class Results(StoredResults):
         path: the result folder.
         experiment: what experiment.json says.
     """
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """One row a patch and set: trial, session, worker, set, index, image, label, predicted, scores.
+
+        `image` is the path of an image as its folder or CSV file names it, missing of patches of the scene,
+        which are no files; `label_name` and `predicted_name` stand beside label and predicted. Scores are
+        arrays of float32.
+        """
+        return named_predictions(super().predictions, self.experiment, self.image_paths)
 
     def summaries(
         self, *, board: Texts = (), declared_power: Texts = (), declared: Texts = ()

@@ -86,6 +86,7 @@ def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> 
         labels=listed.labels,
         class_names=listed.class_names,
         notes=listed.notes,
+        paths=listed.names,
     )
 
 

@@ -63,6 +63,7 @@ def subset(images: ImageSet, n: int, seed: int, cache: Cache) -> ImageSet:
         sha256=cached.sha256,
         n=n,
         labels=None if images.labels is None else tuple(images.labels[index] for index in indices),
+        paths=tuple(images.paths[index] for index in indices) if images.paths else (),
     )
 
 

@@ -36,10 +36,12 @@ from edgebench.plan.planner import Built
 from edgebench.plan.spread import note_spread, spread_of
 from edgebench.plan.trials import Plan, PlannedTrial
 from edgebench.store.experiment import ExperimentStore
+from edgebench.store.image_paths import image_paths
 from edgebench.store.load import load
 from edgebench.store.record_reading import read_experiment
 from edgebench.store.records import (
     ExperimentRecord,
+    ImagePathsRecord,
     ImagesRecord,
     RunEnd,
     RunRecord,
@@ -157,7 +159,15 @@ class Campaign:
             return store
         config = self.resolved.config
         record = self._record(prepared)
-        return ExperimentStore.create(config.output_dir, config.name, record, _preview(self.built.plan.scene))
+        return ExperimentStore.create(
+            config.output_dir, config.name, record, _preview(self.built.plan.scene), self._image_paths()
+        )
+
+    def _image_paths(self) -> ImagePathsRecord | None:
+        plan = self.built.plan
+        of_trials = (trial.model_data.images for trial in plan.trials if trial.model_data is not None)
+        image_sets = (images for images in (plan.images, *of_trials) if images is not None)
+        return image_paths(image_sets, self._private_names())
 
     def _record(self, prepared: PreparedTrials) -> ExperimentRecord:
         plan, config = self.built.plan, self.resolved.config

@@ -29,7 +29,7 @@ from edgebench.report.meter_documents import CheckedMeter, Meter, RecordedMeter
 from edgebench.report.mission_descriptions import MISSIONS
 from edgebench.store.described import Described, Descriptions, fields_of, required_of
 from edgebench.store.field_descriptions import DESCRIPTIONS as OF_RECORDS
-from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord
+from edgebench.store.records import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
 
 _VERSION = Described(
     "Version of this document's layout; a reader refuses a newer one.", "EdgeBench", shape={"const": 1}
@@ -112,6 +112,13 @@ def schemas() -> dict[str, dict[str, Any]]:
             "run.json",
             "The last run of an experiment: how it ended. Absent in results of earlier versions.",
             RunRecord,
+        ),
+        "images": _record(
+            "images",
+            "images.json",
+            "Which file each image was that accuracy is taken on. Absent where the images are no files, "
+            "and in results of earlier versions.",
+            ImagePathsRecord,
         ),
         "session": _record(
             "session",

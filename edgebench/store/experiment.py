@@ -26,7 +26,14 @@ from edgebench.store.file_writing import (
 )
 from edgebench.store.lock import WriterLock
 from edgebench.store.record_reading import read_experiment, read_sessions
-from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, RunRecord, SessionRecord, SessionTables
+from edgebench.store.records import (
+    SCHEMA_VERSION,
+    ExperimentRecord,
+    ImagePathsRecord,
+    RunRecord,
+    SessionRecord,
+    SessionTables,
+)
 from edgebench.vocabulary.launch_secrets import has_secrets
 
 
@@ -48,7 +55,12 @@ class ExperimentStore:
 
     @classmethod
     def create(
-        cls, output_dir: Path, name: str | None, record: ExperimentRecord, scene_jpeg: bytes | None = None
+        cls,
+        output_dir: Path,
+        name: str | None,
+        record: ExperimentRecord,
+        scene_jpeg: bytes | None = None,
+        image_paths: ImagePathsRecord | None = None,
     ) -> ExperimentStore:
         """A new folder `output_dir/name`, or one named by time and `record.name` when `name` is None.
 
@@ -68,6 +80,8 @@ class ExperimentStore:
                 remove_leftovers(path)
                 if scene_jpeg is not None:
                     replace_file(path / layout.SCENE_FILE, scene_jpeg)
+                if image_paths is not None:
+                    replace_file(path / layout.IMAGES_FILE, image_paths.model_dump_json(indent=1).encode())
                 (path / layout.TRIALS_FOLDER).mkdir(exist_ok=True)
                 # Last, because a folder with it is an experiment.
                 _write_record(path, record)
@@ -247,6 +261,7 @@ def _new_named(output_dir: Path, name: str) -> Path:
     except FileExistsError:
         # A run that was stopped before its plan was written leaves only its lock: its name is free again.
         ours = {layout.LOCK_FILE, layout.HOLDER_FILE, layout.SCENE_FILE, layout.TRIALS_FOLDER}
+        ours.add(layout.IMAGES_FILE)
         if not path.is_dir() or any(
             entry.name not in ours and not entry.name.startswith(layout.WRITING_PREFIX)
             for entry in path.iterdir()

@@ -73,6 +73,16 @@ DESCRIPTIONS: Descriptions = {
             "Whether crops share pixels, which makes intervals a little too narrow.", "plan"
         ),
     },
+    "ImagePathsRecord": {
+        "schema_version": Described(
+            "Version of this document's layout; a reader refuses a newer one.", "EdgeBench", always=True
+        ),
+        "sets": Described(
+            "By the SHA-256 of a set's pixels, as the images of experiment.json and of its trials have it: "
+            "the path of each image, by its index, as the folder or the CSV file of the images names it.",
+            "the images' folder",
+        ),
+    },
     "BoardRecord": {
         "title": Described("What its maker calls it.", "backend"),
         "models": Described(

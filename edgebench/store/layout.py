@@ -12,6 +12,7 @@ from edgebench.errors import StoredResultError, UsageError
 EXPERIMENT_FILE = "experiment.json"
 RUN_FILE = "run.json"
 SCENE_FILE = "scene.jpg"
+IMAGES_FILE = "images.json"
 SESSION_FILE = "session.json"
 TRIAL_FILE = "trial.json"
 TRIALS_FOLDER = "trials"

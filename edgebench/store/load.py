@@ -12,7 +12,13 @@ import pandas as pd
 from edgebench.errors import StoredResultError
 from edgebench.store import layout
 from edgebench.store.frames import Source, read_frame
-from edgebench.store.record_reading import read_bounded, read_experiment, read_run, read_sessions
+from edgebench.store.record_reading import (
+    read_bounded,
+    read_experiment,
+    read_image_paths,
+    read_run,
+    read_sessions,
+)
 from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord
 from edgebench.store.redaction import exported_sessions
 from edgebench.store.result_folder import LATEST, default_output_dir, resolve_results
@@ -48,7 +54,7 @@ class StoredResults:
     @property
     def warnings(self) -> list[str]:
         """One line for each thing in the folder that is damaged or foreign, and is left out."""
-        _ = self._records, self.run
+        _ = self._records, self.run, self.image_paths
         return list(self._warnings)
 
     def session_records(self, key: str) -> list[SessionRecord]:
@@ -151,6 +157,20 @@ class StoredResults:
             for record in records
         ]
         return read_frame(name, sources, list(records_by_key), self.path, columns)
+
+    @cached_property
+    def image_paths(self) -> dict[str, tuple[str, ...]]:
+        """The path of each image by its index, by the SHA-256 of the set's pixels.
+
+        Empty in results of earlier versions, where the images were no files, and where images.json is
+        damaged, which `warnings` says then.
+        """
+        try:
+            record = read_image_paths(self.path)
+        except StoredResultError as error:
+            self._warnings.append("; ".join(part for part in (error.what, error.why, error.fix) if part))
+            return {}
+        return {} if record is None else record.sets
 
     @cached_property
     def scene_jpeg(self) -> bytes | None:

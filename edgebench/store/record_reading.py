@@ -14,6 +14,7 @@ from edgebench.refusals import refusal
 from edgebench.regular_files import read_regular
 from edgebench.store.layout import (
     EXPERIMENT_FILE,
+    IMAGES_FILE,
     LOCK_FILE,
     RUN_FILE,
     SESSION_FILE,
@@ -22,7 +23,13 @@ from edgebench.store.layout import (
     regular_file,
     sessions_folder,
 )
-from edgebench.store.records import SCHEMA_VERSION, ExperimentRecord, RunRecord, SessionRecord
+from edgebench.store.records import (
+    SCHEMA_VERSION,
+    ExperimentRecord,
+    ImagePathsRecord,
+    RunRecord,
+    SessionRecord,
+)
 
 MAX_JSON_BYTES = 64 * 2**20
 """A larger record was not written by EdgeBench, and is not read."""
@@ -62,6 +69,13 @@ def read_run(folder: Path) -> RunRecord | None:
     path = folder / RUN_FILE
     data = read_bounded(path, folder)
     return None if data is None else parse(data, path, RunRecord)
+
+
+def read_image_paths(folder: Path) -> ImagePathsRecord | None:
+    """images.json of a result folder, None where there is none; StoredResultError when it is damaged."""
+    path = folder / IMAGES_FILE
+    data = read_bounded(path, folder)
+    return None if data is None else parse(data, path, ImagePathsRecord)
 
 
 def read_session(folder: Path, key: str, n: int) -> SessionRecord:
@@ -180,6 +194,8 @@ def _damaged(file: Path | str, why: str) -> StoredResultError:
         fix = f"remove {path.parent}, then run again with --resume to measure it anew"
     elif path.name == RUN_FILE:
         fix = "remove it: it only says how the last run ended"
+    elif path.name == IMAGES_FILE:
+        fix = "remove it: it only says which file each image was"
     else:
         fix = "take it from a backup, or run again with another --name"
     return StoredResultError(f"{path} is damaged", why=why, fix=fix)

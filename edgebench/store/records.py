@@ -5,6 +5,7 @@ Layout of an experiment's folder::
     experiment.json                       the plan, the command, the host; later only revisions are added
     run.json                              how the last run of it ended; absent in older results
     scene.jpg                             the scene, small, for reports
+    images.json                           which file each image was; absent in older results
     trials/<key>/trial.json               derived from the sessions, can be made again
     trials/<key>/sessions/<n>/            n = 000, 001, ...; renamed into place when the session ends
         session.json  passes.parquet  batches.parquet  windows.parquet  probes.parquet  predictions.parquet
@@ -237,6 +238,13 @@ class RunRecord(_Record):
     sessions: int = Field(default=0, ge=0)  # measured in this run, failed ones too
     settled: tuple[str, ...] | None = None  # keys of the trials that a rule ended; None where not recorded
     faults: tuple[str, ...] = ()  # tracebacks of errors that ended the measuring on one host each
+
+
+class ImagePathsRecord(_Record):
+    """images.json: which file each of the images was that accuracy is taken on."""
+
+    schema_version: Literal[1] = 1
+    sets: dict[str, tuple[str, ...]]  # SHA-256 of a set's pixels -> the path of each image, by its index
 
 
 class GoldenCheck(_Record):

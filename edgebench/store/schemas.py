@@ -6,7 +6,9 @@ import json
 from importlib import resources
 from typing import Any
 
-NAMES = ("experiment", "run", "session", "trial", "result", "error", "meters", "recording", "tables")
+NAMES = (
+    "experiment", "run", "images", "session", "trial", "result", "error", "meters", "recording", "tables",
+)  # fmt: skip
 """`tables` describes the Parquet columns; the others are schemas of a JSON document."""
 
 

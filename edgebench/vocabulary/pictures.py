@@ -69,6 +69,7 @@ class ImageSet:
     class_names: tuple[str, ...]
     overlapping: bool = False  # crops that share pixels: intervals are a little too narrow
     notes: tuple[str, ...] = ()  # what a user should know of it, such as files that were passed by
+    paths: tuple[str, ...] = ()  # of its files, as its folder or CSV file names them; empty for none
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> edgebench.Results:
             targets=("cpu", "coral on the Pi"),
             variants=synthetic_results.NINE[:6],
             power=True,
+            image_paths=[f"{index % 5}/{index}.png" for index in range(40)],
             size_mm=(100.0, 80.0, 30.0),
             profiles=[profile.as_record() for profile in shipped_profiles()],
             failed=[synthetic_results.NINE[3]],

@@ -162,6 +162,7 @@ def test_a_folder_a_class_gives_labels_in_the_order_of_the_names(tmp_path: Path,
     assert found.class_names == ("daisy", "tulip")
     assert found.labels == (0, 1, 1)
     assert (found.n, found.name, found.overlapping) == (3, "set", False)
+    assert found.paths == ("daisy/x.png", "tulip/a.png", "tulip/b.jpg")
     pixels = np.load(found.path)
     assert pixels.shape == (3, 224, 224, 3)
     assert tuple(pixels[0, 0, 0]) == (0, 0, 200)

@@ -1,6 +1,7 @@
 """Subsets of image sets: by class, the same for the same seed, an image set of their own."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,12 +49,14 @@ def test_no_more_than_there_are(n):
 @pytest.mark.parametrize("labels", [LABELS, None], ids=["labelled", "unlabelled"])
 def test_it_is_a_set_of_its_own(tmp_path, labels):
     images, cache = image_set(tmp_path, labels), Cache(tmp_path / "cache")
+    images = replace(images, paths=tuple(f"{number}.png" for number in range(10)))
     few = subset(images, 4, 7, cache)
     assert few == subset(images, 4, 7, cache)
     assert (few.name, few.n, few.overlapping) == ("ten (4 of 10, seed 7)", 4, True)
     assert few.sha256 == sha256_file(few.path) != images.sha256
     indices = stratified(labels or [0] * 10, 4, 7, images.sha256)
     assert (np.load(few.path) == np.load(images.path)[indices]).all()
+    assert few.paths == tuple(f"{index}.png" for index in indices)
     assert few.labels == (None if labels is None else tuple(LABELS[index] for index in indices))
     assert subset(images, 4, 8, cache).sha256 != few.sha256
 

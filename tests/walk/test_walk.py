@@ -10,6 +10,7 @@ import pytest
 
 import edgebench
 from edgebench.store.schemas import schema
+from tests.walk.conftest import CLASSES
 
 DOCUMENT = ("run", "--json")
 
@@ -39,6 +40,9 @@ def test_every_session_is_on_disk_with_passes_predictions_and_golden(measured):
     assert (steady[stages].sum(axis=1) <= steady["image_ns"]).all()
     counts = results.predictions.groupby(["trial", "set"], observed=True).size()
     assert sorted(counts.tolist()) == [10, 10, 18, 18]  # images once a trial, the scene every session
+    images = results.predictions.dropna(subset=["image"])
+    assert list(images["image"].unique()) == [f"{name}/{n}.png" for name in sorted(CLASSES) for n in (0, 1)]
+    assert (images["image"].astype("str").str.partition("/")[0] == images["label_name"].astype("str")).all()
     # Telemetry runs beside every session, and is no meter.
     assert set(results.probes["probe"].astype(str)) == {"telemetry:1"}
     assert results.probes.groupby(["trial", "session"], observed=True).ngroups == 6
