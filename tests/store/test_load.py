@@ -11,7 +11,7 @@ import pytest
 import edgebench
 from edgebench.errors import StoredResultError
 from edgebench.store.experiment import ExperimentStore
-from edgebench.store.load import StoredResults
+from edgebench.store.load import StoredResults, load
 from edgebench.store.records import (
     BATCH_COLUMNS,
     PASS_COLUMNS,
@@ -29,7 +29,7 @@ FRAMES = ("trials", "sessions", "passes", "batches", "probes", "predictions")
 
 @pytest.fixture(scope="module")
 def results(experiment_path: Path) -> StoredResults:
-    return edgebench.load(experiment_path)
+    return load(experiment_path)
 
 
 def test_a_path_may_be_a_text(experiment_path):
@@ -152,7 +152,7 @@ def test_loading_reads_the_experiment_alone(experiment_path, monkeypatch):
 
 def test_nothing_measured_gives_the_same_columns_and_types(results, tmp_path):
     path = made_experiment(tmp_path, not_run=QUARTER)
-    empty = edgebench.load(path)
+    empty = load(path)
     stages = {"patchify", "preprocess", "infer"}
     for name in FRAMES:
         full, none = getattr(results, name), getattr(empty, name)
