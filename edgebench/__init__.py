@@ -10,6 +10,7 @@
     results.rails()                         # one row a trial and rail of a meter
     results.plot.latency()                  # matplotlib axes
     edgebench.published().figures           # what others published, with its sources
+    edgebench.boards()                      # what makers declare of boards: mass, size, power
 
 Importing this package loads no runtime, starts no process and reads no device; what stands above is loaded
 when it is first used. docs/python.md tells more, docs/columns.md has every column.
@@ -22,13 +23,14 @@ from typing import TYPE_CHECKING
 from edgebench.version import __version__
 
 if TYPE_CHECKING:
+    from edgebench.analysis.boards import boards
     from edgebench.analysis.published import published
     from edgebench.analysis.results import Results, load
 
-_HOMES = {"Results": "results", "load": "results", "published": "published"}
+_HOMES = {"Results": "results", "boards": "boards", "load": "results", "published": "published"}
 """Public name -> the module of edgebench.analysis that has it."""
 
-__all__ = ["Results", "__version__", "load", "published"]
+__all__ = ["Results", "__version__", "boards", "load", "published"]
 
 
 def __dir__() -> list[str]:
