@@ -91,8 +91,8 @@ def _draw(path: Path, outcomes: list[Mission], judged: Judged) -> None:
     from edgebench.errors import StoredResultError, UsageError
     from edgebench.fit.mission import cycle_of
     from edgebench.fit.missions import schedule_of
-    from edgebench.report.drawing import as_bytes
-    from edgebench.report.mission_figure import mission_figure
+    from edgebench.report import drawing
+    from edgebench.report.plots.mission import mission as draw_mission
 
     if len(judged.profiles) != 1:
         raise UsageError(
@@ -100,9 +100,10 @@ def _draw(path: Path, outcomes: list[Mission], judged: Judged) -> None:
             fix=f"add --profile {judged.profiles[0].name}",
         )
     summaries = {summary.key: summary for summary in judged.summaries}
-    drawn = mission_figure(outcomes, summaries, cycle_of(schedule_of(judged.profiles[0])))
+    drawn = drawing.blank()
+    draw_mission(outcomes, summaries, cycle_of(schedule_of(judged.profiles[0])), ax=drawn)
     try:
-        write_atomically(path, as_bytes(drawn, path.suffix.lower().removeprefix(".")))
+        write_atomically(path, drawing.as_bytes(drawn, path.suffix.lower().removeprefix(".")))
     except OSError as error:
         raise StoredResultError(
             f"{path} cannot be written", why=error.strerror or str(error), fix="choose another file"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-
-from matplotlib.figure import Figure
 
 from edgebench.errors import EdgeBenchError
 from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.report import accuracy_figures, drawing, figures, sustained_figure, tables, words
+from edgebench.report import drawing, tables, words
 from edgebench.report.captioned_power import energy_picture, idle_picture, power_over_time_picture
 from edgebench.report.picture import Picture, embedded_picture
-from edgebench.report.scene_figure import disagreements, scene_classes
+from edgebench.report.plots.accuracy import accuracy
+from edgebench.report.plots.latency import By, latency, level_axis, limits_in_range
+from edgebench.report.plots.scene import disagreements, scene
+from edgebench.report.plots.stages import STACKED_STAGES, stages
+from edgebench.report.plots.sustained import sustained
 from edgebench.store.load import StoredResults
 
 
@@ -39,10 +41,7 @@ def depth_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
     measured = words.alike_timed(summaries)
     if not measured:
         return Picture("", "", "There is no figure of image_s: no trial has a time.")
-    if len({words.families([summary]) for summary in measured}) > 1 or measured[0].depth_multiplier is None:
-        picture = _latency_picture(measured, verdicts, "model", figures.latency_by_model)
-    else:
-        picture = _latency_picture(measured, verdicts, "depth multiplier", figures.latency_by_depth)
+    picture = _latency_picture(measured, verdicts, level_axis(measured))
     return replace(picture, caption=picture.caption + _undrawn_note(summaries, measured))
 
 
@@ -52,16 +51,12 @@ def _undrawn_note(summaries: Sequence[TrialSummary], shown: Sequence[TrialSummar
     return f" Not drawn: {words.counted(others, 'trial')} with infer_s alone." if others > 0 else ""
 
 
-def _latency_picture(
-    summaries: Sequence[TrialSummary],
-    verdicts: Sequence[Verdict],
-    by: str,
-    draw: Callable[[Sequence[TrialSummary], Mapping[str, float]], Figure],
-) -> Picture:
+def _latency_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], axis: By) -> Picture:
+    by = {"depth": "depth multiplier", "model": "model"}[axis]
     shown = [(summary.latency.median, summary) for summary in summaries if summary.latency is not None]
     quantity = words.latency_names(summaries)
     limits = latency_limits(verdicts, quantity)
-    near = figures.limits_in_range(summaries, limits)
+    near = limits_in_range(summaries, limits)
     far = [f"{words.plain(name, 60)} ({limit:g} s)" for name, limit in limits.items() if name not in near]
     is_published = any(summary.published for summary in summaries)
     bars = "as published, without intervals" if is_published else "bars are 95 % intervals over sessions"
@@ -77,7 +72,9 @@ def _latency_picture(
         f"from {words.number(least[0])} s ({names[least[1].key]}) "
         f"to {words.number(most[0])} s ({names[most[1].key]})."
     )
-    return embedded_picture(draw(summaries, limits), alt, caption, _targets(summaries))
+    figure = drawing.blank()
+    latency(summaries, limits, by=axis, ax=figure)
+    return embedded_picture(figure, alt, caption, _targets(summaries))
 
 
 def accuracy_picture(summaries: Sequence[TrialSummary]) -> Picture:
@@ -95,9 +92,9 @@ def accuracy_picture(summaries: Sequence[TrialSummary]) -> Picture:
         f"Top-1 on the images against {quantity}; beside the points stand depth multipliers or models. "
         "Upright bars are Wilson intervals, level ones are intervals over sessions, both 95 %."
     ) + _undrawn_note([summary for summary in summaries if summary.accuracy is not None], shown)
-    return embedded_picture(
-        accuracy_figures.accuracy_against_latency(summaries), alt, caption, _targets(summaries)
-    )
+    figure = drawing.blank()
+    accuracy(summaries, ax=figure)
+    return embedded_picture(figure, alt, caption, _targets(summaries))
 
 
 def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
@@ -114,11 +111,13 @@ def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
         for summary in shown[:30]
     )
     caption = "Milliseconds a patch, stage upon stage; means over the sessions of each session's median."
-    own = {stage for summary in shown for stage in summary.stages_ms} - set(figures.STACKED_STAGES)
+    own = {stage for summary in shown for stage in summary.stages_ms} - set(STACKED_STAGES)
     if own:
-        stages = " and ".join(words.plain(stage, 40) for stage in sorted(own))
-        caption += f" The narrow bar is {stages}, the device's own time within infer."
-    return embedded_picture(figures.stages(summaries), alt, caption, _targets(summaries))
+        own_stages = " and ".join(words.plain(stage, 40) for stage in sorted(own))
+        caption += f" The narrow bar is {own_stages}, the device's own time within infer."
+    figure = drawing.blank()
+    stages(summaries, ax=figure)
+    return embedded_picture(figure, alt, caption, _targets(summaries))
 
 
 def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
@@ -128,11 +127,25 @@ def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
         return None
     timed = words.latency_names(shown)
     caption = f"Median {timed} of each minute, by trial; means over the sessions of each session's median."
-    return embedded_picture(
-        sustained_figure.minutes_figure(shown),
-        sustained_figure.minutes_words(shown),
-        caption,
-        _targets(shown),
+    figure = drawing.blank()
+    sustained(shown, ax=figure)
+    return embedded_picture(figure, minutes_words(shown), caption, _targets(shown))
+
+
+def minutes_words(summaries: Sequence[TrialSummary]) -> str:
+    """The figure for those who cannot see it."""
+    names = tables.trial_names(summaries)
+    shown = [
+        (names[summary.key], summary.sustained.minutes)
+        for summary in summaries
+        if summary.sustained is not None
+    ]
+    timed = words.latency_names([summary for summary in summaries if summary.sustained is not None])
+    return f"Median {timed} of each minute: " + "; ".join(
+        f"{name} {words.number(minutes[0].median_s)} s in the first, "
+        f"{words.number(minutes[-1].median_s)} s in the last of {words.counted(len(minutes), 'minute')}"
+        for name, minutes in shown[:30]
+        if minutes
     )
 
 
@@ -160,7 +173,8 @@ def scene_picture(results: StoredResults, summaries: Sequence[TrialSummary]) -> 
         picture = results.scene_jpeg
         if picture is None:
             return Picture("", "", "There is no picture of the scene: it was not kept with the result.")
-        figure = scene_classes(picture, record, seen[best.key], names)
+        figure = drawing.blank()
+        scene(picture, record, seen[best.key], names, ax=figure)
     except EdgeBenchError as error:
         return Picture("", "", f"There is no picture of the scene: {words.plain(error)}")
     wrong = disagreements(record, seen[best.key], names)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from edgebench.fit.power_metrics import rail_interval
+from edgebench.fit.power_trace import PowerTrace
 from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary
-from edgebench.report import accuracy_figures, drawing, idle_figure, power_over_time, tables, words
+from edgebench.report import drawing, tables, words
 from edgebench.report.picture import Picture, embedded_picture
+from edgebench.report.plots.energy import energy, energy_panels
+from edgebench.report.plots.idle_power import idle_panels, idle_power
+from edgebench.report.plots.power_over_time import (
+    MAX_RAILS,
+    drawn_traces,
+    limits_in_range,
+    power_limits,
+    power_over_time,
+    rail_words,
+)
 from edgebench.store.load import StoredResults
 
 
@@ -19,13 +30,13 @@ def power_over_time_picture(
     metered = [summary for summary in summaries if summary.power]
     if not metered:
         return None
-    traces = power_over_time.drawn_traces(results, summaries)
+    traces = drawn_traces(results, summaries)
     if not traces:
         return Picture(
             "", "", "There is no figure of power over time: no meter gave a sample in these sessions."
         )
-    limits = power_over_time.power_limits(profiles)
-    near = power_over_time.limits_in_range(traces, limits)
+    limits = power_limits(profiles)
+    near = limits_in_range(traces, limits)
     names = tables.trial_names(summaries)
     caption = (
         "Power over the time of a session: of each trial the one in the middle by mean power, with its "
@@ -43,13 +54,21 @@ def power_over_time_picture(
             "the figure is full" if len(traces) >= drawing.MAX_PANELS else "no reading came in these sessions"
         )
         caption += f" Not drawn: {words.counted(undrawn, 'trial')}; {why}."
-    hidden = sum(max(0, len(trace.rails) - power_over_time.MAX_RAILS) for trace in traces)
+    hidden = sum(max(0, len(trace.rails) - MAX_RAILS) for trace in traces)
     if hidden:
-        caption += (
-            f" A panel holds {power_over_time.MAX_RAILS} rails at most: {hidden} are in the table alone."
-        )
-    figure = power_over_time.power_over_time(traces, names, near)
-    return embedded_picture(figure, power_over_time.alternative_text(traces, names), caption, len(traces))
+        caption += f" A panel holds {MAX_RAILS} rails at most: {hidden} are in the table alone."
+    figure = drawing.blank()
+    power_over_time(traces, names, near, ax=figure)
+    return embedded_picture(figure, _power_over_time_words(traces, names), caption, len(traces))
+
+
+def _power_over_time_words(traces: Sequence[PowerTrace], names: Mapping[str, str]) -> str:
+    """The figure for those who cannot see it."""
+    return "Power over the time of a session: " + "; ".join(
+        f"{names[trace.trial]}, session {trace.session:03}: "
+        + ", ".join(rail_words(rail) for rail in trace.rails[:MAX_RAILS])
+        for trace in traces
+    )
 
 
 def energy_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
@@ -57,7 +76,7 @@ def energy_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     metered = [summary for summary in summaries if summary.power]
     if not metered:
         return None
-    panels = accuracy_figures.energy_panels(summaries)
+    panels = energy_panels(summaries)
     if not panels:
         return Picture("", "", "There is no figure of accuracy against energy: no trial has both.")
     points = [point for group in panels.values() for point in group]
@@ -84,7 +103,8 @@ def energy_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     undrawn = len(metered) - len(points)
     if undrawn:
         caption += f" Not drawn: {words.counted(undrawn, 'trial')} without energy or accuracy."
-    figure = accuracy_figures.accuracy_against_energy(summaries)
+    figure = drawing.blank()
+    energy(summaries, ax=figure)
     return embedded_picture(figure, alt, caption, len(panels), "scope")
 
 
@@ -93,7 +113,7 @@ def idle_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     metered = [summary for summary in summaries if summary.power]
     if not metered:
         return None
-    panels = idle_figure.idle_panels(summaries)
+    panels = idle_panels(summaries)
     if not panels:
         return Picture("", "", "There is no figure of idle against active power: no trial has a mean power.")
     names = tables.trial_names(summaries)
@@ -114,4 +134,6 @@ def idle_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     )
     if without_idle:
         caption += f" Without an idle power: {words.counted(without_idle, 'trial')}."
-    return embedded_picture(idle_figure.idle_against_active(summaries), alt, caption, len(panels), "panel")
+    figure = drawing.blank()
+    idle_power(summaries, ax=figure)
+    return embedded_picture(figure, alt, caption, len(panels), "panel")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import functools
 import io
-import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import matplotlib
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -28,6 +29,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _KNOWN = ("fp32", "fp16", "int8")
 MAX_PANELS = 12  # targets drawn in one figure; a report says when there are more
 _LOG_FROM = 8.0  # ratio of the greatest to the least figure from which a linear axis hides the small ones
+
+_MARKS = "edgebench_marks"  # where a figure has its artists' ids with their tooltips
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so a figure looks the same everywhere
@@ -59,6 +62,55 @@ def style() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_RC)
         yield
+
+
+def blank() -> Figure:
+    """A figure that only the caller holds, to be handed to a plot: pyplot knows nothing of it."""
+    return Figure(layout="constrained")
+
+
+def dress(axes: Axes) -> None:
+    """The look of the reports on axes of any figure, for what is drawn after `style` has ended too."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(QUIET)
+    axes.grid(visible=True, color=_RC["grid.color"], linewidth=_RC["grid.linewidth"])
+    axes.set_axisbelow(True)
+    axes.tick_params(labelcolor=INK, labelsize=_RC["font.size"])
+    for text in (axes.xaxis.label, axes.yaxis.label):
+        text.set_parse_math(False)
+        text.set_color(INK)
+
+
+def name_ticks(
+    axis: Axis, places: Iterable[float], names: Iterable[object], limit: int = 48, **text: Any
+) -> None:
+    """Names from outside at places of an axis; `text` are properties of matplotlib's Text."""
+    axis.set_ticks(list(places), [label(name, limit) for name in names], parse_math=False, **text)
+
+
+def mark(artist: Artist, kind: str, tooltip: str = "") -> str:
+    """Give an artist an id that no other in its figure has, `trial-3`, and the text to show when pointed at.
+
+    In an SVG the id is that of the element that holds the artist.
+
+    Args:
+        artist: in a figure already.
+        kind: letters, such as `trial`, `limit`.
+        tooltip: any text, which whatever shows it has to escape.
+    """
+    figure = artist.get_figure(root=True)
+    if figure is None:
+        raise ValueError("the artist is in no figure")
+    marks: dict[str, str] = vars(figure).setdefault(_MARKS, {})
+    gid = f"{kind}-{len(marks) + 1}"
+    marks[gid] = words.plain(tooltip, 400) if tooltip else ""
+    artist.set_gid(gid)
+    return gid
+
+
+def tooltips(figure: Figure) -> Mapping[str, str]:
+    """What `mark` gave the figure's artists: id -> text, for those that have one."""
+    return {gid: text for gid, text in vars(figure).get(_MARKS, {}).items() if text}
 
 
 _UNDATED: dict[str, dict[str, None]] = {
@@ -149,16 +201,6 @@ def scale_axis(axes: Axes, which: str, values: Sequence[float], log: bool) -> No
         axis.set_minor_formatter(NullFormatter())
         set_limits(low, high)
     else:
+        if axis.get_scale() != "linear":  # axes of the caller's that held another plot
+            (axes.set_xscale if which == "x" else axes.set_yscale)("linear")
         set_limits(0, max(values) * 1.12 if values and max(values) > 0 else 1)
-
-
-def grid(panels: int, width: float = 7.6, height: float = 3.6) -> tuple[Figure, list[Axes]]:
-    """A figure with one panel a target, two beside each other; width and height in inches."""
-    columns = 1 if panels == 1 else 2
-    rows = math.ceil(panels / columns)
-    figure = Figure(figsize=(width, height * rows), layout="constrained")
-    axes_grid = figure.subplots(rows, columns, squeeze=False, sharex=False, sharey=False)
-    flat = [axes for row in axes_grid for axes in row]
-    for unused in flat[panels:]:
-        unused.remove()
-    return figure, flat[:panels]

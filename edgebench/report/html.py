@@ -16,7 +16,7 @@ from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
 from edgebench.report import verdict_groups
 from edgebench.report.captioned_figures import pictures
-from edgebench.report.limits_figure import limits_picture
+from edgebench.report.captioned_limits import limits_picture
 from edgebench.report.mission_pages import mission_picture
 from edgebench.report.page import texts
 from edgebench.store.load import StoredResults

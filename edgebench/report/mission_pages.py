@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from edgebench.fit.figure import Figure
 from edgebench.fit.mission import Mission, cycle_of
 from edgebench.fit.trial_summary import TrialSummary
-from edgebench.report import mission_figure, tables, words
+from edgebench.report import drawing, tables, words
 from edgebench.report.brief_missions import SEED, BriefMissions
 from edgebench.report.mission_table import LINES, SCALES, figure_of
 from edgebench.report.picture import Picture, embedded_picture
+from edgebench.report.plots.mission import MOST_LINES
+from edgebench.report.plots.mission import mission as draw_mission
 
 
 def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> tables.Table | None:
@@ -83,11 +85,12 @@ def mission_picture(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> 
     )
     if any(mission.energy_j.idle.value is not None for mission in kept_up):
         caption += f"; energy a cycle, over {played_words(brief)}"
-    if len(kept_up) > mission_figure.MOST_LINES:
-        caption += f". The first {mission_figure.MOST_LINES} of {len(kept_up)} trials are drawn"
-    drawn = kept_up[: mission_figure.MOST_LINES]
+    if len(kept_up) > MOST_LINES:
+        caption += f". The first {MOST_LINES} of {len(kept_up)} trials are drawn"
+    drawn = kept_up[:MOST_LINES]
     alt = "Backlog and energy a cycle: " + "; ".join(_words(mission, names) for mission in drawn)
-    figure = mission_figure.mission_figure(brief.missions, trials, cycle_of(brief.schedule))
+    figure = drawing.blank()
+    draw_mission(brief.missions, trials, cycle_of(brief.schedule), ax=figure)
     return embedded_picture(figure, alt, f"{caption}.", 1)
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.report.mission_figure import PARTS, most_held
+from edgebench.report.plots.mission import PARTS, most_held
 from edgebench.stats.queueing import completions_s
 from tests.synthetic_results import QUARTER, made_experiment
 

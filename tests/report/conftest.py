@@ -1,12 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import matplotlib
 import pytest
+from matplotlib import pyplot
 
 from edgebench.fit.judged_experiment import Judged, judge_folder
 from edgebench.fit.profile import shipped_profiles
 from tests import synthetic_results
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open() -> Iterator[None]:
+    """Plots without `ax` are pyplot's: none opens a window, and none outlives its test."""
+    matplotlib.use("agg")
+    yield
+    pyplot.close("all")
 
 
 def _judged(folder: Path, **options: object) -> Judged:

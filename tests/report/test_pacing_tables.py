@@ -10,11 +10,14 @@ import pytest
 
 from edgebench.fit.judged_experiment import judge_folder
 from edgebench.fit.trial_summary import Minute, Paced, Sustained
-from edgebench.report import drawing, pacing_tables, sustained_figure
+from edgebench.report import pacing_tables
+from edgebench.report.captioned_figures import minutes_words
 from edgebench.report.document import document
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
+from edgebench.report.plots.sustained import sustained
 from tests.report import samples
+from tests.report.plots.drawn import svg_of
 from tests.synthetic_results import made_experiment
 
 HOT = Sustained(
@@ -31,19 +34,16 @@ LATE = Paced(period_s=0.25, passes=30, misses=2, worst_lateness_s=0.012)
 
 def test_the_figure_has_a_point_a_minute_and_a_line_a_trial() -> None:
     summaries = [samples.summary(sustained=HOT), samples.summary(0.5, sustained=HOT), samples.summary(1.0)]
-    figure = sustained_figure.minutes_figure(summaries)
-    [axes] = figure.axes
+    [axes] = sustained(summaries)
     drawn = [np.column_stack(line.get_data()).tolist() for line in axes.lines]
     assert drawn == [[[0.5, 0.20], [1.5, 0.21], [3.5, 0.23]]] * 2
     assert "minute" in axes.get_xlabel()
-    assert drawing.as_svg(figure) == drawing.as_svg(sustained_figure.minutes_figure(summaries))
-    assert "0.200 s in the first, 0.230 s in the last of 3 minutes" in sustained_figure.minutes_words(
-        summaries
-    )
+    assert svg_of([axes]) == svg_of(sustained(summaries))
+    assert "0.200 s in the first, 0.230 s in the last of 3 minutes" in minutes_words(summaries)
 
 
 def test_nothing_sustained_is_drawn_as_nothing() -> None:
-    assert drawing.as_svg(sustained_figure.minutes_figure([samples.summary()])).startswith(b"<?xml")
+    assert svg_of(sustained([samples.summary()])).startswith(b"<?xml")
     assert not pacing_tables.sustained_table([samples.summary()]).rows
     assert not pacing_tables.paced_table([samples.summary()]).rows
 

@@ -9,8 +9,9 @@ from PIL import Image
 
 from edgebench.errors import StoredResultError
 from edgebench.report import drawing
-from edgebench.report.scene_figure import disagreements, scene_classes
+from edgebench.report.plots.scene import disagreements, scene
 from edgebench.store.records import SceneRecord
+from tests.report.plots.drawn import figure_of, is_a
 from tests.report.samples import CLASSES
 
 LABELS = (0, 1, 2, 3, 4, 0)
@@ -31,8 +32,7 @@ def jpeg(width: int = 96, height: int = 64) -> bytes:
 
 def test_every_patch_has_its_classs_colour_and_wrong_ones_a_cross() -> None:
     predictions = [0, 1, 2, 3, 1, 2]
-    figure = scene_classes(jpeg(), record(), predictions, CLASSES)
-    [axes] = figure.axes
+    axes = scene(jpeg(), record(), predictions, CLASSES)
     picture, cells = axes.images
     array = np.asarray(cells.get_array())
     assert np.asarray(picture.get_array()).shape == (64, 96, 3)
@@ -43,25 +43,27 @@ def test_every_patch_has_its_classs_colour_and_wrong_ones_a_cross() -> None:
     [crosses] = [
         collection
         for collection in axes.collections
-        if isinstance(collection, PathCollection) and collection.get_gid() == "disagreements"
+        if isinstance(collection, PathCollection) and is_a(collection, "disagreements")
     ]
     assert np.asarray(crosses.get_offsets()).tolist() == [[1.5, 1.5], [2.5, 1.5]]
-    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    named = [text.get_text() for text in figure_of([axes]).legends[0].get_texts()]
     assert named == ["water: 1", "ice: 2", "vegetation: 2", "bare: 1", "cloud: 0", "label differs: 2"]
-    assert drawing.as_jpeg(figure)[:2] == b"\xff\xd8"
+    assert drawing.as_jpeg(figure_of([axes]))[:2] == b"\xff\xd8"
 
 
 def test_labels_of_other_classes_are_not_compared() -> None:
     assert disagreements(record(), [0] * 6, CLASSES) == [1, 2, 3, 4]
     assert disagreements(record(), [0] * 6, ("rose", "tulip", "daisy", "sunflower", "dandelion")) is None
     assert disagreements(record(None), [0] * 6, CLASSES) is None
-    figure = scene_classes(jpeg(), record(None), [0] * 6, CLASSES)
-    assert "label differs" not in " ".join(text.get_text() for text in figure.legends[0].get_texts())
+    axes = scene(jpeg(), record(None), [0] * 6, CLASSES)
+    assert "label differs" not in " ".join(
+        text.get_text() for text in figure_of([axes]).legends[0].get_texts()
+    )
 
 
 def test_a_prediction_that_is_no_class_is_left_clear() -> None:
-    figure = scene_classes(jpeg(), record(), [-1, 9, 0, 0, 0, 0], CLASSES)
-    cells = np.asarray(figure.axes[0].images[1].get_array()).reshape(6, 4)
+    axes = scene(jpeg(), record(), [-1, 9, 0, 0, 0, 0], CLASSES)
+    cells = np.asarray(axes.images[1].get_array()).reshape(6, 4)
     assert cells[:2, 3].tolist() == [0.0, 0.0]
     assert (cells[2:, 3] > 0).all()
 
@@ -71,9 +73,9 @@ def test_a_prediction_that_is_no_class_is_left_clear() -> None:
 )
 def test_a_picture_that_cannot_be_read_is_said(data: bytes) -> None:
     with pytest.raises(StoredResultError):
-        scene_classes(data, record(), [0] * 6, CLASSES)
+        scene(data, record(), [0] * 6, CLASSES)
 
 
 def test_predictions_of_another_scene_are_refused() -> None:
     with pytest.raises(StoredResultError):
-        scene_classes(jpeg(), record(), [0] * 5, CLASSES)
+        scene(jpeg(), record(), [0] * 5, CLASSES)

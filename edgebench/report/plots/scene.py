@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
-from matplotlib.figure import Figure
+from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
@@ -17,6 +18,7 @@ from PIL import Image
 
 from edgebench.errors import StoredResultError
 from edgebench.report import drawing, words
+from edgebench.report.plots.panels import open_panels
 from edgebench.store.records import SceneRecord
 
 _MAX_PIXELS = 4_000 * 4_000
@@ -31,9 +33,14 @@ _CLASS_COLOURS = (
 )
 
 
-def scene_classes(
-    scene_jpg: bytes, record: SceneRecord, predictions: Sequence[int], class_names: Sequence[str]
-) -> Figure:
+def scene(
+    scene_jpg: bytes,
+    record: SceneRecord,
+    predictions: Sequence[int],
+    class_names: Sequence[str],
+    *,
+    ax: Axes | FigureBase | None = None,
+) -> Axes:
     """The scene, each patch tinted by its predicted class; patches whose label says otherwise are crossed.
 
     Args:
@@ -41,6 +48,7 @@ def scene_classes(
         record: the scene; its labels are compared where they are of the same classes.
         predictions: one class index a patch, row by row; -1 where there is none.
         class_names: what the indices mean.
+        ax: where to draw, see `plots.panels.Place`.
 
     Raises:
         StoredResultError: the picture cannot be read, or the predictions are not one a patch.
@@ -60,14 +68,14 @@ def scene_classes(
     wrong = disagreements(record, predictions, class_names)
     with drawing.style():
         ratio = record.rows / record.columns
-        figure = Figure(figsize=(7.6, max(2.5, min(12.0, 5.9 * ratio))), layout="constrained")
-        axes = figure.subplots()
+        opened = open_panels(ax, 1, height=max(2.5, min(12.0, 5.9 * ratio)))
+        [axes] = opened.axes
         extent = (0.0, float(record.columns), float(record.rows), 0.0)
         axes.imshow(pixels, extent=extent, interpolation="lanczos")
         axes.imshow(cells.reshape(record.rows, record.columns, 4), extent=extent, interpolation="nearest")
         if wrong:
             rows, columns = np.divmod(np.asarray(wrong), record.columns)
-            axes.scatter(
+            crosses = axes.scatter(
                 columns + 0.5,
                 rows + 0.5,
                 marker="x",
@@ -75,8 +83,8 @@ def scene_classes(
                 linewidths=1.3,
                 color="white",
                 path_effects=[withStroke(linewidth=2.6, foreground="black")],
-                gid="disagreements",
             )
+            drawing.mark(crosses, "disagreements")
         axes.set_axis_off()
         handles: list[Patch | Line2D] = [
             Patch(
@@ -90,8 +98,8 @@ def scene_classes(
             handles.append(
                 Line2D([], [], marker="x", color="black", linestyle="", label=f"label differs: {len(wrong)}")
             )
-        figure.legend(handles=handles, title="predicted patches", loc="outside right upper", alignment="left")
-    return figure
+        opened.legend_of(handles, "predicted patches")
+    return axes
 
 
 def disagreements(

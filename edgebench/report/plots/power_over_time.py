@@ -1,4 +1,4 @@
-"""The figure of power over time: a panel a trial and scope, with steady passes and idle windows shaded."""
+"""Power over time: a panel a trial and scope, with steady passes and idle windows shaded."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from edgebench.fit.power_trace import PowerTrace, RailTrace, power_traces
 from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, words
+from edgebench.report.plots.panels import Panels, Place, open_panels, say_empty, set_title
 from edgebench.report.power_scopes import meter_text, scope_text
 from edgebench.stats.power_line import power_line
 from edgebench.store.load import StoredResults
@@ -76,58 +77,44 @@ def limits_in_range(traces: Sequence[PowerTrace], limits: Mapping[str, float]) -
 
 
 def power_over_time(
-    traces: Sequence[PowerTrace], names: Mapping[str, str], limits: Mapping[str, float]
-) -> Figure:
+    traces: Sequence[PowerTrace],
+    names: Mapping[str, str],
+    limits: Mapping[str, float] | None = None,
+    *,
+    ax: Place = None,
+) -> list[Axes]:
     """Power in W over the seconds of a session, a panel a trace; panels of one scope have one scale.
 
     Args:
         traces: at most `drawing.MAX_PANELS`.
         names: what the trials are called, by key.
         limits: in words -> in W, drawn as lines in all panels.
+        ax: where to draw, a panel a trace.
     """
+    limits = limits or {}
     rails = list(dict.fromkeys(meter_text(rail.rail) for trace in traces for rail in trace.rails[:MAX_RAILS]))
     colours = {name: drawing.PALETTE[at % len(drawing.PALETTE)] for at, name in enumerate(rails)}
     beside = 1 if len(traces) == 1 else 2
     with drawing.style():
-        figure, all_axes = drawing.grid(max(1, len(traces)), height=3.2 if beside == 1 else 2.1)
-        for axes, trace in zip(all_axes, traces, strict=False):
+        opened = open_panels(ax, len(traces), height=3.2 if beside == 1 else 2.1)
+        if not traces:
+            say_empty(opened.axes[0], "no meter gave a sample")
+        for axes, trace in zip(opened.axes, traces, strict=False):
             _shade(axes, trace, _COLUMNS[beside])
             for rail in trace.rails[:MAX_RAILS]:
                 _draw(axes, rail, trace, colours[meter_text(rail.rail)], _COLUMNS[beside])
-            for watts in limits.values():
-                axes.axhline(
-                    watts, color=drawing.VERMILION, linewidth=1.1, linestyle=(0, (6, 3)), gid="limit"
-                )
+            for name, watts in limits.items():
+                line = axes.axhline(watts, color=drawing.VERMILION, linewidth=1.1, linestyle=(0, (6, 3)))
+                drawing.mark(line, "limit", name)
             alike = [other for other in traces if other.scope == trace.scope]
             _bound(axes, [rail.watts for other in alike for rail in other.rails[:MAX_RAILS]], limits.values())
             title = f"{names[trace.trial]}, session {trace.session:03}"
-            axes.set_title(
-                "\n".join(textwrap.wrap(drawing.label(title, 120), _PANEL_TITLE[beside])), loc="left"
-            )
+            set_title(axes, "\n".join(textwrap.wrap(drawing.label(title, 120), _PANEL_TITLE[beside])))
             axes.set_xlabel("time in the session, s")
             axes.set_ylabel(f"{drawing.label(words.power_of(trace.scope))}, W")
         if traces:
-            _add_legend(figure, colours, limits, any(len(trace.idle_s) for trace in traces))
-    return figure
-
-
-def alternative_text(traces: Sequence[PowerTrace], names: Mapping[str, str]) -> str:
-    """The figure for those who cannot see it."""
-    return "Power over the time of a session: " + "; ".join(
-        f"{names[trace.trial]}, session {trace.session:03}: "
-        + ", ".join(_rail_words(rail) for rail in trace.rails[:MAX_RAILS])
-        for trace in traces
-    )
-
-
-def _rail_words(rail: RailTrace) -> str:
-    mean = "no mean" if rail.mean_w is None else f"mean {words.number(rail.mean_w)} W"
-    low, high = words.number(float(np.nanmin(rail.watts))), words.number(float(np.nanmax(rail.watts)))
-    seconds = words.number(float(rail.t_s[-1] - rail.t_s[0]))
-    return (
-        f"{meter_text(rail.rail)} ({scope_text(rail.rail)}) {mean}, "
-        f"{low} to {high} W in {words.counted(len(rail.watts), 'sample')} over {seconds} s"
-    )
+            _add_legend(opened, colours, limits, any(len(trace.idle_s) for trace in traces))
+    return opened.axes
 
 
 def _shade(axes: Axes, trace: PowerTrace, columns: int) -> None:
@@ -137,12 +124,12 @@ def _shade(axes: Axes, trace: PowerTrace, columns: int) -> None:
     last_s = max(float(spans_s.max()) for spans_s in ends_s if spans_s.size)
     axes.set_xlim(first_s, last_s if last_s > first_s else first_s + 1)
     whole = axes.get_xaxis_transform()
-    for gid, spans_s, colour, hatch in (
+    for kind, spans_s, colour, hatch in (
         ("steady", trace.steady_s, _STEADY, ""),
         ("idle", trace.idle_s, _IDLE, "///"),
     ):
         seen_s = merged_spans(spans_s, (last_s - first_s) / columns)
-        axes.broken_barh(
+        shaded = axes.broken_barh(
             list(zip(seen_s[:, 0].tolist(), (seen_s[:, 1] - seen_s[:, 0]).tolist(), strict=True)),
             (0.0, 1.0),
             transform=whole,
@@ -151,8 +138,8 @@ def _shade(axes: Axes, trace: PowerTrace, columns: int) -> None:
             hatch=hatch,
             linewidth=0,
             zorder=0.1,
-            gid=gid,
         )  # fmt: skip
+        drawing.mark(shaded, kind)
 
 
 def merged_spans(spans: NDArray[np.float64], least_gap: float) -> NDArray[np.float64]:
@@ -167,20 +154,21 @@ def merged_spans(spans: NDArray[np.float64], least_gap: float) -> NDArray[np.flo
 def _draw(axes: Axes, rail: RailTrace, trace: PowerTrace, colour: str, columns: int) -> None:
     """A rail's line, a dot for a sample that stands alone, and its mean within the steady passes."""
     t_s, watts = power_line(rail.t_s, rail.watts, columns)
-    axes.plot(t_s, watts, color=colour, linewidth=0.9, gid="power")
+    [line] = axes.plot(t_s, watts, color=colour, linewidth=0.9)
+    drawing.mark(line, "power", rail_words(rail))
     broken = np.concatenate(([True], np.isnan(watts), [True]))
     alone = broken[:-2] & broken[2:] & ~broken[1:-1]
     axes.plot(t_s[alone], watts[alone], color=colour, linestyle="", marker=".", markersize=3)
     if rail.mean_w is not None and len(trace.steady_s):
-        axes.plot(
+        [mean] = axes.plot(
             [trace.steady_s[0, 0], trace.steady_s[-1, 1]],
             [rail.mean_w, rail.mean_w],
             color=drawing.INK,
             linewidth=1.2,
             linestyle=(0, (1.5, 1.2)),
             path_effects=[withStroke(linewidth=2.8, foreground="white")],
-            gid="mean",
         )
+        drawing.mark(mean, "mean", f"mean {words.number(rail.mean_w)} W within the steady passes")
 
 
 def _bound(axes: Axes, watts: Sequence[NDArray[np.float64]], limits_w: Iterable[float]) -> None:
@@ -191,8 +179,19 @@ def _bound(axes: Axes, watts: Sequence[NDArray[np.float64]], limits_w: Iterable[
         axes.set_ylim(bottom=1.12 * lowest_w)
 
 
+def rail_words(rail: RailTrace) -> str:
+    """One rail of a trace: its meter, mean, and between what its samples lie."""
+    mean = "no mean" if rail.mean_w is None else f"mean {words.number(rail.mean_w)} W"
+    low, high = words.number(float(np.nanmin(rail.watts))), words.number(float(np.nanmax(rail.watts)))
+    seconds = words.number(float(rail.t_s[-1] - rail.t_s[0]))
+    return (
+        f"{meter_text(rail.rail)} ({scope_text(rail.rail)}) {mean}, "
+        f"{low} to {high} W in {words.counted(len(rail.watts), 'sample')} over {seconds} s"
+    )
+
+
 def _add_legend(
-    figure: Figure, colours: Mapping[str, str], limits: Mapping[str, float], has_idle: bool
+    opened: Panels, colours: Mapping[str, str], limits: Mapping[str, float], has_idle: bool
 ) -> None:
     handles: list[Artist] = [
         Line2D([], [], color=colour, linewidth=1.2, label=drawing.label(name))
@@ -222,9 +221,15 @@ def _add_legend(
         )
         for name in limits
     ]
+    if opened.figure is None:
+        opened.legend_of(handles, "")
+        return
     columns = _legend_columns([str(handle.get_label()) for handle in handles])
-    figure.legend(handles=handles, loc="outside upper left", ncols=columns, fontsize=8.5)
-    figure.set_figheight(figure.get_figheight() + _LEGEND_LINE * -(-len(handles) // columns))
+    opened.figure.legend(handles=handles, loc="outside upper left", ncols=columns, fontsize=8.5)
+    if isinstance(opened.figure, Figure):
+        opened.figure.set_figheight(
+            opened.figure.get_figheight() + _LEGEND_LINE * -(-len(handles) // columns)
+        )
 
 
 def _legend_columns(texts: Sequence[str]) -> int:

@@ -8,10 +8,10 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 
 from edgebench.fit.trial_summary import PowerFigure, TrialSummary
-from edgebench.report import accuracy_figures, drawing
 from edgebench.report.captioned_power import energy_picture
+from edgebench.report.plots.energy import energy
 from tests.report import samples
-from tests.report.test_figures import HOSTILE, heights, points, texts
+from tests.report.plots.drawn import HOSTILE, figure_of, heights, lines_of, points, svg_of, texts
 
 
 def metered(
@@ -26,35 +26,34 @@ def metered(
 
 
 def test_energy_and_accuracy_are_those_of_the_primary_rail_with_their_intervals() -> None:
-    figure = accuracy_figures.accuracy_against_energy(
-        [metered(), samples.summary(0.5), metered(1.0, energy_j=None)]
-    )
-    [axes] = figure.axes
+    [axes] = energy([metered(), samples.summary(0.5), metered(1.0, energy_j=None)])
     assert points(axes)["int8"] == [pytest.approx((4.3, 95.4))]
     [container] = axes.containers
     assert isinstance(container, ErrorbarContainer)
     [sideways] = [bars.get_segments() for bars in container.lines[2] if bars.get_segments()[0][0][1] == 95.4]
     assert [x for x, _ in sideways[0].tolist()] == pytest.approx([4.1, 4.6])
     assert len(heights(axes)) == 1
-    [net] = [line for line in axes.lines if line.get_gid() == "net"]
+    [net] = lines_of(axes, "net")
     assert np.asarray(net.get_xdata())[0] == 3.1
-    assert axes.get_xlabel() == "energy an image, J" and "%" in axes.get_ylabel()
-    assert "0.25" in texts(figure)
+    assert (
+        axes.get_xlabel().startswith("energy an image, J\nbars: 95 % intervals") and "%" in axes.get_ylabel()
+    )
+    assert "0.25" in texts(figure_of([axes]))
 
 
 def test_trials_of_several_targets_are_told_apart_by_target() -> None:
     summaries = [metered(), metered(0.5, "fp16", target="nano")]
-    figure = accuracy_figures.accuracy_against_energy(summaries)
-    assert set(points(figure.axes[0])) == {"cpu", "nano"}
-    assert {"0.25 int8", "0.5 fp16"} <= texts(figure)
+    [axes] = energy(summaries)
+    assert set(points(axes)) == {"cpu", "nano"}
+    assert {"0.25 int8", "0.5 fp16"} <= texts(figure_of([axes]))
 
 
 def test_meters_of_several_scopes_have_a_panel_each() -> None:
     summaries = [metered(), metered(0.5, scope="wall"), metered(1.0), metered(1.0, "fp32", scope="")]
-    figure = accuracy_figures.accuracy_against_energy(summaries)
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    all_axes = energy(summaries)
+    titles = [axes.get_title(loc="left") for axes in all_axes]
     assert titles == ["power of the board", "power at the wall", "power of an unknown part"]
-    assert [sum(map(len, points(axes).values())) for axes in figure.axes] == [2, 1, 1]
+    assert [sum(map(len, points(axes).values())) for axes in all_axes] == [2, 1, 1]
     picture = energy_picture(summaries)
     assert picture is not None and "do not compare" in picture.caption and "power at the wall" in picture.alt
     one_scope = energy_picture(summaries[:1])
@@ -63,8 +62,8 @@ def test_meters_of_several_scopes_have_a_panel_each() -> None:
 
 @pytest.mark.parametrize("net", [None, -0.5, 0.42])
 def test_energy_that_is_next_to_that_of_the_idle_device_has_no_hollow_point(net: float | None) -> None:
-    [axes] = accuracy_figures.accuracy_against_energy([metered(net_energy_j=net)]).axes
-    assert not [line for line in axes.lines if line.get_gid() == "net"]
+    [axes] = energy([metered(net_energy_j=net)])
+    assert not lines_of(axes, "net")
     assert axes.get_xlim()[0] == 0
 
 
@@ -82,7 +81,6 @@ def test_names_from_outside_are_drawn_as_text() -> None:
         samples.summary(power=(rail,), target=HOSTILE),
         samples.summary(0.5, "_" + HOSTILE, power=(replace(rail, scope="chip"),), target="other"),
     ]
-    figure = accuracy_figures.accuracy_against_energy(summaries)
-    svg = drawing.as_svg(figure)
-    assert b"<b>" not in svg
-    assert figure.axes[0].get_title(loc="left").startswith("power of the $")
+    all_axes = energy(summaries)
+    assert b"<b>" not in svg_of(all_axes)
+    assert all_axes[0].get_title(loc="left").startswith("power of the $")

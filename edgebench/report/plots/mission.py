@@ -1,4 +1,4 @@
-"""The figure of a mission: how many images wait over one cycle, and what a cycle costs."""
+"""A mission: how many images wait over one cycle, and what a cycle costs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from edgebench.fit.mission import Mission
 from edgebench.fit.trial_summary import TrialSummary
-from edgebench.report import drawing, words
+from edgebench.report import drawing, tables, words
+from edgebench.report.plots.panels import Place, open_panels, say_empty, set_title
 from edgebench.stats.mission_cycles import Cycle
 from edgebench.stats.queueing import Floats, completions_s
 
@@ -22,49 +22,62 @@ PARTS = 240
 
 _HOUR_S = 3600.0
 _ENERGY = (("active", "images alone"), ("idle", "idling between"), ("off", "off in pauses"))
+_HATCHES = ("", "///", "...")
 
 
-def mission_figure(missions: Sequence[Mission], trials: Mapping[str, TrialSummary], cycle: Cycle) -> Figure:
+def mission(
+    missions: Sequence[Mission], trials: Mapping[str, TrialSummary], cycle: Cycle, *, ax: Place = None
+) -> list[Axes]:
     """Backlog over one cycle at each trial's median latency; beside it energy a cycle where it is known.
 
     Args:
         missions: of one profile; those that are overloaded, and those after the first eight, are left out.
         trials: the summaries by key.
         cycle: of the profile's schedule.
+        ax: where to draw: one panel, and one for the energy where it is known.
     """
     drawn = [mission for mission in missions if mission.overloaded is False][:MOST_LINES]
     metered = [mission for mission in drawn if mission.energy_j.idle.value is not None]
     with drawing.style():
-        figure = Figure(figsize=(10.0 if metered else 6.4, 3.8), layout="constrained")
-        axes = figure.subplots(1, 2 if metered else 1, squeeze=False)[0]
-        _backlog(axes[0], drawn, trials, cycle)
+        opened = open_panels(ax, 2 if metered else 1, width=10.0 if metered else 6.4, height=3.8)
+        if not drawn:
+            say_empty(opened.axes[0], "no trial keeps up with the schedule")
+            return opened.axes
+        _backlog(opened.axes[0], drawn, trials, cycle)
         if metered:
-            _energy(axes[1], metered, trials)
-        return figure
+            _energy(opened.axes[1], metered, trials)
+        return opened.axes
 
 
 def _backlog(
     axes: Axes, missions: Sequence[Mission], trials: Mapping[str, TrialSummary], cycle: Cycle
 ) -> None:
+    names = _names(trials)
     unit_s, unit = (_HOUR_S, "h") if cycle.cycle_s > 2 * _HOUR_S else (60.0, "min")
     for index, mission in enumerate(missions):
         trial = trials[mission.trial]
         assert trial.image_s is not None
         done_s = completions_s(cycle.arrivals_s, np.full(cycle.arrivals_s.size, trial.image_s.median))
-        axes.plot(
+        held = most_held(cycle.arrivals_s, done_s, cycle.cycle_s)
+        [line] = axes.plot(
             np.linspace(0.0, cycle.cycle_s, PARTS) / unit_s,
-            most_held(cycle.arrivals_s, done_s, cycle.cycle_s),
+            held,
             color=drawing.PALETTE[index],
-            label=_name(trial),
+            marker=drawing.MARKERS[index],
+            markevery=(index * PARTS // 40, PARTS // 5),  # beside each other's
+            markersize=4.5,
+            label=names[mission.trial],
             linewidth=1.4,
+        )
+        drawing.mark(
+            line, "trial", f"{names[mission.trial]}: at most {held.max()} images wait or are in work"
         )
     axes.set_xlim(0, cycle.cycle_s / unit_s)
     axes.set_ylim(bottom=0)
     axes.set_xlabel(f"time within a cycle, {unit}")
     axes.set_ylabel("images that are not done, at most")
-    axes.set_title("Backlog at the median latency")
-    if missions:
-        axes.legend(fontsize=8, loc="upper right")
+    set_title(axes, "Backlog at the median latency")
+    axes.legend(fontsize=8, loc="upper right")
 
 
 def most_held(arrivals_s: Floats, done_s: Floats, cycle_s: float) -> NDArray[np.int64]:
@@ -79,27 +92,35 @@ def most_held(arrivals_s: Floats, done_s: Floats, cycle_s: float) -> NDArray[np.
 def _energy(axes: Axes, missions: Sequence[Mission], trials: Mapping[str, TrialSummary]) -> None:
     """Bars of the values, with the interval as a line."""
     height = 0.8 / len(_ENERGY)
+    names = _names(trials)
     for row, (name, label) in enumerate(_ENERGY):
         for place, mission in enumerate(missions):
             energy = getattr(mission.energy_j, name)
             if energy.value is None:
                 continue
             at = place + (row - 1) * height
-            axes.barh(
+            [bar] = axes.barh(
                 at,
                 energy.value / 1e3,
                 height * 0.9,
                 color=drawing.PALETTE[row],
+                hatch=_HATCHES[row],
+                edgecolor="white",
+                linewidth=0,
                 label=label if place == 0 else None,
+            )
+            drawing.mark(
+                bar, "trial", f"{names[mission.trial]}: {label} {words.number(energy.value / 1e3)} kJ"
             )
             if energy.low is not None and energy.high is not None:
                 axes.plot([energy.low / 1e3, energy.high / 1e3], [at, at], color=drawing.INK, linewidth=1.0)
-    axes.set_yticks(range(len(missions)), [_name(trials[mission.trial]) for mission in missions])
+    drawing.name_ticks(axes.yaxis, range(len(missions)), [names[mission.trial] for mission in missions])
     axes.invert_yaxis()
     axes.set_xlabel("energy a cycle, kJ (line: 95 % interval)")
-    axes.set_title("Energy a cycle")
+    set_title(axes, "Energy a cycle")
     axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)  # bars fill the panel
 
 
-def _name(trial: TrialSummary) -> str:
-    return words.plain(f"{trial.target} {trial.variant}", 60)
+def _names(trials: Mapping[str, TrialSummary]) -> dict[str, str]:
+    named = tables.trial_names(list(trials.values()))
+    return {key: drawing.label(name, 60) for key, name in named.items()}

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from edgebench.fit.trial_summary import Verdict
-from edgebench.report.limits_figure import limits_figure, limits_picture, multiple_of
+from edgebench.report.captioned_limits import limits_picture
+from edgebench.report.plots.limits import limits, multiple_of
 from tests.report import samples
+from tests.report.plots.drawn import is_a
 
 
 def latency(**changes: object) -> Verdict:
@@ -18,15 +20,13 @@ def latency(**changes: object) -> Verdict:
 
 def drawn(axes: Axes, limit: bool = False) -> list[list[float]]:
     """The ends of each line of two points: the limit's, or the intervals'."""
-    lines = [
-        np.asarray(line.get_xdata()).tolist() for line in axes.lines if (line.get_gid() == "limit") == limit
-    ]
+    lines = [np.asarray(line.get_xdata()).tolist() for line in axes.lines if is_a(line, "limit") == limit]
     return [ends for ends in lines if len(ends) == 2]
 
 
-def arrows(figure: Figure) -> list[float]:
+def arrows(all_axes: Sequence[Axes]) -> list[float]:
     """Which way each arrow points, in points."""
-    return [text.get_position()[0] for axes in figure.axes for text in axes.texts]
+    return [text.get_position()[0] for axes in all_axes for text in axes.texts]
 
 
 def test_a_figure_is_a_multiple_of_its_limit() -> None:
@@ -48,29 +48,29 @@ def test_every_known_requirement_has_a_panel_on_one_axis_with_the_limit_at_1() -
     ]
     latencies = [each for each in verdicts if each.quantity == "image_s"]
     names = {summary.key: f"trial {number}" for number, summary in enumerate(summaries)}
-    figure = limits_figure({"latency": latencies, "power": power}, names)
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    all_axes = limits({"latency": latencies, "power": power}, names)
+    titles = [axes.get_title(loc="left") for axes in all_axes]
     assert titles == ["image_s median ≤ 4.42 s", "power_peak_w max ≤ 5 W, wanted"]
-    for axes in figure.axes:
+    for axes in all_axes:
         assert drawn(axes, limit=True) == [[1.0, 1.0]]
         assert axes.get_xscale() == "log"  # 0.05 to 1.2 times
-        assert axes.get_xlim() == figure.axes[0].get_xlim()
-    assert len(arrows(figure)) == 9 and min(arrows(figure)) > 0  # nothing bounds the power above
+        assert axes.get_xlim() == all_axes[0].get_xlim()
+    assert len(arrows(all_axes)) == 9 and min(arrows(all_axes)) > 0  # nothing bounds the power above
 
 
 def test_bounds_are_arrows_and_no_value_is_made_up() -> None:
     above = latency(value=None, low=5.0, high=None, bound="above", verdict="fail", margin=None)
     below = replace(above, low=None, high=4.0, bound="at most", verdict="pass")
-    figure = limits_figure({"latency": [above, below]}, {above.trial: "a"})
-    first, second = arrows(figure)
+    all_axes = limits({"latency": [above, below]}, {above.trial: "a"})
+    first, second = arrows(all_axes)
     assert first > 0 > second
-    assert drawn(figure.axes[0]) == []
+    assert drawn(all_axes[0]) == []
 
 
 def test_what_is_not_above_0_is_drawn_at_the_edge_of_a_logarithmic_axis() -> None:
     share = latency(quantity="failed_sessions", unit="1", limit=0.01, value=0.0, low=0.0, high=0.4)
-    figure = limits_figure({"failures": [share]}, {share.trial: "a"})
-    (axes,) = figure.axes
+    all_axes = limits({"failures": [share]}, {share.trial: "a"})
+    (axes,) = all_axes
     assert axes.get_xscale() == "log"
     assert drawn(axes) == [[axes.get_xlim()[0], 40.0]]
 

@@ -5,54 +5,22 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.container import BarContainer, ErrorbarContainer
-from matplotlib.figure import Figure
+from matplotlib.container import BarContainer
 
 from edgebench.fit.trial_summary import TrialSummary
-from edgebench.report import accuracy_figures, drawing, figures
+from edgebench.report import drawing
 from edgebench.report.captioned_figures import depth_picture, stages_picture
+from edgebench.report.plots.accuracy import accuracy
+from edgebench.report.plots.latency import latency
+from edgebench.report.plots.stages import stages
 from tests.report import samples
-
-HOSTILE = "$\\frac{1}$ <b>&_x 漢字"
-
-
-def points(axes: Axes) -> dict[str, list[tuple[float, float]]]:
-    """What is drawn, by the legend's names: (x, y) of every marker."""
-    points_by_name: dict[str, list[tuple[float, float]]] = {}
-    for container in axes.containers:
-        assert isinstance(container, ErrorbarContainer)
-        line = container.lines[0]
-        assert line is not None
-        places = np.column_stack(line.get_data()).tolist()
-        points_by_name.setdefault(str(container.get_label()), []).extend((x, y) for x, y in places)
-    return points_by_name
-
-
-def heights(axes: Axes) -> list[tuple[float, float]]:
-    """Both ends of every upright bar of an interval."""
-    ends = []
-    for container in axes.containers:
-        assert isinstance(container, ErrorbarContainer)
-        for bars in container.lines[2]:
-            for (x0, y0), (x1, y1) in bars.get_segments():
-                if x0 == x1:
-                    ends.append((float(y0), float(y1)))
-    return ends
-
-
-def texts(figure: Figure) -> set[str]:
-    return {text.get_text() for axes in figure.axes for text in axes.texts} | {
-        text.get_text() for legend in figure.legends for text in legend.get_texts()
-    }
+from tests.report.plots.drawn import HOSTILE, figure_of, heights, lines_of, points, svg_of, texts
 
 
 def test_image_s_by_depth_shows_every_trial_at_its_depth() -> None:
     summaries = samples.nine()
-    figure = figures.latency_by_depth(summaries, samples.LIMITS)
-    [axes] = figure.axes
+    [axes] = latency(summaries, samples.LIMITS)
     drawn = points(axes)
     assert set(drawn) == {"fp32", "fp16", "int8"}
     for precision, places in drawn.items():
@@ -71,17 +39,15 @@ def test_image_s_by_depth_shows_every_trial_at_its_depth() -> None:
 
 
 def test_only_limits_near_the_figures_are_drawn() -> None:
-    figure = figures.latency_by_depth(samples.nine(), samples.LIMITS)
-    [axes] = figure.axes
-    lines = [line for line in axes.lines if line.get_gid() == "limit"]
-    assert [line.get_ydata()[0] for line in lines] == [4.42]  # type: ignore[index]
-    assert "disco-realtime: 4.42 s" in texts(figure)
+    [axes] = latency(samples.nine(), samples.LIMITS)
+    assert [line.get_ydata()[0] for line in lines_of(axes, "limit")] == [4.42]  # type: ignore[index]
+    assert "disco-realtime: 4.42 s" in texts(figure_of([axes]))
     assert axes.get_ylim()[1] > 4.42
 
 
 def test_an_interval_that_is_missing_draws_no_bar() -> None:
     summary = samples.summary(image_s=samples.interval(0.5, sessions=2))
-    [axes] = figures.latency_by_depth([summary], {}).axes
+    [axes] = latency([summary], by="depth")
     assert heights(axes) == [(0.5, 0.5)]
     assert axes.get_yscale() == "linear"
 
@@ -89,7 +55,7 @@ def test_an_interval_that_is_missing_draws_no_bar() -> None:
 def test_accuracy_against_latency_shows_both_intervals() -> None:
     summary = samples.summary()
     assert summary.image_s and summary.accuracy
-    [axes] = accuracy_figures.accuracy_against_latency([summary, samples.summary(0.5, accuracy=None)]).axes
+    [axes] = accuracy([summary, samples.summary(0.5, accuracy=None)])
     drawn = points(axes)
     assert list(drawn) == ["int8"]
     assert drawn["int8"][0] == pytest.approx((summary.image_s.median, 95.4))
@@ -101,8 +67,7 @@ def test_accuracy_against_latency_shows_both_intervals() -> None:
 
 def test_stages_add_up_to_the_patch() -> None:
     summaries = samples.nine()
-    figure = figures.stages(summaries)
-    [axes] = figure.axes
+    [axes] = stages(summaries)
     bars = [container for container in axes.containers if isinstance(container, BarContainer)]
     assert [bar.get_label() for bar in bars] == ["patchify", "preprocess", "infer"]
     for row, summary in enumerate(summaries):
@@ -116,14 +81,13 @@ def test_stages_add_up_to_the_patch() -> None:
 
 def test_a_devices_own_stage_lies_within_inference() -> None:
     stages_ms = {"patchify": 0.5, "preprocess": 1.5, "gpu": 3.0, "infer": 4.0}
-    figure = figures.stages([samples.summary(stages_ms=stages_ms)])
-    [axes] = figure.axes
+    [axes] = stages([samples.summary(stages_ms=stages_ms)])
     bars = {bar.get_label(): bar.patches[0] for bar in axes.containers if isinstance(bar, BarContainer)}
     assert bars["infer"].get_x() == pytest.approx(2.0)
     assert bars["infer"].get_x() + bars["infer"].get_width() == pytest.approx(6.0)
     assert bars["gpu"].get_x() == pytest.approx(3.0)
     assert bars["gpu"].get_height() < bars["infer"].get_height()
-    assert "6.00" in texts(figure)
+    assert "6.00" in texts(figure_of([axes]))
     caption = stages_picture([samples.summary(stages_ms=stages_ms)]).caption
     assert "gpu, the device's own time within infer" in caption
     assert "within infer" not in stages_picture([samples.summary()]).caption
@@ -135,25 +99,26 @@ def test_a_panel_a_target_and_one_legend() -> None:
         for number, target in enumerate(("cpu", "ncs2", "coral"))
         for place, summary in enumerate(samples.nine())
     ]
-    for figure in (
-        figures.latency_by_depth(summaries, {}),
-        accuracy_figures.accuracy_against_latency(summaries),
-        figures.stages(summaries),
+    for all_axes in (
+        latency(summaries, {}),
+        accuracy(summaries),
+        stages(summaries),
     ):
-        assert [axes.get_title(loc="left") for axes in figure.axes] == ["cpu", "ncs2", "coral"]
-        assert len(figure.legends) == 1
-        assert len(figure.legends[0].get_texts()) == 3
+        assert [axes.get_title(loc="left") for axes in all_axes] == ["cpu", "ncs2", "coral"]
+        [legend] = figure_of(all_axes).legends
+        assert len(legend.get_texts()) == 3
 
 
 @pytest.mark.parametrize("summaries", [[], [samples.without_figures(0.25, "int8", "failed", "it crashed")]])
 def test_nothing_to_draw_is_drawn_as_nothing(summaries: list[TrialSummary]) -> None:
-    for figure in (
-        figures.latency_by_depth(summaries, samples.LIMITS),
-        accuracy_figures.accuracy_against_latency(summaries),
-        figures.stages(summaries),
+    for all_axes in (
+        latency(summaries, samples.LIMITS),
+        accuracy(summaries),
+        stages(summaries),
     ):
-        assert drawing.as_svg(figure).startswith(b"<?xml")
-        assert not any(axes.containers for axes in figure.axes)
+        assert svg_of(all_axes).startswith(b"<?xml")
+        [axes] = all_axes
+        assert not axes.containers and "no trial" in axes.texts[0].get_text()
 
 
 def test_names_from_outside_are_drawn_as_text() -> None:
@@ -161,20 +126,18 @@ def test_names_from_outside_are_drawn_as_text() -> None:
         samples.summary(target=HOSTILE, precision="_" + HOSTILE, stages_ms={HOSTILE: 1.0, "_infer": 2.0}),
         samples.summary(target="other", precision="int8"),
     ]
-    for figure in (
-        figures.latency_by_depth(summaries, {HOSTILE: 0.3}),
-        accuracy_figures.accuracy_against_latency(summaries),
-        figures.stages(summaries),
+    for all_axes in (
+        latency(summaries, {HOSTILE: 0.3}),
+        accuracy(summaries),
+        stages(summaries),
     ):
-        assert drawing.as_svg(figure)
-        assert figure.axes[0].get_title(loc="left") == "$\\frac{1}$ <b>&_x ??"
-    assert " _infer" in texts(figures.stages(summaries))
+        assert svg_of(all_axes)
+        assert all_axes[0].get_title(loc="left") == "$\\frac{1}$ <b>&_x ??"
+    assert " _infer" in texts(figure_of(stages(summaries)))
 
 
 def test_equal_data_give_equal_bytes_without_a_date() -> None:
-    first, second = (
-        drawing.as_svg(figures.latency_by_depth(samples.nine(), samples.LIMITS)) for _ in range(2)
-    )
+    first, second = (svg_of(latency(samples.nine(), samples.LIMITS)) for _ in range(2))
     assert first == second
     assert b"dc:date" not in first
 
@@ -182,9 +145,9 @@ def test_equal_data_give_equal_bytes_without_a_date() -> None:
 def test_the_users_matplotlib_settings_neither_show_nor_change() -> None:
     import matplotlib
 
-    plain = drawing.as_svg(figures.stages(samples.nine()))
+    plain = svg_of(stages(samples.nine()))
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red"}):
-        assert drawing.as_svg(figures.stages(samples.nine())) == plain
+        assert svg_of(stages(samples.nine())) == plain
         assert matplotlib.rcParams["font.size"] == 30
 
 
@@ -201,7 +164,7 @@ def own(variant: str, precision: str) -> TrialSummary:
 
 def test_models_that_differ_in_more_than_depth_have_a_place_each() -> None:
     summaries = [*samples.nine(), own("tower-1a2b3c4d-int8", "int8")]
-    [axes] = figures.latency_by_model(summaries, {}).axes
+    [axes] = latency(summaries, by="model")
     assert [label.get_text() for label in axes.get_xticklabels()] == [
         "mobilenet_v1-0.25",
         "mobilenet_v1-0.5",
@@ -214,7 +177,7 @@ def test_models_that_differ_in_more_than_depth_have_a_place_each() -> None:
 
 def test_a_model_of_one_width_is_left_out_where_depth_is_the_axis() -> None:
     summaries = [*samples.nine(), own("tower-1a2b3c4d-int8", "int8")]
-    [axes] = figures.latency_by_depth(summaries, {}).axes
+    [axes] = latency(summaries, by="depth")
     assert sum(len(places) for places in points(axes).values()) == 9
 
 
@@ -235,15 +198,14 @@ def test_a_limit_that_is_too_far_off_to_be_drawn_is_said() -> None:
 
 
 def test_a_point_without_depth_bears_its_models_name() -> None:
-    figure = accuracy_figures.accuracy_against_latency([own("tower-1a2b3c4d-int8", "int8")])
-    assert "tower-1a2b3c4d" in texts(figure)
+    assert "tower-1a2b3c4d" in texts(figure_of(accuracy([own("tower-1a2b3c4d-int8", "int8")])))
 
 
 def test_the_bars_of_several_targets_have_one_axis() -> None:
     slow = samples.summary(target="slow", key="s" * 16, stages_ms={"infer": 40.0})
-    figure = figures.stages([samples.summary(), slow])
-    limits = {axes.get_xlim() for axes in figure.axes}
-    assert len(figure.axes) == 2 and len(limits) == 1
+    all_axes = stages([samples.summary(), slow])
+    limits = {axes.get_xlim() for axes in all_axes}
+    assert len(all_axes) == 2 and len(limits) == 1
     assert next(iter(limits))[1] > 40
 
 

@@ -5,15 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from edgebench.fit.judged_experiment import Judged
 from edgebench.fit.power_trace import PowerTrace, RailTrace
 from edgebench.fit.profile import Profile, shipped_profiles
-from edgebench.report import drawing, power_over_time
+from edgebench.report import drawing
 from edgebench.report.captioned_power import power_over_time_picture
+from edgebench.report.plots.power_over_time import (
+    drawn_traces,
+    limits_in_range,
+    power_limits,
+    power_over_time,
+)
 from tests.report import samples
-from tests.report.test_figures import HOSTILE
+from tests.report.plots.drawn import HOSTILE, figure_of, is_a, lines_of, svg_of
 
 TRACE = PowerTrace(
     "a", 1, "board",
@@ -22,26 +27,25 @@ TRACE = PowerTrace(
 )  # fmt: skip
 
 
-def lines(axes: Axes, gid: str) -> list[list[list[float]]]:
+def lines(axes: Axes, kind: str) -> list[list[list[float]]]:
     """The points of all lines of one kind."""
-    drawn = [np.column_stack([np.asarray(data, float) for data in line.get_data()]) for line in of(axes, gid)]
+    drawn = [
+        np.column_stack([np.asarray(data, float) for data in line.get_data()])
+        for line in lines_of(axes, kind)
+    ]
     return [points.tolist() for points in drawn]
 
 
-def of(axes: Axes, gid: str) -> list[Line2D]:
-    return [line for line in axes.lines if line.get_gid() == gid]
-
-
-def spans(axes: Axes, gid: str) -> list[tuple[float, float]]:
+def spans(axes: Axes, kind: str) -> list[tuple[float, float]]:
     """Start and end of every shaded area of one kind."""
-    [shaded] = [collection for collection in axes.collections if collection.get_gid() == gid]
+    [shaded] = [collection for collection in axes.collections if is_a(collection, kind)]
     times = [np.asarray(path.vertices, float)[:, 0] for path in shaded.get_paths()]
     return [(float(times_s.min()), float(times_s.max())) for times_s in times]
 
 
 def test_samples_passes_idle_windows_mean_and_limits_are_drawn_where_they_are() -> None:
-    figure = power_over_time.power_over_time([TRACE], {"a": "0.25 int8"}, {"disco: peak ≤ 5 W": 5.0})
-    [axes] = figure.axes
+    all_axes = power_over_time([TRACE], {"a": "0.25 int8"}, {"disco: peak ≤ 5 W": 5.0})
+    [axes] = all_axes
     [rail] = TRACE.rails
     assert lines(axes, "power") == [np.column_stack((rail.t_s, rail.watts)).tolist()]
     assert lines(axes, "mean") == [[[4.0, 2.9], [8.0, 2.9]]]
@@ -51,7 +55,7 @@ def test_samples_passes_idle_windows_mean_and_limits_are_drawn_where_they_are() 
     assert axes.get_title(loc="left") == "0.25 int8, session 001"
     assert axes.get_ylabel() == "power of the board, W" and axes.get_xlabel().endswith(", s")
     assert axes.get_ylim() == pytest.approx((0.0, 5.6))
-    [legend] = figure.legends
+    [legend] = figure_of(all_axes).legends
     named = {text.get_text() for text in legend.get_texts()}
     assert {"rapl package-0", "steady passes", "idle", "disco: peak ≤ 5 W"} <= named
 
@@ -61,19 +65,20 @@ def test_other_scopes_and_trials_are_panels_of_their_own_with_one_scale_a_scope(
     chip = replace(TRACE, scope="chip", rails=(replace(rail, watts=rail.watts / 10),))
     higher = replace(TRACE, trial="b", rails=(replace(rail, watts=rail.watts * 4),))
     names = {"a": "0.25 int8", "b": "1.0 fp32"}
-    figure = power_over_time.power_over_time([TRACE, chip, higher], names, {})
-    tops = [axes.get_ylim()[1] for axes in figure.axes]
+    all_axes = power_over_time([TRACE, chip, higher], names, {})
+    tops = [axes.get_ylim()[1] for axes in all_axes]
     assert len(tops) == 3 and tops[0] == tops[2] > 10 * tops[1]
-    assert [axes.get_ylabel().split()[-2] for axes in figure.axes] == ["board,", "chip,", "board,"]
+    assert [axes.get_ylabel().split()[-2] for axes in all_axes] == ["board,", "chip,", "board,"]
 
 
 def test_the_names_of_the_axes_stay_below_the_legend() -> None:
     other = replace(TRACE, scope="usb")
     limits = {f"a profile of a long name {at}: peak ≤ {at} W, averaged over 1 s": float(at) for at in (4, 5)}
-    figure = power_over_time.power_over_time([TRACE, other], {"a": "0.25 int8"}, limits)
+    all_axes = power_over_time([TRACE, other], {"a": "0.25 int8"}, limits)
+    figure = figure_of(all_axes)
     figure.draw_without_rendering()
     legend_bottom = figure.legends[0].get_window_extent().y0
-    assert all(axes.yaxis.label.get_window_extent().y1 <= legend_bottom for axes in figure.axes)
+    assert all(axes.yaxis.label.get_window_extent().y1 <= legend_bottom for axes in all_axes)
 
 
 def test_gaps_break_the_line_and_a_lone_sample_is_a_dot() -> None:
@@ -81,11 +86,9 @@ def test_gaps_break_the_line_and_a_lone_sample_is_a_dot() -> None:
     watts = rail.watts.copy()
     watts[40:60] = np.nan
     watts[50] = 7.0
-    figure = power_over_time.power_over_time(
-        [replace(TRACE, rails=(replace(rail, watts=watts),))], {"a": ""}, {}
-    )
-    [axes] = figure.axes
-    [line] = of(axes, "power")
+    all_axes = power_over_time([replace(TRACE, rails=(replace(rail, watts=watts),))], {"a": ""}, {})
+    [axes] = all_axes
+    [line] = lines_of(axes, "power")
     assert np.isnan(np.asarray(line.get_ydata(), float)).sum() == 2
     dots = [np.asarray(other.get_ydata()).tolist() for other in axes.lines if other.get_marker() == "."]
     assert dots == [[7.0]]
@@ -95,7 +98,7 @@ def test_gaps_break_the_line_and_a_lone_sample_is_a_dot() -> None:
 def test_a_million_samples_make_no_larger_figure() -> None:
     t_s = np.arange(1_000_000) / 1e5
     rails = (RailTrace(samples.power(), t_s, 3 + np.sin(t_s * 1e4), 3.0),)
-    svg = drawing.as_svg(power_over_time.power_over_time([replace(TRACE, rails=rails)], {"a": ""}, {}))
+    svg = svg_of(power_over_time([replace(TRACE, rails=rails)], {"a": ""}, {}))
     assert len(svg) < 100_000
 
 
@@ -104,7 +107,7 @@ def test_names_from_outside_are_drawn_as_text() -> None:
     [rail] = TRACE.rails
     hostile = replace(rail.rail, meter=HOSTILE, channel=HOSTILE, scope=HOSTILE)
     trace = replace(TRACE, scope=HOSTILE, rails=(replace(rail, rail=hostile),))
-    svg = drawing.as_svg(power_over_time.power_over_time([trace], {"a": HOSTILE}, {HOSTILE: 5.0}))
+    svg = svg_of(power_over_time([trace], {"a": HOSTILE}, {HOSTILE: 5.0}))
     assert b"<b>" not in svg and b"&_x" not in svg
 
 
@@ -115,12 +118,12 @@ def test_limits_of_all_profiles_that_ask_the_same_are_one() -> None:
             "requirements": [{"name": "mean", "quantity": "power_mean_w", "limit": 900, "unit": "mW"}],
         }
     )
-    limits = power_over_time.power_limits([*shipped_profiles(), own])
+    limits = power_limits([*shipped_profiles(), own])
     assert limits["own: mean ≤ 0.9 W"] == 0.9
     [shared] = [name for name in limits if "profiles" in name]
     assert "peak ≤ 5 W, averaged over 1 s" in shared
-    assert power_over_time.limits_in_range([TRACE], {"far": 9.5, "near": 9.0}) == {"near": 9.0}
-    assert power_over_time.limits_in_range([], {"far": 9.5}) == {}
+    assert limits_in_range([TRACE], {"far": 9.5, "near": 9.0}) == {"near": 9.0}
+    assert limits_in_range([], {"far": 9.5}) == {}
 
 
 def test_a_page_has_the_figure_where_a_meter_was(hostile: Judged, whole: Judged) -> None:
@@ -138,7 +141,7 @@ def test_some_trials_of_every_target_are_drawn(hostile: Judged, monkeypatch: pyt
     monkeypatch.setattr(drawing, "MAX_PANELS", 2)
     picture = power_over_time_picture(hostile.results, hostile.summaries, ())
     metered = [summary for summary in hostile.summaries if summary.power]
-    drawn = power_over_time.drawn_traces(hostile.results, hostile.summaries)
+    drawn = drawn_traces(hostile.results, hostile.summaries)
     by_key = {summary.key: summary.target for summary in metered}
     assert [by_key[trace.trial] for trace in drawn] == list(dict.fromkeys(by_key.values()))
     assert (
@@ -149,6 +152,6 @@ def test_some_trials_of_every_target_are_drawn(hostile: Judged, monkeypatch: pyt
 
 @pytest.mark.parametrize(("characters", "columns"), [(12, 3), (60, 2), (90, 1)])
 def test_a_legend_of_long_names_has_fewer_columns(characters: int, columns: int) -> None:
-    figure = power_over_time.power_over_time([TRACE], {"a": ""}, {"x" * characters: 5.0})
-    [legend] = figure.legends
+    all_axes = power_over_time([TRACE], {"a": ""}, {"x" * characters: 5.0})
+    [legend] = figure_of(all_axes).legends
     assert legend._ncols == columns  # type: ignore[attr-defined]
