@@ -46,7 +46,8 @@ def test_axes_of_the_caller_are_drawn_into_and_their_figure_is_left_alone() -> N
     assert left.get_legend() is not None and not figure.legends
     assert figure.get_size_inches().tolist() == [9, 4]
     assert latency(TWO_TARGETS, ax=[left, right]) == [left, right]
-    assert stages(TWO_TARGETS, ax=figure.subfigures(1, 2)[1])[0].get_xlabel().startswith("milliseconds")
+    part = figure.add_subfigure(figure.add_gridspec(1, 2)[1])
+    assert stages(TWO_TARGETS, ax=part)[0].get_xlabel().startswith("milliseconds")
 
 
 def test_fewer_axes_than_panels_are_refused_with_how_many_it_takes() -> None:
