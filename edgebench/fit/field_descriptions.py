@@ -234,6 +234,7 @@ DESCRIPTIONS: Descriptions = {
             always=True,
         ),
         "request_ms_values": None,
+        "cold_values": None,
         "power_curves": None,
         "figures_of_values": None,
         "load_s_values": Described("Load time, one value a session.", "session.json", unit="s", always=True),

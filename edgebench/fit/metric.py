@@ -81,6 +81,21 @@ class Stated:
     doubted: bool = False
 
 
+@dataclass(frozen=True)
+class BySession:
+    """Compared between results by the sessions' values: the median of each session's.
+
+    Attributes:
+        values: of a trial, by session; sessions without any are left out.
+    """
+
+    values: Callable[[TrialSummary], Sequence[Sequence[float]]]
+
+
+Compared = BySession | Literal["rails", "images", "scene", "failures", "exact"]
+"""How the metric of two trials is compared: by their sessions; by the sessions of meters of one scope; image
+by image, of the labelled set or of the scene; by how many sessions failed; or as numbers that are exact."""
+
 Form = Literal[
     "interval", "share", "right of n", "points", "k of n", "Wilson interval", "p", "bytes", "number",
     "milliseconds", "median and p99", "median", "p99", "count",
@@ -146,11 +161,14 @@ class Metric:
             stands for them.
         shown: where it is printed, in the order of the columns.
         rail: which field of a meter and rail it is, of power; empty for what no meter sees.
+        rail_sessions: which field of a meter and rail has a value a session; empty for none.
         rail_bounds: which fields of a meter and rail are the ends of its interval; empty for none.
         share_of: what a share is of, in the singular; empty for what is no share.
         ends: which statistics are those of a range, whose limits are of its two ends and have to be named:
             the first is to be at most its limit, the second at least.
         above: what every limit is above, in the base unit.
+        compared: how two results are compared by it; None where they are not, or by what it is `judged` by.
+        of_a_pass: whether it is the time or the energy of a pass, and only passes over alike scenes compare.
     """
 
     name: str
@@ -167,12 +185,22 @@ class Metric:
     keyed: bool = False
     shown: tuple[Shown, ...] = ()
     rail: str = ""
+    rail_sessions: str = ""
     rail_bounds: tuple[str, str] | tuple[()] = ()
     is_power: bool = False
     is_size: bool = False
     share_of: str = ""
     ends: tuple[str, str] | tuple[()] = ()
     above: float = 0.0
+    compared: Compared | None = None
+    of_a_pass: bool = False
+
+    @property
+    def comparison(self) -> Compared | None:
+        """How two results are compared by it; None where they are not."""
+        if self.compared is None and isinstance(self.judged, Sampled):
+            return BySession(self.judged.values)
+        return self.compared
 
     @property
     def unit(self) -> str:

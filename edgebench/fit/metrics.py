@@ -79,6 +79,7 @@ _INSTRUCTIONS = Metric(
     attrgetter("instructions"),
     {"instruction": 1.0},
     source="windows.parquet",
+    compared="exact",
     missing=_no_instructions,
     shown=(
         Shown("terminal", "instructions an inference", "count", where_present=True),
@@ -96,6 +97,7 @@ _ACCURACY = (
         better="higher",
         statistics=("share",),
         judged="accuracy",
+        compared="images",
         missing=attrgetter("accuracy_reason"),
         csv=csv_columns("accuracy", *_SHARE, "overlapping"),
         share_of="image",
@@ -128,6 +130,7 @@ _ACCURACY = (
         SHARE_UNITS,
         source="sessions",
         better="higher",
+        compared="scene",
         missing=_no_scene_accuracy,
         csv=csv_columns("scene_accuracy", *_SHARE),
         shown=(Shown("accuracy", "scene's patches", "right of n"),),
@@ -158,6 +161,7 @@ _RELIABILITY = Metric(
     source="sessions",
     statistics=("share",),
     judged="failures",
+    compared="failures",
     missing=lambda trial: "no session has come to an end by itself",
     csv=csv_columns("failed_sessions", *_SHARE),
     share_of="session",
@@ -191,6 +195,7 @@ _SIZES_AND_DEADLINES = (
         source="experiment.json",
         statistics=("recorded",),
         judged=Stated("the artifact's size", absent="the artifact's size was not recorded"),
+        compared="exact",
         missing=_no_session_said,
         shown=(Shown("memory", "artifact", "bytes"),),
     ),
@@ -214,6 +219,7 @@ _SIZES_AND_DEADLINES = (
         source="the target's description",
         statistics=("declared",),
         judged=Stated("the declared mass", absent="the target's description gives no mass", doubted=True),
+        compared="exact",
         missing=lambda trial: "the target's description gives no mass",
     ),
     Metric(
@@ -305,6 +311,11 @@ METRICS: Mapping[str, Metric] = {
 def required_metrics() -> dict[str, Metric]:
     """Those that a requirement may be about, by name."""
     return {name: metric for name, metric in METRICS.items() if metric.statistics}
+
+
+def compared_metrics() -> dict[str, Metric]:
+    """Those by which two results are compared, by name."""
+    return {name: metric for name, metric in METRICS.items() if metric.comparison is not None}
 
 
 def shown_in(table: str, trials: Sequence[TrialSummary] = ()) -> list[tuple[Metric, Shown]]:

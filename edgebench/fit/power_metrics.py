@@ -75,6 +75,8 @@ POWER_METRICS = (
         is_power=True,
         shown=(Shown("power", "mean [W]", "interval"),),
         rail="mean_w",
+        rail_sessions="mean_w_sessions",
+        compared="rails",
         rail_bounds=("mean_low_w", "mean_high_w"),
     ),
     Metric(
@@ -117,6 +119,9 @@ POWER_METRICS = (
         csv={"energy_j": "", "energy_low_j": "energy_low_j", "energy_high_j": "energy_high_j"},
         shown=(Shown("power", "energy [J]", "interval"),),
         rail="energy_j",
+        rail_sessions="energy_j_sessions",
+        compared="rails",
+        of_a_pass=True,
         rail_bounds=("energy_low_j", "energy_high_j"),
     ),
     Metric(

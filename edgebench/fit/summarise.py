@@ -108,7 +108,7 @@ def trial_json(summary: TrialSummary) -> dict[str, Any]:
     that are computed from them, with its cautions as sentences: `warnings`, and `said`.
     """
     fields = asdict(replace(summary, cautions=(), request_ms_values=(), power_curves=()))
-    for name in ("cautions", "request_ms_values", "power_curves", "figures_of_values"):
+    for name in ("cautions", "request_ms_values", "cold_values", "power_curves", "figures_of_values"):
         del fields[name]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -221,6 +221,7 @@ class _Part:
             in_flight=requests.mean_in_flight,
             request_ms_values=requests.latency_ms,
             power_curves=power.curves if power else (),
+            cold_values={} if emulated else {name: tuple(self._cold(name)) for name in COLD},
             load_s_values=() if emulated else tuple(self._cold("load_s")),
             start_s=self._interval([[start_s] for start_s in starts_s]),
             start_s_values=tuple(starts_s),

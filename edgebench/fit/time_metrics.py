@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from edgebench.fit.metric import (
     MILLISECOND_UNITS,
     TIME_UNITS,
+    BySession,
     Metric,
     Sampled,
     Shown,
@@ -25,6 +26,10 @@ _INTERVAL = ("median", "low", "high", "sessions", "n")
 
 def _cold(name: str) -> Callable[[TrialSummary], float | None]:
     return lambda trial: trial.cold.get(name)
+
+
+def _of_each_session(name: str) -> BySession:
+    return BySession(lambda trial: [[value] for value in trial.cold_values.get(name, ())])
 
 
 def _no_requests(trial: TrialSummary) -> str:
@@ -53,6 +58,7 @@ TIME_METRICS = (
             attrgetter("image_s_values"), "passes", absent="no finished session holds a steady pass"
         ),
         missing=attrgetter("untimed_reason"),
+        of_a_pass=True,
         csv=csv_columns("image_s", *_INTERVAL),
         shown=(Shown("latency", "", "interval"), Shown("terminal", "image_s [s]", "interval")),
     ),
@@ -70,6 +76,7 @@ TIME_METRICS = (
             absent="no finished session holds a time of a stage called infer",
         ),
         missing=attrgetter("untimed_reason"),
+        of_a_pass=True,
         csv=csv_columns("infer_s", *_INTERVAL),
         shown=(
             Shown("latency", "the runtime alone", "interval"),
@@ -122,6 +129,7 @@ TIME_METRICS = (
         _cold("import_s"),
         TIME_UNITS,
         source="session.json",
+        compared=_of_each_session("import_s"),
         json_field="cold",
         shown=(Shown("cold", "import [ms]", "milliseconds"),),
     ),
@@ -146,6 +154,7 @@ TIME_METRICS = (
         _cold("first_inference_s"),
         TIME_UNITS,
         source="session.json",
+        compared=_of_each_session("first_inference_s"),
         json_field="cold",
         shown=(Shown("cold", "first inference [ms]", "milliseconds"),),
     ),
@@ -155,6 +164,8 @@ TIME_METRICS = (
         _cold("first_pass_s"),
         TIME_UNITS,
         source="session.json",
+        compared=_of_each_session("first_pass_s"),
+        of_a_pass=True,
         json_field="cold",
         shown=(Shown("cold", "first pass [ms]", "milliseconds"),),
     ),

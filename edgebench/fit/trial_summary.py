@@ -234,6 +234,7 @@ class TrialSummary:
     in_flight: float | None = None  # requests at once, on average
     request_ms_values: tuple[Sequence[float], ...] = field(default=(), repr=False)  # by session; not stored
     load_s_values: tuple[float, ...] = ()  # one a session
+    cold_values: dict[str, tuple[float, ...]] = field(default_factory=dict, repr=False)  # same; not stored
     accuracy_drop: AccuracyDrop | None = None
     accuracy_drop_reason: str = ""  # why there is none
     failed_sessions: FailedSessions | None = None  # None where no session ended by itself

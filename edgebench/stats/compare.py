@@ -14,6 +14,7 @@ test of the values themselves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -26,6 +27,9 @@ from edgebench.stats.intervals import MIN_SESSIONS
 
 ALPHA = 0.05
 MINIMUM_EFFECT = 0.03
+
+MOST_SESSIONS = 1_000
+"""More sessions a side than this are no advice."""
 
 RANK_SESSIONS = 5
 """Mann-Whitney's smallest p is 0.10 at 3 against 3 sessions: below 5 a side it can hardly say anything."""
@@ -136,6 +140,43 @@ def different(
 ) -> NDArray[np.bool_]:
     """Which of them are significant and at least the minimum effect, bool [...]."""
     return np.asarray((b_over_a.p < alpha) & (np.abs(b_over_a.ratio - 1) >= minimum_effect))
+
+
+def sessions_to_decide(
+    a_medians: Sequence[float],
+    b_medians: Sequence[float],
+    *,
+    minimum_effect: float = MINIMUM_EFFECT,
+    alpha: float = ALPHA,
+) -> int | None:
+    """How many sessions a side would decide it, were ratio and spread what they seem to be.
+
+    Decided is what is different, where the ratio is at least the minimum effect away from 1, and what is the
+    same else.
+
+    Args:
+        a_medians: as of `compare`, at least 2.
+        b_medians: the other side's.
+        minimum_effect: as of `compare`.
+        alpha: as of `compare`; of several comparisons what is left to each.
+
+    Returns:
+        At least MIN_SESSIONS; None above MOST_SESSIONS.
+    """
+    a, b = (np.asarray(side, dtype=np.float64) for side in (a_medians, b_medians))
+    ratio = float(b.mean() / a.mean())
+    variance = sum(float(np.var(side / side.mean(), ddof=1)) for side in (a, b)) / 2
+    if abs(ratio - 1) >= minimum_effect:
+        room, certainty = abs(math.log(ratio)), alpha
+    else:
+        nearest_end = min(
+            math.log(1 + minimum_effect) - math.log(ratio), math.log(ratio / (1 - minimum_effect))
+        )
+        room, certainty = nearest_end, ALPHA
+    counts = np.arange(MIN_SESSIONS, MOST_SESSIONS + 1)
+    reach = special.stdtrit(2 * counts - 2, 1 - certainty / 2) * np.sqrt(2 * variance / counts)
+    enough = np.flatnonzero(reach < room)
+    return int(counts[enough[0]]) if enough.size else None
 
 
 def _word(b_over_a: Ratios, lower_is_better: bool, minimum_effect: float, alpha: float) -> Word:

@@ -1,7 +1,10 @@
-"""Shares of a count: the Wilson interval, and McNemar's exact test for two classifiers on one set."""
+"""Shares of a count: the Wilson interval, McNemar's exact test for two classifiers on one set, and the
+difference of two shares of different things.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -51,3 +54,32 @@ def mcnemar(only_a: int, only_b: int) -> float:
     if only_a + only_b == 0:
         return 1.0
     return float(stats.binomtest(only_a, only_a + only_b, 0.5).pvalue)
+
+
+def share_difference(
+    a: tuple[int, int], b: tuple[int, int], confidence: float = CONFIDENCE
+) -> tuple[float, float, float]:
+    """The share b less the share a, of different things, with the ends of Newcombe's interval.
+
+    It joins the two Wilson intervals (R. G. Newcombe, Statistics in Medicine 17, 1998, pages 873 to 890,
+    method 10) and stays within -1 and 1.
+
+    Args:
+        a: k and n of the one side, n above 0.
+        b: those of the other.
+        confidence: two-sided.
+
+    Raises ValueError unless 0 <= k <= n and n > 0.
+    """
+    (low_a, high_a), (low_b, high_b) = wilson(*a, confidence), wilson(*b, confidence)
+    share_a, share_b = a[0] / a[1], b[0] / b[1]
+    difference = share_b - share_a
+    low = difference - math.hypot(share_b - low_b, high_a - share_a)
+    high = difference + math.hypot(high_b - share_b, share_a - low_a)
+    return difference, low, high
+
+
+def fisher(a: tuple[int, int], b: tuple[int, int]) -> float:
+    """Two-sided p of Fisher's exact test of two shares, k and n each."""
+    table = [[k, n - k] for k, n in (a, b)]
+    return float(stats.fisher_exact(table).pvalue)

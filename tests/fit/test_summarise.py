@@ -213,7 +213,7 @@ def test_a_summary_is_plain_data(summaries):
         assert record["schema_version"] == 1
         assert set(record) == {"schema_version", "warnings", "said"} | (
             {field.name for field in fields(TrialSummary)}
-            - {"cautions", "request_ms_values", "power_curves", "figures_of_values"}
+            - {"cautions", "request_ms_values", "cold_values", "power_curves", "figures_of_values"}
         )
         assert record["warnings"] == [caution.sentence() for caution in summary.cautions]
 

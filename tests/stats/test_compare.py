@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgebench.stats.compare import compare, different, ratios
+from edgebench.stats.compare import compare, different, ratios, sessions_to_decide
 
 A = [1.00, 1.01, 0.99, 1.005, 0.995]
 
@@ -112,3 +112,21 @@ def test_many_at_once_are_judged_as_each_by_itself():
     words = [compare(x.tolist(), y.tolist(), lower_is_better=True).word for x, y in zip(a, b, strict=True)]
     assert [word in {"better", "worse"} for word in words] == different(ratios(a, b)).tolist()
     assert "worse" in words and "undecided" in words
+
+
+def test_the_sessions_that_would_decide_do_where_ratio_and_spread_stay():
+    a, b = [1.0, 1.04, 0.96], [1.05, 1.09, 1.01]
+    assert compare(a, b, lower_is_better=True).word == "undecided"
+    needed = sessions_to_decide(a, b)
+    assert needed is not None and 3 < needed < 30
+    for sessions, word in ((needed, "worse"), (needed - 1, "undecided")):
+        steps = np.linspace(-0.04, 0.04, sessions)
+        deviations = 0.04 * steps / steps.std(ddof=1)
+        assert compare(1 + deviations, 1.05 + deviations, lower_is_better=True).word == word
+
+
+def test_likes_need_enough_sessions_to_be_called_the_same_and_wild_ones_none_that_is_worth_it():
+    needed = sessions_to_decide([1.0, 1.02, 0.98], [1.0, 1.02, 0.98])
+    assert needed is not None and 5 <= needed <= 12
+    assert sessions_to_decide([1.0, 2.0, 0.1], [1.0, 2.0, 0.1]) is None
+    assert sessions_to_decide([1.0, 1.0], [1.1, 1.1]) == 3

@@ -1,0 +1,130 @@
+"""Which trials of two results are compared with each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from edgebench.errors import UsageError
+from edgebench.fit.pairing import Pairing, paired, targets_against
+from edgebench.fit.trial_summary import TrialSummary
+from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord
+from tests.fit.summaries import summary
+
+SCENE = SceneRecord(name="s", sha256="0", height=1, width=1, patch=1, rows=1, columns=1)
+
+
+def trial(target: str = "cpu", variant: str = "m-int8", **changes: Any) -> TrialSummary:
+    made: TrialSummary = summary(target=target, variant=variant, **({"key": f"{target}{variant}"} | changes))
+    return made
+
+
+def swept(target: str, **settings: Any) -> TrialSummary:
+    text = ",".join(f"{name}={value}" for name, value in settings.items())
+    return trial(f"{target}[{text}]", settings=settings)
+
+
+def pair(
+    a: list[TrialSummary],
+    b: list[TrialSummary],
+    *against: str,
+    revisions: dict[str, str | None] | None = None,
+) -> Pairing:
+    targets = tuple(
+        TargetRecord(name=name, device="cpu", revision_of=planned)
+        for name, planned in (revisions or {}).items()
+    )
+    record = ExperimentRecord(
+        name="e", created_utc="", edgebench_version="", command=(), seed=0, sessions=1, passes=1, scene=SCENE,
+        targets=targets, trials=(),
+    )  # fmt: skip
+    return paired(a, b, (record, record), targets_against(against))
+
+
+def names(pairing: Pairing) -> list[tuple[str, str]]:
+    return [(each.a.target, each.b.target) for each in pairing.pairs]
+
+
+def test_trials_pair_by_what_they_are_and_not_by_key() -> None:
+    a = [trial(), trial(variant="m-fp32"), trial(batch=4), trial(concurrency=2), trial("nano")]
+    b = [trial(key="other"), trial("nano", key="x"), trial(batch=8), trial("coral")]
+    pairing = pair(a, b)
+    assert [(each.a.key, each.b.key) for each in pairing.pairs] == [
+        ("cpum-int8", "other"),
+        ("nanom-int8", "x"),
+    ]
+    assert [each.trial.batch for each in pairing.only_a] == [1, 4, 1]
+    assert {each.reason for each in pairing.only_a} == {
+        "the other result has no trial of this variant, batch and settings"
+    }
+    assert [each.reason for each in pairing.only_b][1:] == ["the other result has no such target"]
+
+
+def test_settings_of_a_sweep_have_to_be_the_same() -> None:
+    a = [swept("nano", power_mode="10W"), swept("nano", power_mode="5W")]
+    b = [swept("nano", power_mode="5W"), trial("nano")]
+    pairing = pair(a, b)
+    assert names(pairing) == [("nano[power_mode=5W]", "nano[power_mode=5W]")]
+    assert [each.trial.target for each in pairing.only_a] == ["nano[power_mode=10W]"]
+
+
+def test_the_one_target_of_each_result_is_compared_whatever_its_name() -> None:
+    pairing = pair([trial("nano"), trial("nano", "m-fp32")], [trial("coral")])
+    assert names(pairing) == [("nano", "coral")] and pairing.across == (("nano", "coral"),)
+    assert not pair([trial("nano"), trial("cpu")], [trial("coral")]).pairs
+
+
+def test_targets_can_be_said_to_belong_together() -> None:
+    a = [trial("nano"), trial("cpu"), swept("stick", threads=1), swept("stick", threads=4)]
+    b = [trial("coral"), trial("laptop"), swept("ncs", threads=4)]
+    pairing = pair(a, b, "nano=coral", "cpu=laptop", "stick=ncs")
+    assert names(pairing) == [
+        ("nano", "coral"), ("cpu", "laptop"), ("stick[threads=4]", "ncs[threads=4]")
+    ]  # fmt: skip
+    assert [each.trial.target for each in pairing.only_a] == ["stick[threads=1]"]
+
+
+def test_a_swept_target_that_is_named_whole_needs_no_partner_with_its_settings() -> None:
+    a = [swept("nano", power_mode="10W"), swept("nano", power_mode="5W")]
+    pairing = pair(a, [trial("coral")], "nano[power_mode=5W]=coral")
+    assert names(pairing) == [("nano[power_mode=5W]", "coral")]
+    other = pair([trial("coral")], a, "coral=nano[power_mode=10W]")
+    assert names(other) == [("coral", "nano[power_mode=10W]")]
+
+
+def test_two_targets_of_one_result_can_be_compared() -> None:
+    both = [trial("nano"), trial("coral")]
+    pairing = pair(both, both, "nano=coral")
+    assert ("nano", "coral") in names(pairing)
+
+
+def test_a_revision_is_its_target_where_that_is_clear() -> None:
+    revisions = {"nano": None, "nano (2)": "nano"}
+    assert names(pair([trial("nano")], [trial("nano (2)")], revisions=revisions)) == [("nano", "nano (2)")]
+    both = [trial("nano"), trial("nano (2)")]
+    assert names(pair(both, both, revisions=revisions)) == [("nano", "nano"), ("nano (2)", "nano (2)")]
+
+
+def test_of_trials_that_are_alike_those_of_one_key_pair() -> None:
+    a, b = [trial(key="1"), trial(key="2")], [trial(key="2"), trial(key="3")]
+    pairing = pair(a, b)
+    assert [(each.a.key, each.b.key) for each in pairing.pairs] == [("2", "2")]
+    # What is left on each side is alone now, and yet nobody knows that it belongs together.
+    assert [each.reason for each in (*pairing.only_a, *pairing.only_b)] == [
+        "several trials are of this target, variant, batch and settings"
+    ] * 2
+
+
+@pytest.mark.parametrize("text", ["nano", "=coral", "nano=", "nano[power_mode=5W]", ""])
+def test_a_pair_that_names_no_two_targets_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="names no two targets"):
+        targets_against([text])
+
+
+def test_a_target_is_named_once_and_has_to_be_there() -> None:
+    with pytest.raises(UsageError, match="there twice"):
+        targets_against(["nano=coral", "cpu=coral"])
+    with pytest.raises(UsageError, match="A has no target 'nanno'") as error:
+        pair([trial("nano")], [trial("coral")], "nanno=coral")
+    assert "nano" in error.value.fix
