@@ -9,11 +9,13 @@ import shutil
 import subprocess
 import tomllib
 from importlib.metadata import entry_points
+from importlib.metadata import version as installed_version
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
+import edgebench
 from edgebench.installed import shipped_folder
 from edgebench.testing.scaffold import FILES
 
@@ -95,6 +97,15 @@ def test_data_is_found_in_a_checkout_and_where_it_is_installed(
     assert shipped_folder(inside, checkout=checkout) == tmp_path / "edgebench" / inside
     (tmp_path / "edgebench" / inside).rmdir()
     assert shipped_folder(inside, checkout=checkout) is None
+
+
+def test_the_version_stands_in_one_place():
+    assert "version" in SETUP["project"]["dynamic"]
+    assert SETUP["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "edgebench.version.__version__"}
+    assert installed_version("edgebench") == edgebench.__version__
+    assert f"\nversion: {edgebench.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest and newest[1] == edgebench.__version__
 
 
 def test_the_kit_is_a_plug_in():

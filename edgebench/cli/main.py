@@ -66,14 +66,22 @@ app.add_typer(new.app, name="new")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"edgebench {__version__}")
+        from edgebench.cli.versions import version_lines
+
+        typer.echo("\n".join(version_lines()))
         raise typer.Exit
 
 
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Print the versions that a report of a bug needs.",
+        ),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
