@@ -17,11 +17,11 @@ class TooLarge(ValueError):
     """An archive that unfolds to more than it may; says to how much."""
 
 
-def require_bounded(archive: ZipFile, most_bytes: int) -> None:
+def require_bounded(archive: ZipFile, most_bytes: int, *, most_members: int = MOST_MEMBERS) -> None:
     """TooLarge where an archive's members are too many, or unfold to more than `most_bytes` together."""
     members = archive.infolist()
-    if len(members) > MOST_MEMBERS:
-        raise TooLarge(f"it holds {len(members)} files, and {MOST_MEMBERS} are the most that are read")
+    if len(members) > most_members:
+        raise TooLarge(f"it holds {len(members)} files, and {most_members} are the most that are read")
     for member in members:
         if member.filename.endswith(".json") and member.file_size > MOST_JSON_BYTES:
             raise TooLarge(

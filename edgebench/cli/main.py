@@ -16,6 +16,7 @@ try:
         cache,
         devices,
         doctor,
+        exchange,
         failures,
         fit,
         meters,
@@ -53,6 +54,8 @@ app.command("show")(show.show)
 app.command("fit")(fit.fit)
 app.command("mission")(mission.mission)
 app.command("report")(report.report)
+app.command("export")(exchange.export)
+app.command("import")(exchange.import_)
 app.command("devices")(devices.devices)
 app.command("doctor")(doctor.doctor)
 app.add_typer(targets.app, name="targets")
