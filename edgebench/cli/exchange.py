@@ -36,10 +36,10 @@ def export(
 
     It has every sample, so that who imports it gets the same figures: `edgebench import FILE`.
     """
-    from edgebench import __version__
     from edgebench.atomic import require_file_name
     from edgebench.report.words import counted
     from edgebench.store.archive_writing import write_archive
+    from edgebench.version import __version__
 
     folder = results_folder("latest" if results is None else results, output_dir)
     path = file or Path(f"{folder.resolve().name}.zip")

@@ -33,7 +33,6 @@ try:
     from edgebench.cli.installed_commands import PluggedGroup
     from edgebench.cli.panels import PanelledCommand
     from edgebench.errors import EXIT_OK, UsageError
-    from edgebench.version import __version__
 except KeyboardInterrupt:
     # A Ctrl-C while the program is still loaded: nothing has begun that could be told or kept.
     sys.stderr.write("error: interrupted\n")

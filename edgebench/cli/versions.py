@@ -6,9 +6,9 @@ import platform
 import textwrap
 from collections.abc import Mapping
 
-from edgebench.version import __version__
 from edgebench.installed import plug_ins, requirements, versions_of
 from edgebench.printable import printable
+from edgebench.version import __version__
 
 _WIDTH = 80
 

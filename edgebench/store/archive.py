@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from edgebench.store.layout import EXPERIMENT_FILE, RUN_FILE, SCENE_FILE
+from edgebench.store.layout import EXPERIMENT_FILE, IMAGES_FILE, RUN_FILE, SCENE_FILE
 
 FORMAT = "edgebench-result"
 VERSION = 1
@@ -57,7 +57,7 @@ class Manifest(BaseModel):
 
 def is_member(name: str) -> bool:
     """Whether a result folder has a file of that name; nothing else is packed or unpacked."""
-    return name in (EXPERIMENT_FILE, RUN_FILE, SCENE_FILE) or _MEMBER.fullmatch(name) is not None
+    return name in (EXPERIMENT_FILE, RUN_FILE, IMAGES_FILE, SCENE_FILE) or _MEMBER.fullmatch(name) is not None
 
 
 def foreign(names: Sequence[str]) -> str | None:

@@ -30,7 +30,13 @@ from edgebench.store import layout
 from edgebench.store.archive import ArchivedFile, Manifest
 from edgebench.store.experiment import require_writable
 from edgebench.store.file_writing import as_stored_result_error, new_folder
-from edgebench.store.record_reading import MAX_JSON_BYTES, read_experiment, read_run, read_sessions
+from edgebench.store.record_reading import (
+    MAX_JSON_BYTES,
+    read_experiment,
+    read_image_paths,
+    read_run,
+    read_sessions,
+)
 
 _BLOCK = 1 << 20
 _END = b"PK\x05\x06"
@@ -245,6 +251,7 @@ def _require_sound(folder: Path, manifest: Manifest, file: Path) -> tuple[int, i
     try:
         record = read_experiment(folder)
         read_run(folder)
+        read_image_paths(folder)
     except StoredResultError as error:
         # Its path is that of a folder that is gone when somebody reads this.
         newer = "newer" in error.what

@@ -13,6 +13,7 @@ from typing import BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import pyarrow as pa
+from pydantic import BaseModel
 
 from edgebench.errors import StoredResultError
 from edgebench.regular_files import open_regular
@@ -20,6 +21,7 @@ from edgebench.store import layout
 from edgebench.store.archive import MANIFEST, ArchivedFile, Manifest
 from edgebench.store.exported_copy import (
     copy_of_experiment,
+    copy_of_image_paths,
     copy_of_run,
     copy_of_session,
     copy_probe_table,
@@ -27,7 +29,13 @@ from edgebench.store.exported_copy import (
     renames_probes,
 )
 from edgebench.store.frames import MAX_BYTES
-from edgebench.store.record_reading import read_bounded, read_experiment, read_run, read_sessions
+from edgebench.store.record_reading import (
+    read_bounded,
+    read_experiment,
+    read_image_paths,
+    read_run,
+    read_sessions,
+)
 from edgebench.store.records import SessionRecord
 from edgebench.store.redaction import PrivateNames
 
@@ -67,6 +75,7 @@ def write_archive(
     """
     record = read_experiment(folder)
     run = read_run(folder)
+    images = read_image_paths(folder)
     sessions: list[SessionRecord] = []
     warnings: list[str] = []
     for trial in record.trials:
@@ -81,11 +90,11 @@ def write_archive(
         try:
             with temporary, ZipFile(temporary, "w") as archive:
                 packer = _Packer(archive, folder, names)
-                packer.add_text(
-                    layout.EXPERIMENT_FILE, copy_of_experiment(record, names).model_dump_json(indent=1)
-                )
+                packer.add_record(layout.EXPERIMENT_FILE, copy_of_experiment(record, names))
                 if run is not None:
-                    packer.add_text(layout.RUN_FILE, copy_of_run(run, names).model_dump_json(indent=1))
+                    packer.add_record(layout.RUN_FILE, copy_of_run(run, names))
+                if images is not None:
+                    packer.add_record(layout.IMAGES_FILE, copy_of_image_paths(images, names))
                 packer.add_picture()
                 for trial in record.trials:
                     packer.add_summary(trial.key)
@@ -117,8 +126,8 @@ class _Packer:
         self._names = names
         self._files: dict[str, ArchivedFile] = {}
 
-    def add_text(self, name: str, text: str) -> None:
-        self._add_bytes(name, text.encode(), ZIP_DEFLATED)
+    def add_record(self, name: str, record: BaseModel) -> None:
+        self._add_bytes(name, record.model_dump_json(indent=1).encode(), ZIP_DEFLATED)
 
     def add_picture(self) -> None:
         """The scene's picture, where one was kept."""
@@ -137,7 +146,7 @@ class _Packer:
         except (ValueError, RecursionError):
             return
         text = json.dumps(summary, indent=1, ensure_ascii=False)
-        self.add_text(f"{layout.TRIALS_FOLDER}/{key}/{layout.TRIAL_FILE}", text)
+        self._add_bytes(f"{layout.TRIALS_FOLDER}/{key}/{layout.TRIAL_FILE}", text.encode(), ZIP_DEFLATED)
 
     def add_session(self, session: SessionRecord) -> None:
         """A session's tables, each held against its checksum, and its record."""
@@ -151,7 +160,7 @@ class _Packer:
             packed = self._add_table(f"{prefix}/{table}.parquet", path, session, table, sha256)
             checksums[table] = packed
         record = copy_of_session(session, self._names).model_copy(update={"tables": checksums})
-        self.add_text(f"{prefix}/{layout.SESSION_FILE}", record.model_dump_json(indent=1))
+        self.add_record(f"{prefix}/{layout.SESSION_FILE}", record)
 
     def _add_table(self, name: str, path: Path, session: SessionRecord, table: str, sha256: str) -> str:
         try:

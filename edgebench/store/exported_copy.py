@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from edgebench.store.records import ExperimentRecord, RunRecord, SessionRecord
+from edgebench.store.records import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
 from edgebench.store.redaction import PORT, PrivateNames, exported, written
 
 _DEVICE_FILE = re.compile(r"/dev/[^\s?#]+")
@@ -59,6 +59,12 @@ def copy_of_experiment(record: ExperimentRecord, names: PrivateNames) -> Experim
 def copy_of_run(record: RunRecord, names: PrivateNames) -> RunRecord:
     """How the last run ended, without the names."""
     return written(record, names)
+
+
+def copy_of_image_paths(record: ImagePathsRecord, names: PrivateNames) -> ImagePathsRecord:
+    """Which file each image was, without the names."""
+    sets = {sha256: tuple(map(names.path, paths)) for sha256, paths in record.sets.items()}
+    return record.model_copy(update={"sets": sets})
 
 
 def copy_of_session(record: SessionRecord, names: PrivateNames) -> SessionRecord:

@@ -37,6 +37,8 @@ def result(tmp_path_factory):
     record["targets"][0] |= {"host": f"{USER}@{HOST}:22", "meters": [f"um25c:{SERIAL}"]}
     record["warnings"] = [f"{HOST} was slow to answer"]
     path.write_text(json.dumps(record))
+    paths = ["ice/1.jpg", f"/home/{USER}/water/2.jpg"]
+    (folder / "images.json").write_text(json.dumps({"schema_version": 1, "sets": {"ab" * 32: paths}}))
     for session in folder.glob("trials/*/sessions/*/session.json"):
         record = json.loads(session.read_text())
         [info] = record["probes"]
@@ -83,6 +85,7 @@ def test_who_imports_it_gets_the_same_figures(result, packed, tmp_path):
             and after.power[0].energy_j == before.power[0].energy_j
         )
     assert load(unpacked.path).warnings == []
+    assert load(unpacked.path).image_paths == {"ab" * 32: ("ice/1.jpg", "~/water/2.jpg")}
 
 
 def test_no_host_no_user_and_no_port_leaves_the_house(result, packed, tmp_path):
@@ -106,7 +109,7 @@ def test_what_is_derived_or_private_stays_behind(result, packed):
     (result / ".lock").touch()
     names = zipfile.ZipFile(packed).namelist()
     assert {name for name in names if not name.startswith("trials/")} <= {
-        "experiment.json", "run.json", "scene.jpg", "manifest.json",
+        "experiment.json", "run.json", "images.json", "scene.jpg", "manifest.json",
     }  # fmt: skip
     assert form.foreign(names) is None
 
