@@ -1,84 +1,69 @@
+"""The first look: on a whole result, on a replay, and where figures are missing."""
+
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from edgebench.cache.objects import Cache
+from edgebench.fit.judged_experiment import judge_folder
 from tests import synthetic_results
-from tests.backends.replaying import replay
+from tests.backends import replaying
+from tests.notebooks.execution import execute, pictures, read, require_tidy, shown
 
-pytestmark = pytest.mark.slow
-
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "01-first-look.ipynb"
-
-
-def execute(result: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("EDGEBENCH_RESULTS", str(result))
-    # Nothing of the user's: the kernel is then the interpreter that runs the tests.
-    monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
-    for kind in ("CONFIG", "DATA", "RUNTIME"):
-        monkeypatch.setenv(f"JUPYTER_{kind}_DIR", str(folder / "jupyter" / kind.lower()))
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    notebook.cells.insert(0, nbformat.v4.new_code_cell("import sys; sys.executable"))
-    client = NotebookClient(
-        notebook, kernel_name="python3", timeout=120, resources={"metadata": {"path": str(folder)}}
-    )
-    done = client.execute()
-    assert repr(sys.executable) in said(done)
-    return done
+NAME = "01-first-look.ipynb"
+FIGURES = 4
+MOST_CODE_CELLS = 10
 
 
-def said(notebook: Any) -> str:
-    texts = []
-    for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            texts.append(output.get("text") or output.get("data", {}).get("text/plain", ""))
-    return "\n".join(texts)
+def test_it_is_short() -> None:
+    assert sum(cell.cell_type == "code" for cell in read(NAME).cells) <= MOST_CODE_CELLS
 
 
-def pictures(notebook: Any) -> int:
-    return sum(
-        "image/png" in output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ())
-    )
+def test_its_figures_are_those_of_the_commands(
+    small_demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executed, values = execute(NAME, small_demo, tmp_path, monkeypatch, ["summaries", "verdicts", "drift"])
+    require_tidy(executed, [tmp_path, small_demo])
+    assert pictures(executed) == FIGURES
+    judged = judge_folder(small_demo)
+    for row, summary in zip(values["summaries"], judged.summaries, strict=True):
+        assert summary.image_s is not None and summary.accuracy is not None
+        assert row["image_s_median"] == pytest.approx(summary.image_s.median, rel=1e-12)
+        assert row["image_s_low"] == pytest.approx(summary.image_s.low, rel=1e-12)
+        assert (row["accuracy_k"], row["accuracy_n"]) == (summary.accuracy.k, summary.accuracy.n)
+    assert [row["verdict"] for row in values["verdicts"]] == [each.verdict for each in judged.verdicts]
+    assert {row["profile"] for row in values["verdicts"]} == {"disco-realtime"}
+    # Three sessions of three passes each, of two trials: each in its own order, about its own median.
+    assert len(values["drift"]) == 2 * 3 * 3
+    assert {row["order"] for row in values["drift"]} == {1, 2, 3}
+    assert all(0.9 < row["relative"] < 1.1 for row in values["drift"])
+    text = shown(executed)
+    assert "no figure was measured here" in text
+    assert "mass, 2 times: the target's description gives no mass" in text
 
 
-def test_it_runs_on_a_whole_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_it_runs_on_a_result_with_trials_of_every_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = synthetic_results.made_experiment(
         tmp_path,
         variants=synthetic_results.NINE,
         unsupported=[synthetic_results.NINE[0]],
         crashed_once=[synthetic_results.NINE[1]],
+        not_run=[synthetic_results.NINE[2]],
     )
-    done = execute(result, tmp_path, monkeypatch)
-    text = said(done)
-    assert "made: 9 trials, 3 sessions of 3 passes" in text
-    assert "4 x 5 patches" in text
-    assert pictures(done) == 3
-    for expected in ("image_s", "accuracy", "patchify_ms", "infer_ms", "cold_load_s", "order"):
-        assert expected in text
-    assert "jetson-nano (published)" in text
+    executed, values = execute(NAME, result, tmp_path, monkeypatch, ["summaries"])
+    require_tidy(executed, [tmp_path])
+    assert pictures(executed) == FIGURES
+    assert sum(row["image_s_median"] is None for row in values["summaries"]) == 2
+    assert f"{synthetic_results.NINE[0]}: unsupported" in shown(executed)
 
 
-def test_it_runs_on_the_replayed_demo(
-    tmp_path: Path, session_cache: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    result = replay(
-        session_cache, tmp_path, "demo", depth=[0.25], precision=["int8"], name="demo", period=0.5
-    )
-    done = execute(result.path, tmp_path, monkeypatch)
-    text = said(done)
-    assert "demo: 1 trials, 3 sessions of 3 passes" in text
-    assert "20 x 20 patches" in text
-    assert "infer_ms" in text and "lateness" not in text and "due" not in text
-    assert pictures(done) == 3
-
-
+@pytest.mark.slow
 def test_it_runs_on_own_models_whose_figures_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,15 +74,20 @@ def test_it_runs_on_own_models_whose_figures_are_missing(
     for trial in record["trials"]:
         trial |= {"variant": f"tower-{trial['precision']}", "depth_multiplier": None, "class_names": ["cat"]}
     (result / "experiment.json").write_text(json.dumps(record))
-    done = execute(result, tmp_path, monkeypatch)
-    assert "tower" in said(done)
-    assert "3 trials, 1 sessions" in said(done)
-    assert pictures(done) == 3
+    executed, values = execute(NAME, result, tmp_path, monkeypatch, ["summaries"])
+    require_tidy(executed, [tmp_path])
+    assert {row["variant"] for row in values["summaries"]} == {"tower-fp32", "tower-fp16", "tower-int8"}
+    assert all(row["accuracy_k"] is None for row in values["summaries"])
 
 
-def test_it_is_kept_without_outputs() -> None:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    nbformat.validate(notebook)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert code
-    assert all(not cell.outputs and cell.execution_count is None for cell in code)
+@pytest.mark.slow
+def test_it_runs_on_a_device_that_gives_windows(
+    session_cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = replaying.scenario(tmp_path, "windows = { inferences = 100 }\n")
+    result = replaying.run(session_cache, tmp_path, source, name="windows")[0]
+    executed, values = execute(NAME, result, tmp_path, monkeypatch, ["summaries", "drift"])
+    require_tidy(executed, [tmp_path])
+    [row] = values["summaries"]
+    assert row["image_s_median"] is None and row["infer_s_median"] > 0
+    assert values["drift"] == []
