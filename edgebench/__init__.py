@@ -9,6 +9,7 @@
     results.mission("disco-greenland")      # duty cycle, backlog, age of results, energy a cycle
     results.rails()                         # one row a trial and rail of a meter
     results.plot.latency()                  # matplotlib axes
+    edgebench.concat(["before", "after"])   # several results as one
     edgebench.published().figures           # what others published, with its sources
     edgebench.boards()                      # what makers declare of boards: mass, size, power
 
@@ -24,13 +25,20 @@ from edgebench.version import __version__
 
 if TYPE_CHECKING:
     from edgebench.analysis.boards import boards
+    from edgebench.analysis.concatenation import concat
     from edgebench.analysis.published import published
     from edgebench.analysis.results import Results, load
 
-_HOMES = {"Results": "results", "boards": "boards", "load": "results", "published": "published"}
+_HOMES = {
+    "Results": "results",
+    "boards": "boards",
+    "concat": "concatenation",
+    "load": "results",
+    "published": "published",
+}
 """Public name -> the module of edgebench.analysis that has it."""
 
-__all__ = ["Results", "__version__", "boards", "load", "published"]
+__all__ = ["Results", "__version__", "boards", "concat", "load", "published"]
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,7 @@ from edgebench.analysis.named_predictions import named_predictions
 from edgebench.analysis.plots import Plots
 from edgebench.analysis.rail_frame import rail_frame
 from edgebench.analysis.summary_frame import reason_frame, summary_frame
+from edgebench.analysis.trial_table import headline, trial_table
 from edgebench.analysis.verdict_frame import verdict_frame
 from edgebench.errors import UsageError
 from edgebench.fit.judged_experiment import Judged, run_profiles, with_declarations
@@ -72,11 +73,11 @@ class Results(StoredResults):
             StoredResultError: a stored table is damaged.
             UsageError: no such target or board, or what is declared cannot be read.
         """
-        return summary_frame(self._summarised(board, declared_power, declared))
+        return summary_frame(self.trial_summaries(board, declared_power, declared))
 
     def reasons(self) -> pd.DataFrame:
         """Why figures of `summaries()` are missing: one row a trial and column; trial, column, reason."""
-        return reason_frame(self._summarised())
+        return reason_frame(self.trial_summaries())
 
     def verdicts(
         self,
@@ -103,7 +104,7 @@ class Results(StoredResults):
             StoredResultError: a stored table is damaged.
         """
         chosen = self._profiles(profiles, "judge against")
-        summaries = self._summarised(board, declared_power, declared)
+        summaries = self.trial_summaries(board, declared_power, declared)
         return verdict_frame(summaries, judge_all(summaries, chosen))
 
     def mission(
@@ -128,7 +129,7 @@ class Results(StoredResults):
         if not days > 0:
             raise UsageError(f"a mission lasts longer than {days} days", fix="days=1000")
         chosen = self._profiles(profile, "play")
-        summaries = self._summarised()
+        summaries = self.trial_summaries()
         judged = Judged(self, chosen, summaries, [])
         return mission_frame(list(missions(judged, chosen, trial, days=days, seed=seed)), summaries)
 
@@ -142,16 +143,20 @@ class Results(StoredResults):
         (idle after the passes less that before them); energy of an image in J, net_energy_j above idle; the
         ends of 95 % intervals; reason (why a figure is missing), uncovered (which windows it did not see).
         """
-        return rail_frame(self._summarised())
+        return rail_frame(self.trial_summaries())
 
     @property
     def plot(self) -> Plots:
         """Figures, one method each, such as `results.plot.latency()`; `dir(results.plot)` lists them."""
-        return Plots(self._summarised)
+        return Plots(self.trial_summaries)
 
-    def _summarised(
+    def trial_summaries(
         self, board: Texts = (), declared_power: Texts = (), declared: Texts = ()
     ) -> list[TrialSummary]:
+        """What `summaries` shows as objects, with the values of each pass; made once.
+
+        The arguments and errors are those of `summaries`.
+        """
         declarations = (_several(declared_power), _several(board), _several(declared))
         if declarations not in self._summaries_by_declarations:
             results, _ = with_declarations(self, *declarations)
@@ -174,7 +179,13 @@ class Results(StoredResults):
         return chosen
 
     def __repr__(self) -> str:
-        return f"Results({str(self.path)!r})"
+        return f"Results({str(self.path)!r})  # {headline(self.experiment)}"
+
+    def _repr_html_(self) -> str:
+        """One row a trial with its headline figures and its verdicts by the profiles of its run."""
+        summaries = self.trial_summaries()
+        verdicts = judge_all(summaries, run_profiles(self.experiment))
+        return trial_table(headline(self.experiment), summaries, verdicts)
 
 
 def named_profiles(profiles: Profiles) -> tuple[Profile, ...]:

@@ -1,0 +1,154 @@
+"""`edgebench.concat`: the frames of several results as one, with a column that says of which each row is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from edgebench.analysis.plots import Plots
+from edgebench.analysis.results import Profiles, Results, load
+from edgebench.analysis.stacked_frames import stacked
+from edgebench.analysis.trial_table import headline, trial_table
+from edgebench.errors import UsageError
+from edgebench.fit.trial_summary import TrialSummary
+from edgebench.report import words
+
+
+class ConcatenatedResults:
+    """Several results as one: the frames of `Results`, each with a column `result` in front.
+
+    Nothing is pooled: a trial that two results hold has a row of each, told apart by `result`.
+
+    Attributes:
+        results: the results by their names, as the column `result` has them.
+    """
+
+    def __init__(self, results: Mapping[str, Results]) -> None:
+        self.results = dict(results)
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """As `Results.trials`: one row a planned trial."""
+        return self._stacked(lambda results: results.trials)
+
+    @cached_property
+    def sessions(self) -> pd.DataFrame:
+        """As `Results.sessions`: one row a session."""
+        return self._stacked(lambda results: results.sessions)
+
+    @cached_property
+    def passes(self) -> pd.DataFrame:
+        """As `Results.passes`: one row a pass."""
+        return self._stacked(lambda results: results.passes)
+
+    @cached_property
+    def batches(self) -> pd.DataFrame:
+        """As `Results.batches`: one row a batch."""
+        return self._stacked(lambda results: results.batches)
+
+    @cached_property
+    def windows(self) -> pd.DataFrame:
+        """As `Results.windows`: one row a window."""
+        return self._stacked(lambda results: results.windows)
+
+    @cached_property
+    def probes(self) -> pd.DataFrame:
+        """As `Results.probes`: one row a sample and channel."""
+        return self._stacked(lambda results: results.probes)
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """As `Results.predictions`: one row a patch and set."""
+        return self._stacked(lambda results: results.predictions)
+
+    def summaries(self) -> pd.DataFrame:
+        """As `Results.summaries`: one row a trial, by its key, which two results may share."""
+        return stacked({name: results.summaries() for name, results in self.results.items()}, keep_index=True)
+
+    def reasons(self) -> pd.DataFrame:
+        """As `Results.reasons`: why figures are missing."""
+        return self._stacked(lambda results: results.reasons())
+
+    def rails(self) -> pd.DataFrame:
+        """As `Results.rails`: one row a trial and rail of a meter."""
+        return self._stacked(lambda results: results.rails())
+
+    def verdicts(self, profiles: Profiles | None = None) -> pd.DataFrame:
+        """As `Results.verdicts`; without `profiles` each result by those of its own run."""
+        return self._stacked(lambda results: results.verdicts(profiles))
+
+    def mission(
+        self, profile: Profiles | None = None, *, days: float = 1000.0, seed: int = 0
+    ) -> pd.DataFrame:
+        """As `Results.mission`; without `profile` each result by those of its own run."""
+        return self._stacked(lambda results: results.mission(profile, days=days, seed=seed))
+
+    @property
+    def plot(self) -> Plots:
+        """Figures of all results, each target under the name of its result."""
+        return Plots(self._summarised)
+
+    def _stacked(self, frame_of: Callable[[Results], pd.DataFrame]) -> pd.DataFrame:
+        return stacked({name: frame_of(results) for name, results in self.results.items()})
+
+    def _summarised(self) -> list[TrialSummary]:
+        """The summaries of all, with keys and targets that no two results share."""
+        return [
+            replace(summary, key=f"{place}/{summary.key}", target=f"{name}: {summary.target}")
+            for place, (name, results) in enumerate(self.results.items())
+            for summary in results.trial_summaries()
+        ]
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  {words.plain(name)} = {headline(results.experiment)}"
+            for name, results in self.results.items()
+        ]
+        return "\n".join([f"ConcatenatedResults of {len(self.results)}:", *lines])
+
+    def _repr_html_(self) -> str:
+        """One row a trial, for notebooks."""
+        return trial_table(", ".join(self.results), self._summarised(), [])
+
+
+def concat(
+    results: Iterable[Results | str | Path] | Mapping[str, Results | str | Path],
+) -> ConcatenatedResults:
+    """Several results as one, whose frames have a column `result` in front.
+
+    Args:
+        results: what `load` gave or takes. By name in a mapping; else each is called as its folder is, and of
+            those that are called alike the second `NAME (2)`.
+
+    Raises:
+        UsageError: there is none.
+        StoredResultError: as `load`.
+    """
+    if isinstance(results, Mapping):
+        named = {name: _loaded(entry) for name, entry in results.items()}
+    else:
+        if isinstance(results, str | Path | Results):
+            results = [results]
+        named = {}
+        for entry in map(_loaded, results):
+            named[_free_name(entry.path.resolve().name, named)] = entry
+    if not named:
+        raise UsageError("there are no results to put together", fix="name one at least: concat([a, b])")
+    return ConcatenatedResults(named)
+
+
+def _loaded(entry: Results | str | Path) -> Results:
+    return entry if isinstance(entry, Results) else load(entry)
+
+
+def _free_name(name: str, taken: Mapping[str, Results]) -> str:
+    number = 2
+    free = name
+    while free in taken:
+        free = f"{name} ({number})"
+        number += 1
+    return free
