@@ -41,6 +41,7 @@ NO_COLUMN: Mapping[str, str] = {
     "infer_s_values": _BY_PASS,
     "request_ms_values": "one value a request, which batches.parquet has",
     "load_s_values": _BY_SESSION,
+    "cold_values": "one value a session, which session.json has",
     "start_s_values": _BY_SESSION,
     "memory_bytes_values": _BY_SESSION,
     "power.mean_w_sessions": _BY_SESSION,
