@@ -11,7 +11,7 @@ from edgebench.errors import UsageError
 
 
 def require_folder(folder: Path, option: str) -> None:
-    """UsageError where `folder` is not there: a mistyped path makes no tree of folders.
+    """UsageError where `folder` is not there, or is none: a mistyped path makes no tree of folders.
 
     Args:
         folder: in which a file or a folder that a user named is about to be made.
@@ -19,6 +19,8 @@ def require_folder(folder: Path, option: str) -> None:
     """
     if not folder.exists():
         raise UsageError(f"there is no folder {folder}", fix=f"make it first (mkdir -p), or mend {option}")
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder", fix=f"mend {option}: a file in it cannot be written")
 
 
 def require_file_name(path: Path, option: str) -> None:
@@ -26,6 +28,13 @@ def require_file_name(path: Path, option: str) -> None:
     require_folder(path.parent, option)
     if path.exists() and not path.is_file():
         raise UsageError(f"{option} {path} is no plain file", fix="name a file in a folder of yours")
+
+
+def require_writable(folder: Path) -> None:
+    """OSError, as the file system gives it, where no file can be made in a folder; leaves none there."""
+    probe = folder / f".writing-{secrets.token_hex(8)}"
+    probe.touch(exist_ok=False)
+    probe.unlink()
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from edgebench.cli import streams
 from edgebench.cli.common import (
     BoardOption,
     DeclaredOption,
@@ -20,6 +21,22 @@ from edgebench.cli.common import (
     results_folder,
     say,
 )
+from edgebench.report.forms import (
+    DEFAULT_ON_STDOUT,
+    FORMS,
+    STANDARD_OUTPUT,
+    endings_text,
+    form_of,
+    forms_text,
+)
+
+if TYPE_CHECKING:
+    from edgebench.fit.judged_experiment import Judged
+
+
+def _complete_form(incomplete: str) -> list[str]:
+    """The forms whose names begin as what was typed."""
+    return [name for name in FORMS if name.startswith(incomplete)]
 
 
 def report(
@@ -31,8 +48,18 @@ def report(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to write: .html, .json, .md or .csv. Default: report.html in the result's folder; "
-            "of --reference reference.html here",
+            help=f"Where to write, in the form of its ending: {endings_text()}; - is stdout. Default: "
+            "report.html in the result's folder; of --reference reference.html here",
+        ),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            autocompletion=_complete_form,
+            help=f"{forms_text()}, where no ending says it. Without -o it goes to stdout; default there: "
+            f"{DEFAULT_ON_STDOUT}",
         ),
     ] = None,
     profile: ProfileOption = None,
@@ -45,21 +72,39 @@ def report(
 ) -> None:
     """Write the report of a result, which needs nothing but its folder, or of published figures."""
     from edgebench.fit.judged_experiment import judge_folder
+    from edgebench.fit.metric import was_measured
     from edgebench.fit.published_experiment import judge_published
-    from edgebench.report.export import export, require_output
+    from edgebench.report.export import require_output
 
+    if file is None and form is not None:
+        file = STANDARD_OUTPUT
     if reference:
         require_alone(results, output_dir, board, declared_power, declared)
         file = file or Path("reference.html")
-        require_output(file)
-        echo_path(export(judge_published(read_profiles(profile) if profile else None), file))
+        require_output(file, form)
+        _write(judge_published(read_profiles(profile) if profile else None), file, form)
         return
     folder = results_folder("latest" if results is None else results, output_dir)
-    if file is not None:
-        require_output(file)
+    file = file or folder / "report.html"
+    require_output(file, form)
     judged = judge_folder(
         folder, read_profiles(profile) if profile else None, declared_power or (), board or (), declared or ()
     )
     for note in judged.notes:
         say(f"note: {note}")
-    echo_path(export(judged, file or folder / "report.html"))
+    if not any(was_measured(summary) for summary in judged.summaries):
+        say(
+            "note: no session of this result has finished, so that its report has no figures; "
+            "edgebench run ... --resume measures what is planned"
+        )
+    _write(judged, file, form)
+
+
+def _write(judged: Judged, file: Path, form: str | None) -> None:
+    """The report where it was asked for; of a file its path on stdout."""
+    from edgebench.report.export import export
+
+    if file == STANDARD_OUTPUT:
+        streams.write_bytes(form_of(file, form).write(judged))
+    else:
+        echo_path(export(judged, file, form))

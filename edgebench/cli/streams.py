@@ -31,6 +31,13 @@ class Output:
         with self._remembered():
             return self._stream.write(text)
 
+    def write_bytes(self, data: bytes) -> None:
+        """Write bytes behind all text before them; OSError where they are refused."""
+        with self._remembered():
+            self._stream.flush()
+            self._stream.buffer.write(data)
+            self._stream.buffer.flush()
+
     def flush(self) -> None:
         """Write what is held back; OSError where it is refused."""
         with self._remembered():
@@ -87,6 +94,12 @@ def watched() -> Iterator[None]:
     # At its end Python flushes stderr and takes a failure for one of the program.
     if lost(messages) is not None:
         abandon(messages)
+
+
+def write_bytes(data: bytes) -> None:
+    """Write bytes to stdout as they are, whatever the terminal's encoding; OSError where they are refused."""
+    stream = sys.stdout if isinstance(sys.stdout, Output) else Output(sys.stdout)
+    stream.write_bytes(data)
 
 
 def lost(stream: TextIO | None) -> OSError | None:

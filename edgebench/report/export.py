@@ -1,62 +1,58 @@
-"""A report in the form that its file's name asks for: HTML, Markdown, JSON or CSV."""
+"""A report as a file, in the form that its name asks for."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
-from edgebench.atomic import require_folder, write_atomically
+from edgebench.atomic import require_file_name, require_writable, write_atomically
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.answers import answers
 from edgebench.fit.judged_experiment import Judged
-from edgebench.report import html
-from edgebench.report.brief_missions import brief_missions
-from edgebench.report.document import document
-from edgebench.report.json_values import as_json
-from edgebench.report.markdown import export_markdown
-from edgebench.report.spreadsheet import export_csv
-
-FORMS = (".html", ".json", ".md", ".csv")
+from edgebench.report.forms import STANDARD_OUTPUT, form_of
 
 
-def require_output(path: Path) -> None:
-    """UsageError for a file whose name ends in none of FORMS, or whose folder is not there."""
-    if path.suffix.lower() not in (*FORMS, ".htm"):
-        raise UsageError(
-            f"{path.name!r} does not say in which form to write the report",
-            fix=f"end the file's name in one of {', '.join(FORMS)}",
-        )
-    require_folder(path.parent, "-o")
-
-
-def export(judged: Judged, path: Path) -> Path:
-    """Write the report to `path` in one step and return it.
+def require_output(path: Path, form: str | None = None) -> None:
+    """Refuse a file before a report is made that could not be written, or in no form.
 
     Raises:
-        UsageError: the file's name ends in none of FORMS, or its folder is not there.
-        StoredResultError: it cannot be written.
+        UsageError: the file's name ends as no form does, its folder is not there, or it is no plain file; a
+            form that no terminal shows was asked for on one.
+        StoredResultError: its folder may not be written.
     """
-    require_output(path)
-    text = _text(judged, path)
+    if path == STANDARD_OUTPUT:
+        chosen = form_of(path, form)
+        if not chosen.is_text and sys.stdout.isatty():
+            raise UsageError(
+                f"a terminal does not show {chosen.name}",
+                fix=f"write it to a file, such as -o report{chosen.endings[0]}, or into a pipe",
+            )
+        return
+    if path.is_dir():
+        raise UsageError(f"-o {path} is a folder", fix=f"name a file in it, such as {path / 'report.html'}")
+    form_of(path, form)
+    require_file_name(path, "-o")
     try:
-        write_atomically(path, text.encode("utf-8", "replace"))
+        require_writable(path.parent)
     except OSError as error:
-        raise StoredResultError(
-            f"{path} cannot be written",
-            why=error.strerror or str(error),
-            fix="choose another file with -o",
-        ) from error
+        raise _unwritten(path, error) from error
+
+
+def export(judged: Judged, path: Path, form: str | None = None) -> Path:
+    """Write the report to `path` in one step and return it; `form` is one of FORMS, else as its name ends.
+
+    Raises:
+        UsageError, StoredResultError: as `require_output`, or it cannot be written.
+    """
+    require_output(path, form)
+    content = form_of(path, form).write(judged)
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise _unwritten(path, error) from error
     return path
 
 
-def _text(judged: Judged, path: Path) -> str:
-    parts = (judged.results, judged.summaries, judged.verdicts)
-    match path.suffix.lower():
-        case ".json":
-            beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
-            played = brief_missions(judged.results, judged.summaries, judged.profiles)
-            return as_json(document(*parts, beyond, played))
-        case ".md":
-            return export_markdown(*parts, judged.profiles)
-        case ".csv":
-            return export_csv(judged.summaries, judged.verdicts)
-    return html.render(*parts, judged.profiles)
+def _unwritten(path: Path, error: OSError) -> StoredResultError:
+    return StoredResultError(
+        f"{path} cannot be written", why=error.strerror or str(error), fix="choose another file with -o"
+    )

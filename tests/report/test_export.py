@@ -11,6 +11,7 @@ import pytest
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.judged_experiment import Judged
 from edgebench.report.export import export
+from edgebench.report.forms import FORMS, STANDARD_OUTPUT, form_of
 from edgebench.report.markdown import escape, export_markdown
 from edgebench.report.spreadsheet import export_csv
 from tests.report import samples
@@ -36,8 +37,8 @@ def test_a_name_that_does_not_say_is_refused_before_anything_is_written(
     whole: Judged, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        export(whole, tmp_path / "report.pdf")
-    assert ".html" in caught.value.fix
+        export(whole, tmp_path / "report.docx")
+    assert all(ending in caught.value.fix for ending in (".html", ".md", ".json", ".csv"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -49,9 +50,22 @@ def test_a_folder_that_is_not_there_is_not_made(whole: Judged, tmp_path: Path) -
 
 
 def test_a_file_that_cannot_be_written_is_said(whole: Judged, tmp_path: Path) -> None:
+    with pytest.raises(StoredResultError) as caught:
+        export(whole, Path("/proc/report.csv"))
+    assert caught.value.why == "No such file or directory" and "-o" in caught.value.fix
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoredResultError):
+    with pytest.raises(UsageError, match="file is no folder"):
         export(whole, tmp_path / "file" / "report.csv")
+
+
+def test_a_form_by_name_is_the_file_of_its_ending(whole: Judged, tmp_path: Path) -> None:
+    assert export(whole, tmp_path / "of.txt", "csv").read_bytes() == FORMS["csv"].write(whole)
+    assert form_of(STANDARD_OUTPUT) is FORMS["md"] and form_of(Path("a.HTM")) is FORMS["html"]
+    with pytest.raises(UsageError, match=r"'a\.html' does not end as --format csv does"):
+        form_of(Path("a.html"), "csv")
+    with pytest.raises(UsageError) as caught:
+        form_of(STANDARD_OUTPUT, "docx")
+    assert all(f"{form.name} ({form.what})" in caught.value.fix for form in FORMS.values())
 
 
 def test_csv_has_a_row_a_trial_and_keeps_every_digit(whole: Judged) -> None:
