@@ -13,6 +13,7 @@ from rich.console import Console
 from edgebench.errors import UsageError
 from proofs import (
     best,
+    changes,
     coverage,
     differences,
     forecasts,
@@ -37,6 +38,7 @@ PROOFS: Mapping[str, Proof] = {
     "percentiles": tails.proof,
     "maxima": tails.maxima,
     "compare": differences.proof,
+    "changes": changes.proof,
     "decide": stopping.decide,
     "ended": stopping.ended,
     "forecast": forecasts.proof,
@@ -88,8 +90,8 @@ def main(words: list[str] | None = None) -> int:
 def experiments(size: Size) -> str:
     """How much was simulated, as a sentence."""
     return (
-        f"{size.experiments:,} experiments a case ({size.single:,} for percentiles, maxima and forecasts, "
-        f"{cases_of(size)} for power); two standard errors of the simulation are allowed."
+        f"{size.experiments:,} experiments a case ({size.single:,} for percentiles, maxima, forecasts and "
+        f"changes, {cases_of(size)} for power); two standard errors of the simulation are allowed."
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import typer
 
 
@@ -87,3 +90,41 @@ def complete_meter(incomplete: str) -> list[str]:
 
     kinds = (kind for kind in registry.names("edgebench.probes") if kind.startswith(incomplete))
     return [kind for kind in kinds if not registry.is_monitor(kind)]
+
+
+_RESULTS_LOOKED_AT = 20  # of a folder, the newest, for the names of its targets
+
+
+def complete_measured_target(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Targets that the newest results have, for the shell."""
+    from edgebench.errors import EdgeBenchError
+    from edgebench.plan.config import resolve_one
+    from edgebench.printable import printable
+
+    names: dict[str, None] = {}
+    try:
+        folder = resolve_one("output_dir", ctx.params.get("output_dir")).output_dir
+        files = sorted(folder.glob("*/experiment.json"), key=lambda file: file.stat().st_mtime, reverse=True)
+        for file in files[:_RESULTS_LOOKED_AT]:
+            names |= dict.fromkeys(_target_names(file))
+    except (OSError, EdgeBenchError):
+        return []
+    # A shell would carry out what control characters in a name tell the terminal.
+    return [name for name in names if name.startswith(incomplete) and printable(name) == name]
+
+
+def _target_names(file: Path) -> list[str]:
+    """Those of an experiment.json, without settings and revisions; none where it is damaged."""
+    try:
+        targets = json.loads(file.read_bytes())["targets"]
+        names = [str(target.get("revision_of") or target["name"]) for target in targets]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+    return [name.partition("[")[0] for name in names]
+
+
+def complete_followed_metric(incomplete: str) -> list[str]:
+    """Metrics that a history can be of, for the shell."""
+    from edgebench.fit.history import followed_metrics
+
+    return [name for name in followed_metrics() if name.startswith(incomplete)]

@@ -19,6 +19,7 @@ try:
         exchange,
         failures,
         fit,
+        history,
         meters,
         mission,
         models,
@@ -55,6 +56,7 @@ app.command("mission")(mission.mission)
 app.command("report")(report.report)
 app.command("export")(exchange.export)
 app.command("import")(exchange.import_)
+app.command("history")(history.history)
 app.command("devices")(devices.devices)
 app.command("doctor")(doctor.doctor)
 app.add_typer(targets.app, name="targets")

@@ -16,12 +16,11 @@ from edgebench.cli.common import (
     results_folder,
     stdout,
 )
+from edgebench.cli.figure_files import require_figure, write_figure
 
 if TYPE_CHECKING:
     from edgebench.fit.judged_experiment import Judged
     from edgebench.fit.mission import Mission
-
-FIGURE_ENDINGS = (".png", ".svg", ".pdf")
 
 
 def mission(
@@ -55,7 +54,7 @@ def mission(
     from edgebench.report.mission_table import print_missions
 
     if figure is not None:
-        _require_figure(figure)
+        require_figure(figure)
     judged = judge_folder(results_folder(results, output_dir), read_profiles(profile) if profile else None)
     if not judged.profiles:
         raise UsageError(
@@ -73,22 +72,9 @@ def mission(
         print_missions(stdout(), outcomes, trials)
 
 
-def _require_figure(path: Path) -> None:
-    from edgebench.atomic import require_folder
-    from edgebench.errors import UsageError
-
-    if path.suffix.lower() not in FIGURE_ENDINGS:
-        raise UsageError(
-            f"{path.name!r} does not say in which form to draw",
-            fix=f"end the file's name in one of {', '.join(FIGURE_ENDINGS)}",
-        )
-    require_folder(path.parent, "--figure")
-
-
 def _draw(path: Path, outcomes: list[Mission], judged: Judged) -> None:
     """One profile's; UsageError for several."""
-    from edgebench.atomic import write_atomically
-    from edgebench.errors import StoredResultError, UsageError
+    from edgebench.errors import UsageError
     from edgebench.fit.mission import cycle_of
     from edgebench.fit.missions import schedule_of
     from edgebench.report import drawing
@@ -102,9 +88,4 @@ def _draw(path: Path, outcomes: list[Mission], judged: Judged) -> None:
     summaries = {summary.key: summary for summary in judged.summaries}
     drawn = drawing.blank()
     draw_mission(outcomes, summaries, cycle_of(schedule_of(judged.profiles[0])), ax=drawn)
-    try:
-        write_atomically(path, drawing.as_bytes(drawn, path.suffix.lower().removeprefix(".")))
-    except OSError as error:
-        raise StoredResultError(
-            f"{path} cannot be written", why=error.strerror or str(error), fix="choose another file"
-        ) from error
+    write_figure(path, drawn)

@@ -16,6 +16,7 @@ from edgebench.report import words
 _ASCII = str.maketrans(
     {"±": "+-", "≤": "<=", "≥": ">=", "…": "...", "·": "-", "×": "x", "–": "-", "\ufffd": "?"}
     | {"✓": "P", "✕": "F", "≈": "~"}
+    | dict(zip("▁▂▃▄▅▆▇█", "._-~=+*#", strict=True))
 )
 
 _UNBOUNDED = 10_000  # columns

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection
-from datetime import UTC, datetime
 from pathlib import Path
 
 from edgebench.errors import StoredResultError
@@ -13,6 +11,7 @@ from edgebench.store.completion import is_done
 from edgebench.store.layout import EXPERIMENT_FILE, TRIAL_FILE, WRITING_PREFIX, check_name, trial_folder
 from edgebench.store.record_reading import read_experiment, read_run, read_sessions
 from edgebench.store.records import ExperimentRecord
+from edgebench.store.result_listing import list_results
 from edgebench.store.revisions import planned_keys, planned_name
 
 LATEST = "latest"
@@ -127,45 +126,4 @@ def _experiments(output_dir: Path) -> list[tuple[Path, ExperimentRecord]]:
 
     What is none is passed over, and so is what may not be read, such as a disk's lost+found.
     """
-    dated = []
-    now_s = time.time()
-    try:
-        folders = list(output_dir.iterdir())
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise StoredResultError(
-            f"{output_dir} cannot be read",
-            why=error.strerror or str(error),
-            fix="choose another folder with --output-dir",
-        ) from error
-    for folder in folders:
-        try:
-            if not (folder / EXPERIMENT_FILE).is_file():
-                continue
-            record = read_experiment(folder)
-            written_ns = (folder / EXPERIMENT_FILE).stat().st_mtime_ns
-        except (StoredResultError, OSError):
-            continue
-        begun_s = begun_at(_created(record), written_ns / 1e9, now_s)
-        dated.append((begun_s, written_ns, folder.name, folder, record))
-    return [
-        (folder, record) for *_, folder, record in sorted(dated, key=lambda entry: entry[:3], reverse=True)
-    ]
-
-
-def begun_at(created_s: float, written_s: float, now_s: float) -> float:
-    """When an experiment began, for the order of results; seconds since 1970.
-
-    A date in the future is that of a clock that was wrong: the file's counts then, and where that lies in
-    the future too, nothing is known, and every other result is newer.
-    """
-    return next((moment_s for moment_s in (created_s, written_s) if moment_s <= now_s), 0.0)
-
-
-def _created(record: ExperimentRecord) -> float:
-    try:
-        created = datetime.fromisoformat(record.created_utc)
-    except ValueError:
-        return 0.0
-    return (created if created.tzinfo else created.replace(tzinfo=UTC)).timestamp()
+    return [(result.path, result.experiment) for result in list_results(output_dir)[0]]

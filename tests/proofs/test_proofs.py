@@ -1,18 +1,20 @@
 """The claims at the small size, and that each proof would catch a method that is wrong."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from edgebench.fit.figure import Figure
-from edgebench.stats import power
+from edgebench.stats import change_point, power
 from edgebench.stats.forecast import Forecast, sessions_for
 from edgebench.stats.intervals import Bounds, session_interval, t_interval
 from edgebench.stats.percentiles import percentile_interval
 from edgebench.stats.power_spread import Margin
 from proofs import (
     best,
+    changes,
     coverage,
     differences,
     forecasts,
@@ -137,6 +139,18 @@ def test_a_comparison_that_takes_every_difference_for_one_is_caught(monkeypatch)
     monkeypatch.setattr(differences, "different", lambda difference: difference.p < 1e-4)
     topic = differences.proof(TINY)
     assert any(row.met is False for row in topic.rows if row.cells[0].startswith("+5 %"))
+
+
+def test_a_change_that_every_order_shows_is_caught(monkeypatch):
+    size = Size(experiments=1, single=40, pool=1)
+    monkeypatch.setattr(change_point, "LEAST_EXPERIMENTS", 9)
+    unseen = changes.proof(size)
+    assert [row.met for row in unseen.rows if row.cells[0] == "+10 %, spread 1 %"] == [False]
+    monkeypatch.undo()
+    monkeypatch.setattr(change_point, "DRAWS", 0)
+    monkeypatch.setattr(changes, "change_points", partial(change_point.change_points, alpha=0.99))
+    everything = changes.proof(size)
+    assert not any(row.met for row in everything.rows if row.cells[0].startswith("no change"))
 
 
 def test_images_that_do_not_wait_for_one_another_are_caught(monkeypatch):

@@ -1,0 +1,38 @@
+"""A figure in a file that a user names, in the form that its ending says. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FIGURE_ENDINGS = (".png", ".svg", ".pdf")
+
+
+def require_figure(path: Path) -> None:
+    """Before anything is computed: UsageError for another ending, or a folder that is not there."""
+    from edgebench.atomic import require_folder
+    from edgebench.errors import UsageError
+
+    if path.suffix.lower() not in FIGURE_ENDINGS:
+        raise UsageError(
+            f"{path.name!r} does not say in which form to draw",
+            fix=f"end the file's name in one of {', '.join(FIGURE_ENDINGS)}",
+        )
+    require_folder(path.parent, "--figure")
+
+
+def write_figure(path: Path, figure: Figure) -> None:
+    """The figure's file, whole or not at all; StoredResultError where it cannot be written."""
+    from edgebench.atomic import write_atomically
+    from edgebench.errors import StoredResultError
+    from edgebench.report.drawing import as_bytes
+
+    try:
+        write_atomically(path, as_bytes(figure, path.suffix.lower().removeprefix(".")))
+    except OSError as error:
+        raise StoredResultError(
+            f"{path} cannot be written", why=error.strerror or str(error), fix="choose another file"
+        ) from error

@@ -1,0 +1,226 @@
+"""`edgebench history`: a metric over all results of a folder."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from edgebench.cli.common import (
+    JsonOption,
+    OutputDirOption,
+    complete_results,
+    output_dir_setting,
+    say,
+    stderr,
+    stdout,
+)
+from edgebench.cli.completions import complete_followed_metric, complete_measured_target
+from edgebench.cli.figure_files import require_figure, write_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from edgebench.fit.history import TrialSeries
+    from edgebench.store.records import TrialRecord
+    from edgebench.store.result_listing import StoredResult, UnreadableResult
+
+_DRAWN = 12  # series in one figure
+
+
+def history(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TARGET",
+            autocompletion=complete_measured_target,
+            help="Only this target. Default: all that results have.",
+            show_default=False,
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC",
+            autocompletion=complete_followed_metric,
+            help="What is followed, such as infer_s, energy_j, power_mean_w, memory_bytes or accuracy. "
+            "Default: image_s, or infer_s of what has no image_s",
+        ),
+    ] = None,
+    trial: Annotated[
+        str,
+        typer.Option(
+            "--trial", "--variant", metavar="KEY|VARIANT", help="Only these trials, by key or variant."
+        ),
+    ] = "",
+    since: Annotated[
+        str, typer.Option(metavar="DATE", help="Only results begun from then on, such as 2025-03-01 (UTC).")
+    ] = "",
+    last: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Only the last N results that have the trials.", show_default=False
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RESULT",
+            autocompletion=complete_results,
+            help="The result that all others are compared with. Default: the oldest that is shown",
+        ),
+    ] = None,
+    minimum_effect: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=10.0,
+            metavar="SHARE",
+            help="The smallest change that counts, as a share: 0.03 is 3 %.",
+        ),
+    ] = 0.03,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it, the changes marked: .png, .svg or .pdf.")
+    ] = None,
+    output_dir: OutputDirOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Follow a metric over all results, and mark where its level changed.
+
+    Results are those under --output-dir, in order of time; trials are followed
+    from result to result by target, variant, batch and settings. A change is
+    one that chance does not make, and that is large enough to matter; beside
+    it stands what else differs there. It takes at least 8 results.
+    """
+    from edgebench.fit.history import followed_metrics, targets_of
+    from edgebench.fit.history import history as followed
+    from edgebench.report.history_document import history_document
+    from edgebench.report.history_text import print_history
+    from edgebench.report.json_values import as_json
+    from edgebench.store.result_listing import list_results
+
+    _require_known("metric", metric, followed_metrics())
+    begun_from_s = _moment_s(since)
+    if figure is not None:
+        require_figure(figure)
+    folder = output_dir_setting(output_dir)
+    with stderr().status("reading results"):
+        stored, unreadable = list_results(folder)
+        _require_known("target", target, targets_of(stored))
+        _require_known("result", baseline, [result.path.name for result in stored])
+        chosen = [result for result in stored if result.begun_s >= begun_from_s]
+        series = followed(
+            chosen,
+            metric=metric,
+            wanted=lambda planned: _is_wanted(planned, target, trial),
+            last=last,
+            baseline=baseline,
+            minimum_effect=minimum_effect,
+        )
+    if not series:
+        raise _nothing(folder, stored, chosen, unreadable, metric, target, trial)
+    if figure is not None:
+        _draw(figure, series)
+    if json_:
+        typer.echo(as_json(history_document(series, unreadable, minimum_effect)), nl=False)
+    else:
+        print_history(stdout(), series)
+    for each in unreadable:
+        say(f"left out: {each.path.name}: {each.reason}")
+
+
+def _is_wanted(planned: TrialRecord, target: str | None, trial: str) -> bool:
+    """Whether a planned trial is asked for; a target by its name without settings and revisions."""
+    if trial and trial not in (planned.key, planned.variant):
+        return False
+    return target is None or planned.target == target or _plain_target(planned.target) == target
+
+
+def _plain_target(name: str) -> str:
+    """`nano` of `nano[power_mode=10W]` and of `nano (2)`."""
+    return name.partition("[")[0].partition(" (")[0]
+
+
+def _require_known(what: str, name: str | None, known: Sequence[str]) -> None:
+    """UsageError for a name that is none of those."""
+    from edgebench.errors import UsageError
+    from edgebench.suggest import choose, short
+
+    if name is not None and known and name not in known:
+        raise UsageError(f"there is no {what} {short(name)}", fix=choose(name, known))
+
+
+def _moment_s(text: str) -> float:
+    """Seconds since 1970 of a date, which is UTC where it does not say otherwise; 0 for none."""
+    from edgebench.errors import UsageError
+    from edgebench.suggest import short
+
+    if not text:
+        return 0.0
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(
+            f"--since {short(text)} is not a date", fix="write YYYY-MM-DD, such as --since 2025-03-01"
+        ) from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _nothing(
+    folder: Path,
+    stored: Sequence[StoredResult],
+    chosen: Sequence[StoredResult],
+    unreadable: Sequence[UnreadableResult],
+    metric: str | None,
+    target: str | None,
+    trial: str,
+) -> Exception:
+    """Why there is nothing to follow, with what to do."""
+    from edgebench.errors import StoredResultError, UsageError
+    from edgebench.suggest import choose, short
+
+    if not stored:
+        return StoredResultError(
+            f"there is no result in {folder}",
+            why=f"{len(unreadable)} cannot be read: {unreadable[0].path.name}: {unreadable[0].reason}"
+            if unreadable
+            else "",
+            fix="measure first: edgebench run --device NAME; or say where with --output-dir",
+        )
+    if not chosen:
+        return UsageError(
+            "no result is as new as --since asks", fix=f"the newest is of {stored[0].begun_utc[:10]}"
+        )
+    known = dict.fromkeys(
+        planned.variant
+        for result in chosen
+        for planned in result.experiment.trials
+        if _is_wanted(planned, target, "")
+    )
+    if trial and not any(
+        _is_wanted(planned, target, trial) for result in chosen for planned in result.experiment.trials
+    ):
+        return UsageError(f"there is no trial {short(trial)}", fix=choose(trial, known))
+    return StoredResultError(
+        f"no result has {metric or 'image_s or infer_s'} of {trial or target or 'a trial'}",
+        why="no session of it ended well, or nothing measured it",
+        fix="`edgebench show RESULT` says what was measured; follow something else with --metric",
+    )
+
+
+def _draw(path: Path, series: Sequence[TrialSeries]) -> None:
+    """The figure's file; UsageError for more series than one figure shows."""
+    from edgebench.errors import UsageError
+    from edgebench.report import drawing
+    from edgebench.report.plots.history import history as draw_history
+
+    if len(series) > _DRAWN:
+        raise UsageError(
+            f"a figure shows at most {_DRAWN} series, and there are {len(series)}",
+            fix="name a TARGET, or a variant with --trial",
+        )
+    drawn = drawing.blank()
+    draw_history(series, ax=drawn)
+    write_figure(path, drawn)

@@ -1,0 +1,127 @@
+"""`edgebench history`: what it prints, at 80 columns and as JSON, and what it says of bad input."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from edgebench.cli.completions import complete_followed_metric, complete_measured_target
+from edgebench.cli.main import app
+from edgebench.errors import StoredResultError, UsageError
+from tests.fit.histories import FP32, VARIANT, put_series, template
+
+STEP = [1.0, 1.004, 0.997, 1.002, 0.999, 1.083, 1.08, 1.078, 1.081, 1.079]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Ten results, the last five 8 % slower, beside one that is damaged."""
+    folder = tmp_path_factory.mktemp("history")
+    put_series(folder / "results", template(folder / "made"), STEP)
+    (folder / "results" / "bad\x1b[2J").mkdir()
+    (folder / "results" / "bad\x1b[2J" / "experiment.json").write_text("{")
+    return folder / "results"
+
+
+def call(folder, *words, columns=80):
+    environment = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}
+    return CliRunner().invoke(
+        app, ["history", *words, "--output-dir", str(folder)], env=environment, catch_exceptions=True
+    )
+
+
+def test_several_trials_are_a_line_each_and_their_changes_stand_together(folder):
+    done = call(folder)
+    assert done.exit_code == 0, done.exception
+    assert "cpu: mobilenet_v1-0.25" in done.stdout
+    flat = " ".join(done.stdout.split())
+    assert f"Changed at r05 (2025-01-06): {VARIANT} +8.0 % worse, {FP32} +8.0 % worse." in flat
+    assert "Nothing else that the results record is different since r04." in flat
+    assert "Baseline: r00." in done.stdout
+    assert f"edgebench history cpu --trial {VARIANT}" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stderr.startswith("left out: bad\ufffd[2J: experiment.json is damaged")
+
+
+def test_one_trial_is_shown_result_by_result(folder):
+    done = call(folder, "cpu", "--trial", VARIANT)
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    rows = [line.split() for line in lines if line.startswith("2025-01-")]
+    assert [row[1] for row in rows] == [f"r{number:02}" for number in range(10)]
+    assert rows[5][2] == "*"
+    assert rows[5][-3:] == ["+8.3", "%", "worse"]
+    assert "(p 0.0" in " ".join(done.stdout.split())
+
+
+def test_few_results_say_how_many_it_takes(folder):
+    done = call(folder, "--last", "4")
+    assert "A change point takes at least 8 results, and there are 4." in done.stdout
+    assert "No change" not in done.stdout
+
+
+def test_json_has_every_result_the_changes_and_what_was_left_out(folder):
+    document = json.loads(call(folder, "--json", "--trial", VARIANT).stdout)
+    [series] = document["series"]
+    assert (series["metric"], series["unit"], series["better"]) == ("image_s", "s", "lower")
+    assert [result["result"] for result in series["results"]] == [f"r{number:02}" for number in range(10)]
+    assert series["results"][0]["to_previous"] is None
+    assert series["results"][5]["to_previous"]["word"] == "worse"
+    [change] = series["changes"]
+    assert (change["result"], change["after_result"], change["word"]) == ("r05", "r04", "worse")
+    assert change["ratio"] == pytest.approx(1.08, abs=0.005)
+    assert [each["reason"][:26] for each in document["left_out"]] == ["experiment.json is damaged"]
+
+
+def test_since_a_date_and_against_a_baseline(folder):
+    document = json.loads(call(folder, "--json", "--since", "2025-01-06", "--baseline", "r07").stdout)
+    results = document["series"][0]["results"]
+    assert [result["result"] for result in results] == ["r05", "r06", "r07", "r08", "r09"]
+    assert [result["to_baseline"] is None for result in results] == [False, False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "what", "fix"),
+    [
+        (["nano"], UsageError, "no target 'nano'", "known: cpu"),
+        (["--metric", "image"], UsageError, "no metric 'image'", "did you mean 'image_s'"),
+        (["--trial", "int8"], UsageError, "no trial 'int8'", f"known: {VARIANT}, {FP32}"),
+        (["--baseline", "r99"], UsageError, "no result 'r99'", "r09"),
+        (["--since", "soon"], UsageError, "'soon' is not a date", "YYYY-MM-DD"),
+        (["--since", "2031-01-01"], UsageError, "no result is as new", "2025-01-10"),
+        (["--metric", "energy_j"], StoredResultError, "no result has energy_j", "--metric"),
+    ],
+)
+def test_bad_input_says_what_would_do(folder, words, kind, what, fix):
+    error = call(folder, *words).exception
+    assert isinstance(error, kind)
+    assert what in error.what
+    assert fix in error.fix
+
+
+def test_a_folder_without_results_says_how_to_begin(tmp_path):
+    error = call(tmp_path / "none").exception
+    assert isinstance(error, StoredResultError)
+    assert error.what.startswith("there is no result in")
+    assert "edgebench run" in error.fix
+
+
+class Context:
+    def __init__(self, output_dir):
+        self.params = {"output_dir": output_dir}
+
+
+def test_targets_and_metrics_are_completed(folder, tmp_path):
+    assert complete_measured_target(Context(folder), "") == ["cpu"]  # type: ignore[arg-type]
+    assert complete_measured_target(Context(folder), "n") == []  # type: ignore[arg-type]
+    assert complete_measured_target(Context(tmp_path / "none"), "") == []  # type: ignore[arg-type]
+    assert complete_followed_metric("energy") == ["energy_j"]
+
+
+def test_the_figure_is_written_in_the_form_of_its_ending(folder, tmp_path):
+    done = call(folder, "--figure", str(tmp_path / "image_s.svg"))
+    assert done.exit_code == 0, done.exception
+    assert (tmp_path / "image_s.svg").read_bytes().startswith(b"<?xml")
+    error = call(folder, "--figure", str(tmp_path / "image_s.gif")).exception
+    assert isinstance(error, UsageError)
+    assert ".png, .svg, .pdf" in error.fix

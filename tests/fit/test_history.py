@@ -1,0 +1,158 @@
+"""A metric over all results: series, comparisons with the one before, changes and what else changed there."""
+
+import json
+import shutil
+
+import pytest
+
+from edgebench.fit.history import figure_of, followed_metrics, history, targets_of
+from edgebench.fit.metrics import METRICS
+from edgebench.store import frames
+from edgebench.store.result_listing import list_results
+from tests.fit.histories import FP32, VARIANT, put_result
+
+
+def followed(folder, **options):
+    return history(list_results(folder)[0], **options)
+
+
+def test_trials_are_followed_by_what_they_are_and_not_by_key(nightly, made, tmp_path):
+    for path in sorted(nightly.iterdir()):
+        shutil.copytree(path, tmp_path / "made" / path.name)
+    _, (experiment, _) = made
+    other_keys = {trial.key: f"{number:016x}" for number, trial in enumerate(experiment.trials)}
+    for number, path in enumerate(sorted((tmp_path / "made").iterdir())):
+        if number % 2:
+            rename_keys(path, other_keys)
+    series = followed(tmp_path / "made")
+    assert [(each.variant, len(each.points)) for each in series] == [(VARIANT, 10), (FP32, 10)]
+    assert len({point.key for point in series[0].points}) == 2
+
+
+def rename_keys(path, keys):
+    """Write a result as a run of another version of the recipe would: the same trials under other keys."""
+    for old, new in keys.items():
+        for file in (path / "experiment.json", *(path / "trials" / old).rglob("*.json")):
+            file.write_text(file.read_text().replace(old, new))
+        (path / "trials" / old).rename(path / "trials" / new)
+
+
+def test_points_are_oldest_first_with_value_interval_and_sessions(nightly, made):
+    _, (_, summaries) = made
+    points = followed(nightly)[0].points
+    assert [point.result for point in points] == [f"r{number:02}" for number in range(10)]
+    figure = summaries[0].image_s
+    first = points[0].figure
+    assert (first.value, first.low, first.high) == pytest.approx((figure.median, figure.low, figure.high))
+    assert len(first.session_values) == 3
+    assert points[0].begun_utc == "2025-01-01T02:00:00Z"
+
+
+def test_each_is_compared_with_the_one_before_and_with_the_baseline(nightly):
+    points = followed(nightly)[0].points
+    assert points[0].to_previous is None
+    assert points[0].to_baseline is None
+    assert points[5].to_previous.word == "worse"
+    assert points[5].to_previous.ratio == pytest.approx(1.083 / 0.999)
+    assert points[6].to_previous.word in ("same", "undecided")
+    assert [point.to_baseline.word for point in points[6:]] == ["worse"] * 4
+    other = followed(nightly, baseline="r07")[0].points
+    assert other[7].to_baseline is None
+    assert other[0].to_baseline.word == "better"
+
+
+def test_the_change_is_marked_with_what_else_is_different_there(made, tmp_path):
+    folder, parts = made
+    (tmp_path / "made").symlink_to(folder / "made")
+    for number in range(10):
+        later = number >= 6
+        runtime = {"name": "litert", "version": "2.3" if later else "2.2"}
+        put_result(
+            tmp_path / "results", parts, f"r{number}", day=number, factor=0.8 if later else 1.0,
+            edgebench_version="0.2.0" if later else "0.1.0", runtime=runtime,
+        )  # fmt: skip
+    [change] = followed(tmp_path / "results")[0].changes
+    assert (change.last_before, change.first_after, change.word) == ("r5", "r6", "better")
+    assert change.point.ratio == pytest.approx(0.8)
+    assert change.differences == (
+        "EdgeBench was 0.1.0 and is now 0.2.0",
+        "runtime was litert 2.2 and is now litert 2.3",
+    )
+
+
+def test_few_results_have_no_change_and_say_how_many_it_takes(nightly):
+    series = followed(nightly, last=7)[0]
+    assert series.points[0].result == "r03"
+    assert series.changes == ()
+    assert series.change_reason == "a change point takes at least 8 results, and there are 7"
+    assert followed(nightly)[0].change_reason == ""
+    assert [change.first_after for change in followed(nightly)[0].changes] == ["r05"]
+    assert followed(nightly, minimum_effect=0.2)[0].changes == ()
+
+
+def test_no_table_is_read_where_the_runs_left_their_summaries(nightly, monkeypatch):
+    monkeypatch.setattr(frames, "read_frame", None)
+    assert len(followed(nightly)) == 2
+
+
+def test_a_summary_that_is_missing_or_of_fewer_sessions_is_made_anew(made, tmp_path):
+    folder, _ = made
+    shutil.copytree(folder / "made" / "template", tmp_path / "template")
+    [value, _] = [each.points[0].figure.value for each in followed(tmp_path)]
+    files = sorted((tmp_path / "template").glob("trials/*/trial.json"))
+    assert files == []  # it was never summed up: what its tables say was read
+    assert value > 0
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda document: document | {"key": "0" * 16},
+        lambda document: document | {"image_s": {"median": "much"}},
+        lambda document: document | {"schema_version": 2},
+        lambda document: document | {"failed_sessions": document["failed_sessions"] | {"n": 9}},
+        lambda document: [],
+    ],
+)
+def test_a_summary_that_is_not_of_these_sessions_is_not_believed(nightly, tmp_path, spoil):
+    shutil.copytree(nightly / "r00", tmp_path / "r00")
+    for file in (tmp_path / "r00").glob("trials/*/trial.json"):
+        file.write_text(json.dumps(spoil(json.loads(file.read_text()))))
+    # Its tables are gone, so that nothing else can tell.
+    assert followed(tmp_path) == []
+
+
+def test_what_is_followed_is_a_number_above_zero(made):
+    _, (_, summaries) = made
+    assert {"image_s", "infer_s", "energy_j", "power_mean_w", "memory_bytes", "accuracy"} <= set(
+        followed_metrics()
+    )
+    assert not {"mass_g", "stages_ms", "deadline_misses", "accuracy_drop"} & set(followed_metrics())
+    figures = {name: figure_of(summaries[0], METRICS[name]) for name in followed_metrics()}
+    assert figures["accuracy"].value == summaries[0].accuracy.k / summaries[0].accuracy.n
+    assert figures["memory_bytes"].session_values == tuple(map(float, summaries[0].memory_bytes_values))
+    assert figures["energy_j"] is None
+    assert all(figure.value > 0 for figure in figures.values() if figure)
+
+
+def test_another_metric_and_only_the_trials_that_are_wanted(nightly):
+    [series] = followed(nightly, metric="accuracy", wanted=lambda trial: trial.variant == FP32)
+    assert (series.variant, series.metric.name, series.is_share) == (FP32, "accuracy", True)
+    assert series.points[1].to_previous.word == "same"
+    assert series.changes == ()
+    assert followed(nightly, metric="energy_j") == []
+
+
+def test_targets_without_settings(made):
+    _, (experiment, _) = made
+    swept = experiment.targets[0].model_copy(
+        update={"name": "nano[power_mode=10W]", "settings": {"power_mode": "10W"}}
+    )
+    again = experiment.targets[0].model_copy(update={"name": "nano (2)", "revision_of": "nano"})
+
+    class Stored:
+        experiment: object
+
+    stored = Stored()
+    stored.experiment = experiment.model_copy(update={"targets": (swept, again)})
+    assert targets_of([stored]) == ["nano"]

@@ -1,0 +1,54 @@
+"""The figure of a history: values with intervals by date, a level between changes, the changes marked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from edgebench.fit.history import history as followed
+from edgebench.report import drawing
+from edgebench.report.plots.history import history
+from edgebench.store.result_listing import list_results
+from tests.fit.histories import put_series, template
+from tests.report.plots.drawn import HOSTILE
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("history")
+    put_series(folder / "results", template(folder / "made"), [1.0] * 5 + [1.1, 1.101, 1.1, 1.099, 1.1])
+    return followed(list_results(folder / "results")[0])
+
+
+def test_a_panel_a_series_with_levels_and_the_change(series) -> None:
+    all_axes = history(series, ax=drawing.blank())
+    assert [axes.get_title(loc="left") for axes in all_axes] == [f"cpu: {each.variant}" for each in series]
+    axes, each = all_axes[0], series[0]
+    [values, *_] = axes.lines
+    assert list(values.get_ydata()) == pytest.approx([point.figure.value for point in each.points])
+    levels = [
+        line.get_ydata()[0]
+        for line in axes.lines
+        if line.get_linestyle() == "-" and len(line.get_xdata()) == 2
+    ]
+    assert levels == pytest.approx([each.changes[0].point.before, each.changes[0].point.after])
+    [mark] = [text.get_text() for text in axes.texts]
+    assert mark == "+10.0 % worse"
+    assert axes.get_ylabel() == "image_s, s\n95 % interval over sessions"
+    assert axes.get_xlabel() == "begun (UTC)"
+
+
+def test_what_has_no_date_is_drawn_in_its_order(series) -> None:
+    undated = replace(series[0], points=tuple(replace(point, begun_utc="") for point in series[0].points))
+    [axes] = history([undated], ax=drawing.blank())
+    assert list(axes.lines[0].get_xdata()) == list(range(10))
+    assert axes.get_xlabel() == "results, oldest first"
+
+
+def test_hostile_names_and_nothing_at_all_are_drawn(series) -> None:
+    figure = drawing.blank()
+    history([replace(series[0], variant=HOSTILE, target=HOSTILE), series[1]], ax=figure)
+    assert b"<script" not in drawing.as_bytes(figure, "svg")
+    [axes] = history([], ax=drawing.blank())
+    assert [text.get_text() for text in axes.texts] == ["no result has the metric"]
