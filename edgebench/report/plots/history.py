@@ -69,7 +69,8 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
         axes.annotate(
             f"{ratio_text(change.point.ratio)} {change.word}",
             (between, 1.0), xycoords=("data", "axes fraction"), xytext=(4, -4), textcoords="offset points",
-            va="top", fontsize=8.5, bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.0},
+            va="top", fontsize=8.5,
+            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.0},
         )  # fmt: skip
     if dated:
         locator = AutoDateLocator()  # type: ignore[no-untyped-call]
