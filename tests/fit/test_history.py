@@ -2,13 +2,14 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
 from edgebench.fit.history import figure_of, followed_metrics, history, targets_of
 from edgebench.fit.metrics import METRICS
 from edgebench.store import frames
-from edgebench.store.result_listing import list_results
+from edgebench.store.result_listing import StoredResult, list_results
 from tests.fit.histories import FP32, VARIANT, put_result
 
 
@@ -129,8 +130,11 @@ def test_what_is_followed_is_a_number_above_zero(made):
     )
     assert not {"mass_g", "stages_ms", "deadline_misses", "accuracy_drop"} & set(followed_metrics())
     figures = {name: figure_of(summaries[0], METRICS[name]) for name in followed_metrics()}
-    assert figures["accuracy"].value == summaries[0].accuracy.k / summaries[0].accuracy.n
-    assert figures["memory_bytes"].session_values == tuple(map(float, summaries[0].memory_bytes_values))
+    accuracy, memory = figures["accuracy"], figures["memory_bytes"]
+    assert accuracy is not None
+    assert accuracy.value == summaries[0].accuracy.k / summaries[0].accuracy.n
+    assert memory is not None
+    assert memory.session_values == tuple(map(float, summaries[0].memory_bytes_values))
     assert figures["energy_j"] is None
     assert all(figure.value > 0 for figure in figures.values() if figure)
 
@@ -150,9 +154,5 @@ def test_targets_without_settings(made):
     )
     again = experiment.targets[0].model_copy(update={"name": "nano (2)", "revision_of": "nano"})
 
-    class Stored:
-        experiment: object
-
-    stored = Stored()
-    stored.experiment = experiment.model_copy(update={"targets": (swept, again)})
+    stored = StoredResult(Path("made"), experiment.model_copy(update={"targets": (swept, again)}), 0.0)
     assert targets_of([stored]) == ["nano"]

@@ -95,7 +95,12 @@ def test_a_value_that_is_no_ratio_is_refused(values):
 
 
 def test_no_part_below_the_least_number_is_tested(monkeypatch):
-    tested = []
-    monkeypatch.setattr(change_point, "best_cut", lambda logs: tested.append(logs.shape) or best_cut(logs))
+    tested: list[tuple[int, ...]] = []
+
+    def noted(logs):
+        tested.append(logs.shape)
+        return best_cut(logs)
+
+    monkeypatch.setattr(change_point, "best_cut", noted)
     change_points(series((1, 5), (1.2, 6)))
     assert {shape[-1] for shape in tested} == {11}

@@ -63,12 +63,14 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
         at = change.point.at
         between = (places[at - 1] + places[at]) / 2
         worse = change.word == "worse"
+        is_late = between - places[0] > 0.6 * (places[-1] - places[0])  # its words stand before it then
         axes.axvline(
             between, color=drawing.VERMILION if worse else drawing.GREEN, linestyle="--", linewidth=1.2
         )
         axes.annotate(
             f"{ratio_text(change.point.ratio)} {change.word}",
-            (between, 1.0), xycoords=("data", "axes fraction"), xytext=(4, -4), textcoords="offset points",
+            (between, 1.0), xycoords=("data", "axes fraction"), xytext=(-4 if is_late else 4, -4),
+            textcoords="offset points", ha="right" if is_late else "left",
             va="top", fontsize=8.5,
             bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.0},
         )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from edgebench.fit.history import history as followed
@@ -26,12 +27,11 @@ def test_a_panel_a_series_with_levels_and_the_change(series) -> None:
     assert [axes.get_title(loc="left") for axes in all_axes] == [f"cpu: {each.variant}" for each in series]
     axes, each = all_axes[0], series[0]
     [values, *_] = axes.lines
-    assert list(values.get_ydata()) == pytest.approx([point.figure.value for point in each.points])
-    levels = [
-        line.get_ydata()[0]
-        for line in axes.lines
-        if line.get_linestyle() == "-" and len(line.get_xdata()) == 2
-    ]
+    assert np.asarray(values.get_ydata()).tolist() == pytest.approx(
+        [point.figure.value for point in each.points]
+    )
+    drawn = [np.asarray(line.get_ydata()) for line in axes.lines if line.get_linestyle() == "-"]
+    levels = [ends[0] for ends in drawn if len(ends) == 2]
     assert levels == pytest.approx([each.changes[0].point.before, each.changes[0].point.after])
     [mark] = [text.get_text() for text in axes.texts]
     assert mark == "+10.0 % worse"
@@ -42,7 +42,7 @@ def test_a_panel_a_series_with_levels_and_the_change(series) -> None:
 def test_what_has_no_date_is_drawn_in_its_order(series) -> None:
     undated = replace(series[0], points=tuple(replace(point, begun_utc="") for point in series[0].points))
     [axes] = history([undated], ax=drawing.blank())
-    assert list(axes.lines[0].get_xdata()) == list(range(10))
+    assert np.asarray(axes.lines[0].get_xdata()).tolist() == list(range(10))
     assert axes.get_xlabel() == "results, oldest first"
 
 
