@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from edgebench.analysis.plots import Plots
-from edgebench.analysis.results import Profiles, Results, load
+from edgebench.analysis.plots import TrialPlots
+from edgebench.analysis.profile_choice import Profiles
+from edgebench.analysis.results import Results, load
 from edgebench.analysis.stacked_frames import stacked
 from edgebench.analysis.trial_table import headline, trial_table
 from edgebench.errors import UsageError
@@ -88,9 +89,9 @@ class ConcatenatedResults:
         return self._stacked(lambda results: results.mission(profile, days=days, seed=seed))
 
     @property
-    def plot(self) -> Plots:
+    def plot(self) -> TrialPlots:
         """Figures of all results, each target under the name of its result."""
-        return Plots(self._summarised)
+        return TrialPlots(self._summarised, tuple)
 
     def _stacked(self, frame_of: Callable[[Results], pd.DataFrame]) -> pd.DataFrame:
         return stacked({name: frame_of(results) for name, results in self.results.items()})

@@ -1,51 +1,223 @@
-"""`results.plot`: a method a figure."""
+"""`results.plot`: a method a figure, each drawn as in the report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.figure import FigureBase
 
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.analysis.profile_choice import Profiles, chosen_profiles
+from edgebench.errors import StoredResultError, UsageError
+from edgebench.fit.mission import DAY_S, cycle_of, mission_of
+from edgebench.fit.missions import schedule_of
+from edgebench.fit.profile import Profile
+from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.fit.verdict import judge_all
+from edgebench.report import tables, words
 from edgebench.report.plots.accuracy import accuracy
 from edgebench.report.plots.energy import energy
 from edgebench.report.plots.idle_power import idle_power
-from edgebench.report.plots.latency import latency
+from edgebench.report.plots.latency import By, latency
+from edgebench.report.plots.limits import is_known, limits
+from edgebench.report.plots.mission import mission
 from edgebench.report.plots.panels import Place
+from edgebench.report.plots.power_over_time import drawn_traces, power_limits, power_over_time
+from edgebench.report.plots.scene import scene
 from edgebench.report.plots.stages import stages
 from edgebench.report.plots.sustained import sustained
+from edgebench.store.load import StoredResults
+from edgebench.suggest import choose, short
+
+Names = str | Iterable[str]
+"""One name, or several; none means all."""
 
 
-class Plots:
-    """Figures of a result; each method returns the matplotlib axes that it has drawn on, one a panel.
+class TrialPlots:
+    """Figures of trials; `dir` lists them. Each method returns the matplotlib axes that it has drawn on.
 
-    `ax` is where to draw: a figure, axes or a list of them. Without it a figure of pyplot's is made, which a
-    notebook shows once.
+    Arguments of all methods:
+        target, variant: which trials are drawn; names of targets and variants, one or several. All without.
+        ax: where to draw: axes, a list of them where the figure has several panels, or a figure. Without it a
+            figure of pyplot's is made, which a notebook shows.
+
+    UsageError for a name that no trial has. What has no figure to draw says so in the axes.
     """
 
-    def __init__(self, summaries: Callable[[], Sequence[TrialSummary]]) -> None:
-        self._summaries = summaries
+    def __init__(
+        self, trials: Callable[[], Sequence[TrialSummary]], profiles: Callable[[], Sequence[Profile]]
+    ) -> None:
+        self._all_trials = trials
+        self._run_profiles = profiles
 
-    def latency(self, *, ax: Place = None) -> list[Axes]:
-        """Latency by depth multiplier, or by model where they differ otherwise; 95 % intervals."""
-        return latency(self._summaries(), ax=ax)
+    def latency(
+        self,
+        *,
+        target: Names = (),
+        variant: Names = (),
+        profile: Profiles | None = None,
+        by: By | None = None,
+        ax: Place = None,
+    ) -> list[Axes]:
+        """Median latency in s with 95 % intervals over sessions: a panel a target, a series a precision.
 
-    def accuracy(self, *, ax: Place = None) -> list[Axes]:
-        """Accuracy against latency, each with its 95 % interval."""
-        return accuracy(self._summaries(), ax=ax)
+        It is image_s, or infer_s where no trial has that. Lines are what profiles allow, by default those of
+        the run. `by` is "depth" or "model"; depth multipliers where all trials are of one family.
+        """
+        trials = self._trials(target, variant)
+        return latency(trials, self._latency_limits(trials, profile), by=by, ax=ax)
 
-    def stages(self, *, ax: Place = None) -> list[Axes]:
-        """Where the time of a patch goes: a stacked bar a trial, in milliseconds."""
-        return stages(self._summaries(), ax=ax)
+    def accuracy(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
+        """Accuracy against latency in s, each with its 95 % interval: a panel a target."""
+        return accuracy(self._trials(target, variant), ax=ax)
 
-    def energy(self, *, ax: Place = None) -> list[Axes]:
-        """Accuracy against energy an image in J, each with its 95 % interval."""
-        return energy(self._summaries(), ax=ax)
+    def stages(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
+        """Where the time of a patch goes, in ms: a stacked bar a trial, a panel a target."""
+        return stages(self._trials(target, variant), ax=ax)
 
-    def idle_power(self, *, ax: Place = None) -> list[Axes]:
-        """Idle against active power in W: a pair of bars a trial."""
-        return idle_power(self._summaries(), ax=ax)
+    def energy(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
+        """Accuracy against energy an image in J, each with its 95 % interval: a panel a meter's scope."""
+        return energy(self._trials(target, variant), ax=ax)
 
-    def sustained(self, *, ax: Place = None) -> list[Axes]:
-        """The median latency of each minute of sustained sessions, in s."""
-        return sustained(self._summaries(), ax=ax)
+    def idle_power(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
+        """Power in W without work and during the passes: a pair of bars a trial, a panel a target."""
+        return idle_power(self._trials(target, variant), ax=ax)
+
+    def sustained(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
+        """Median latency in s of each minute of sustained work: a line a trial, a panel a target."""
+        return sustained(self._trials(target, variant), ax=ax)
+
+    def limits(
+        self,
+        profile: Profiles | None = None,
+        *,
+        target: Names = (),
+        variant: Names = (),
+        ax: Place = None,
+    ) -> list[Axes]:
+        """Figures as multiples of what one profile allows, with their intervals: a panel a requirement.
+
+        `profile` is a name, a path or a Profile; that of the run where it has one alone.
+        """
+        trials = self._trials(target, variant)
+        by_requirement: dict[str, list[Verdict]] = {}
+        for verdict in judge_all(trials, [self._one_profile(profile, "judge against")]):
+            if is_known(verdict):
+                by_requirement.setdefault(verdict.requirement, []).append(verdict)
+        return limits(by_requirement, tables.trial_names(trials), ax=ax)
+
+    def mission(
+        self,
+        profile: Profiles | None = None,
+        *,
+        days: float = 100.0,
+        seed: int = 0,
+        target: Names = (),
+        variant: Names = (),
+        ax: Place = None,
+    ) -> list[Axes]:
+        """Images that wait over a cycle of a profile's schedule, and energy a cycle in kJ where it is known.
+
+        `profile`, `days` and `seed` are those of `Results.mission`.
+        """
+        trials = self._trials(target, variant)
+        chosen = self._one_profile(profile, "play")
+        schedule = schedule_of(chosen)
+        cycles = max(1, math.ceil(days * DAY_S / schedule.cycle_s))
+        played = [
+            mission_of(trial, chosen.name, schedule, cycles=cycles, seed=seed, image_bytes=trial.image_bytes)
+            for trial in trials
+            if trial.latency is not None
+        ]
+        return mission(played, {trial.key: trial for trial in trials}, cycle_of(schedule), ax=ax)
+
+    def _trials(self, target: Names, variant: Names) -> list[TrialSummary]:
+        trials = list(self._all_trials())
+        for what, wanted in (("target", target), ("variant", variant)):
+            names = [wanted] if isinstance(wanted, str) else list(wanted)
+            known = dict.fromkeys(getattr(trial, what) for trial in trials)
+            if unknown := [name for name in names if name not in known]:
+                raise UsageError(
+                    f"there is no {what} {short(unknown[0])} in the result", fix=choose(unknown[0], known)
+                )
+            trials = [trial for trial in trials if not names or getattr(trial, what) in names]
+        return trials
+
+    def _latency_limits(self, trials: Sequence[TrialSummary], profile: Profiles | None) -> dict[str, float]:
+        """Profile -> what it allows for the median of the time that is drawn, in s."""
+        profiles = self._run_profiles() if profile is None else chosen_profiles(profile, (), "draw")
+        quantity = words.latency_names(words.alike_timed(trials))
+        return {
+            each.name: requirement.limit * requirement.scale
+            for each in profiles
+            # Of a wish and a requirement it is the requirement's.
+            for requirement in sorted(each.requirements, key=lambda asked: not asked.wanted)
+            if (requirement.quantity, requirement.statistic) == (quantity, "median")
+            and isinstance(requirement.limit, float)
+        }
+
+    def _one_profile(self, profile: Profiles | None, purpose: str) -> Profile:
+        chosen = chosen_profiles(profile, self._run_profiles(), purpose)
+        if len(chosen) > 1:
+            raise UsageError(
+                f"the figure is of one profile, and there are {len(chosen)}",
+                fix=f"name one: {', '.join(each.name for each in chosen)}",
+            )
+        return chosen[0]
+
+
+class Plots(TrialPlots):
+    """The figures of one result: those of its trials, and those of what its sessions recorded.
+
+    Arguments of all methods: `target`, `variant` and `ax`, as in `TrialPlots`.
+    """
+
+    def __init__(
+        self,
+        results: StoredResults,
+        trials: Callable[[], Sequence[TrialSummary]],
+        profiles: Callable[[], Sequence[Profile]],
+    ) -> None:
+        super().__init__(trials, profiles)
+        self._results = results
+
+    def power(
+        self,
+        *,
+        target: Names = (),
+        variant: Names = (),
+        profile: Profiles | None = None,
+        ax: Place = None,
+    ) -> list[Axes]:
+        """Power in W over the time of a session: a panel a trial, of its session in the middle by mean power.
+
+        Lines are what profiles allow, by default those of the run.
+        """
+        trials = self._trials(target, variant)
+        profiles = self._run_profiles() if profile is None else chosen_profiles(profile, (), "draw")
+        traces = drawn_traces(self._results, trials)
+        return power_over_time(traces, tables.trial_names(trials), power_limits(profiles), ax=ax)
+
+    def scene(self, *, target: Names = (), variant: Names = (), ax: Axes | FigureBase | None = None) -> Axes:
+        """The scene, each patch tinted by the class that the first of the trials predicted for it.
+
+        It is of the last session. Patches whose label says otherwise are crossed. StoredResultError where the
+        picture was not kept or no trial predicted its patches.
+        """
+        trials = {trial.key: trial for trial in self._results.experiment.trials}
+        rows = self._results.table("predictions", ["worker", "set", "index", "predicted"])
+        rows = rows[rows["set"] == "scene"]
+        picture = self._results.scene_jpeg
+        for key in (summary.key for summary in self._trials(target, variant)):
+            of_trial = rows[rows["trial"] == key]
+            last = of_trial[of_trial["session"] == of_trial["session"].max()].sort_values("index")
+            if len(last) and picture is not None:
+                record = self._results.experiment.scene_of(trials[key])
+                predicted = last["predicted"].tolist()
+                return scene(picture, record, predicted, trials[key].class_names, ax=ax)
+        raise StoredResultError(
+            "there is no picture of the scene",
+            why="it was not kept with the result" if picture is None else "no trial predicted its patches",
+            fix="measure with the shipped scene, or with --scene FILE",
+        )

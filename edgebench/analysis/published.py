@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from edgebench.analysis.results import Profiles, named_profiles
+from edgebench.analysis.profile_choice import Profiles, named_profiles
 from edgebench.analysis.verdict_frame import verdict_frame
 from edgebench.fit.judged_experiment import Judged
 from edgebench.fit.metrics import METRICS

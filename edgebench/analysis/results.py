@@ -11,6 +11,7 @@ import pandas as pd
 from edgebench.analysis.mission_frame import mission_frame
 from edgebench.analysis.named_predictions import named_predictions
 from edgebench.analysis.plots import Plots
+from edgebench.analysis.profile_choice import Profiles, chosen_profiles
 from edgebench.analysis.rail_frame import rail_frame
 from edgebench.analysis.summary_frame import reason_frame, summary_frame
 from edgebench.analysis.trial_table import headline, trial_table
@@ -18,7 +19,7 @@ from edgebench.analysis.verdict_frame import verdict_frame
 from edgebench.errors import UsageError
 from edgebench.fit.judged_experiment import Judged, run_profiles, with_declarations
 from edgebench.fit.missions import missions
-from edgebench.fit.profile import Profile, load_profiles
+from edgebench.fit.profile import Profile
 from edgebench.fit.summarise import summarise
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.fit.verdict import judge_all
@@ -27,9 +28,6 @@ from edgebench.store.record_reading import read_experiment
 
 Texts = str | Iterable[str]
 """One text, or several."""
-
-Profiles = str | Path | Profile | Iterable[str | Path | Profile]
-"""A shipped profile's name, the path of a profile's file, a Profile, or several of these."""
 
 
 class Results(StoredResults):
@@ -103,7 +101,7 @@ class Results(StoredResults):
             UsageError: there is no profile, or a profile or what is declared cannot be read.
             StoredResultError: a stored table is damaged.
         """
-        chosen = self._profiles(profiles, "judge against")
+        chosen = chosen_profiles(profiles, self._run_profiles(), "judge against")
         summaries = self.trial_summaries(board, declared_power, declared)
         return verdict_frame(summaries, judge_all(summaries, chosen))
 
@@ -128,7 +126,7 @@ class Results(StoredResults):
         """
         if not days > 0:
             raise UsageError(f"a mission lasts longer than {days} days", fix="days=1000")
-        chosen = self._profiles(profile, "play")
+        chosen = chosen_profiles(profile, self._run_profiles(), "play")
         summaries = self.trial_summaries()
         judged = Judged(self, chosen, summaries, [])
         return mission_frame(list(missions(judged, chosen, trial, days=days, seed=seed)), summaries)
@@ -148,7 +146,7 @@ class Results(StoredResults):
     @property
     def plot(self) -> Plots:
         """Figures, one method each, such as `results.plot.latency()`; `dir(results.plot)` lists them."""
-        return Plots(self.trial_summaries)
+        return Plots(self, self.trial_summaries, self._run_profiles)
 
     def trial_summaries(
         self, board: Texts = (), declared_power: Texts = (), declared: Texts = ()
@@ -167,16 +165,8 @@ class Results(StoredResults):
     def _summaries_by_declarations(self) -> dict[tuple[tuple[str, ...], ...], list[TrialSummary]]:
         return {}
 
-    def _profiles(self, profiles: Profiles | None, purpose: str) -> tuple[Profile, ...]:
-        """Those that are named, else those of the run."""
-        chosen = tuple(run_profiles(self.experiment)) if profiles is None else named_profiles(profiles)
-        if not chosen:
-            raise UsageError(
-                f"there is no profile to {purpose}",
-                why="the result was run without a profile and none is named",
-                fix='name one, such as "disco-realtime"; `edgebench profiles list` names them',
-            )
-        return chosen
+    def _run_profiles(self) -> list[Profile]:
+        return run_profiles(self.experiment)
 
     def __repr__(self) -> str:
         return f"Results({str(self.path)!r})  # {headline(self.experiment)}"
@@ -184,13 +174,8 @@ class Results(StoredResults):
     def _repr_html_(self) -> str:
         """One row a trial with its headline figures and its verdicts by the profiles of its run."""
         summaries = self.trial_summaries()
-        verdicts = judge_all(summaries, run_profiles(self.experiment))
+        verdicts = judge_all(summaries, self._run_profiles())
         return trial_table(headline(self.experiment), summaries, verdicts)
-
-
-def named_profiles(profiles: Profiles) -> tuple[Profile, ...]:
-    """Those profiles; UsageError for one that cannot be read."""
-    return load_profiles([profiles] if isinstance(profiles, str | Path | Profile) else list(profiles))
 
 
 def _several(texts: Texts) -> tuple[str, ...]:
