@@ -39,9 +39,9 @@ def show_judged(
     if json_:
         print_json(judged, axes)
     else:
-        print_result(stdout(), judged.summaries, judged.verdicts, figures=figures)
+        beyond = answers(judged.summaries, judged.profiles, judged.verdicts, axes)
+        print_result(stdout(), judged.summaries, judged.verdicts, beyond.decisions, figures=figures)
         if not figures:
-            beyond = answers(judged.summaries, judged.profiles, judged.verdicts, axes)
             print_answers(stdout(), beyond, judged.summaries)
     for note in judged.notes:
         say(f"note: {note}")

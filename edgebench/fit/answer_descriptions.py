@@ -12,6 +12,51 @@ _TRIAL = Described("Key of the trial.", "experiment.json")
 _TARGET = Described("Name of the target, without the settings of a sweep.", "experiment.json")
 
 DESCRIPTIONS: Descriptions = {
+    "Decision": {
+        "profile": _PROFILE,
+        "outcome": Described(
+            "satisfied: some trial satisfies the profile; open: none does, and some misses no requirement; "
+            "missed: every one misses one; unmeasured: none has a session.",
+            "fit",
+        ),
+        "passing": Described("Keys of the trials that satisfy it.", "fit", always=True),
+        "failing": Described("How many trials miss a requirement.", "fit", shape={"minimum": 0}),
+        "trials": Described("How many trials were judged.", "fit", shape={"minimum": 0}),
+        "trial": Described(
+            "Key of the quickest that satisfies it, of the open one that lacks least, or of the nearest "
+            "miss; null where none was measured.",
+            "fit",
+            always=True,
+        ),
+        "level": Described(
+            "Of those that satisfy it the others whose interval of the same latency reaches the quickest's.",
+            "fit",
+            always=True,
+        ),
+        "lightest": Described(
+            "Keys of those that satisfy it and whose declared mass is the least; empty without a mass.",
+            "fit",
+            always=True,
+        ),
+        "relax": Described(
+            "Of the nearest miss the limits that would have to be looser, all of them.", "fit", always=True
+        ),
+        "open": Described(
+            "What is open of the trials that miss nothing, where none satisfies it.", "fit", always=True
+        ),
+    },
+    "Open": {
+        "requirement": _REQUIREMENT,
+        "quantity": _QUANTITY,
+        "statistic": _STATISTIC,
+        "verdict": Described("unknown or inconclusive.", "fit"),
+        "by": Described(
+            "What would settle it: an option, or how many sessions or images; empty where nothing is "
+            "known to.",
+            "fit",
+        ),
+        "trials": Described("Keys of the trials of which it is open, and which that would settle.", "fit"),
+    },
     "Nearest": {
         "target": _TARGET,
         "profile": _PROFILE,
@@ -22,7 +67,8 @@ DESCRIPTIONS: Descriptions = {
         ),
         "trial": Described(
             "Key of the trial that takes least where none passes: the fewest figures to measure, then the "
-            "fewest limits to relax, then the smallest share by which the loosest is; null where some pass.",
+            "fewest limits to relax, then the smallest share by which the loosest is; the limits first where "
+            "every trial misses one; null where some pass.",
             "fit",
             always=True,
         ),

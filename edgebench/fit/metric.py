@@ -169,6 +169,8 @@ class Metric:
         above: what every limit is above, in the base unit.
         compared: how two results are compared by it; None where they are not, or by what it is `judged` by.
         of_a_pass: whether it is the time or the energy of a pass, and only passes over alike scenes compare.
+        brought_by: what brings its figure where a requirement's is not known: an option of `edgebench run` or
+            `fit`, or what to write in the profile; behind `with`. Every metric with statistics has it.
     """
 
     name: str
@@ -192,6 +194,7 @@ class Metric:
     share_of: str = ""
     ends: tuple[str, str] | tuple[()] = ()
     above: float = 0.0
+    brought_by: str = ""
     compared: Compared | None = None
     of_a_pass: bool = False
 

@@ -2,8 +2,9 @@
 
 First which of its trials did pass: another variant, batch or setting of its sweep. Where none did, the trial
 that takes least: the fewest figures that have to be measured, then the fewest limits that have to be looser,
-then the smallest share by which the loosest of them is; of equal ones the quickest. All from what was
-measured; what was not is said, and never assumed. Requirements that are only wanted count for nothing here.
+then the smallest share by which the loosest of them is; of equal ones the quickest. Where every trial that
+was measured misses a limit, the limits go before what has to be measured. All from what was measured; what
+was not is said, and never assumed. Requirements that are only wanted count for nothing here.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def nearest(
         judged.setdefault((verdict.trial, verdict.profile), []).append(verdict)
     entries = []
     for profile in profiles:
-        required = {trial.key: _required(judged.get((trial.key, profile.name), ())) for trial in trials}
+        required = {trial.key: _hindrances(judged.get((trial.key, profile.name), ())) for trial in trials}
         for target, group in targets.items():
             takes = [trial for trial in group if trial.status != "unsupported"]
             if not takes or any(required[trial.key] for trial in takes):
@@ -82,7 +83,7 @@ def by_swept_target(trials: Sequence[TrialSummary]) -> dict[str, list[TrialSumma
     return targets
 
 
-def _required(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def _hindrances(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """What keeps a trial from passing."""
     return [verdict for verdict in verdicts if not verdict.wanted and verdict.verdict != "pass"]
 
@@ -94,28 +95,52 @@ def _entry(
     if passing:
         return Nearest(target, profile.name, passing)
     requirements = {requirement.name: requirement for requirement in profile.requirements}
-    best: tuple[tuple[float, ...], Nearest] | None = None
+    undecided = tuple(_undecided(trial, missed[trial.key]) for trial in group if _is_open(trial, missed))
+    entries = {}
     for trial in group:
         changes = [
             relaxed_limit(trial, requirements[verdict.requirement], verdict) for verdict in missed[trial.key]
         ]
         relax = tuple(change for change in changes if isinstance(change, RelaxedLimit))
         measure = tuple(change for change in changes if isinstance(change, ToMeasure))
-        shares = [limit.share for limit in relax]
+        entries[trial.key] = Nearest(target, profile.name, (), trial.key, relax, measure, undecided)
+    return least(list(entries.values()), {trial.key: trial for trial in group}, missed)
+
+
+def least(
+    entries: Sequence[Nearest], trials: Mapping[str, TrialSummary], missed: Mapping[str, Sequence[Verdict]]
+) -> Nearest:
+    """The entry whose trial takes least, of one target or of several; each names a trial.
+
+    Args:
+        entries: of one profile, at least one.
+        trials: by key.
+        missed: by key the verdicts that keep a trial from passing.
+    """
+    limits_first = not any(entry.undecided for entry in entries)
+
+    def effort(entry: Nearest) -> tuple[float, ...]:
+        assert entry.trial is not None
+        trial = trials[entry.trial]
+        shares = [limit.share for limit in entry.relax]
         latency_s = trial.latency.median if trial.latency else math.inf
-        takes = (len(measure), len(relax), max(shares, default=0.0), sum(shares), latency_s)
-        if best is None or takes < best[0]:
-            best = takes, Nearest(target, profile.name, (), trial.key, relax, measure)
-    assert best is not None  # a group has a trial
-    undecided = tuple(_undecided(trial, missed[trial.key]) for trial in group if _is_open(trial, missed))
-    return Nearest(**(vars(best[1]) | {"undecided": undecided}))
+        looser = (len(entry.relax), max(shares, default=0.0), sum(shares))
+        if not limits_first:
+            return (len(entry.measure), *looser, latency_s)
+        failed = {verdict.requirement for verdict in missed[entry.trial] if verdict.verdict == "fail"}
+        by_no_limit = sum(lack.requirement in failed for lack in entry.measure)
+        return (not _is_measured(trial), by_no_limit, *looser, len(entry.measure), latency_s)
+
+    return min(entries, key=effort)
+
+
+def _is_measured(trial: TrialSummary) -> bool:
+    return trial.status in ("done", "partial")
 
 
 def _is_open(trial: TrialSummary, missed: Mapping[str, list[Verdict]]) -> bool:
     """Whether it was measured and misses no limit, and only lacks what would pass it."""
-    return trial.status in ("done", "partial") and all(
-        verdict.verdict != "fail" for verdict in missed[trial.key]
-    )
+    return _is_measured(trial) and all(verdict.verdict != "fail" for verdict in missed[trial.key])
 
 
 def _undecided(trial: TrialSummary, missed: Sequence[Verdict]) -> Undecided:

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgebench.fit.metrics import METRICS
 from edgebench.fit.power_rails import WIDE_SCOPES
 from edgebench.fit.profile import Profile
-from edgebench.fit.requirement import Requirement
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import Word, overall
 from edgebench.fit.weight_sensitivity import Margins, WeightChange, first_shares, smallest_change
@@ -94,7 +94,7 @@ def _ranking(trials: Sequence[TrialSummary], profile: Profile, verdicts: Sequenc
     margins: dict[str, dict[str, float]] = {trial.key: {} for trial in trials}
     why: dict[str, dict[str, str]] = {trial.key: {} for trial in trials}
     for verdict in verdicts:
-        margin = margin_share(verdict, requirements[verdict.requirement])
+        margin = margin_share(verdict)
         if isinstance(margin, str):
             why[verdict.trial][verdict.requirement] = margin
         else:
@@ -155,9 +155,9 @@ def _in_order(
     )
 
 
-def margin_share(verdict: Verdict, requirement: Requirement) -> float | str:
+def margin_share(verdict: Verdict) -> float | str:
     """The margin of a verdict as a share of its limit, -1 to 1, or why there is none."""
-    value, limit, above = verdict.value, verdict.limit, requirement.metric.above
+    value, limit = verdict.value, verdict.limit
     if value is None:
         return ONLY_A_BOUND if verdict.bound else verdict.reason
     if verdict.scope and verdict.scope not in WIDE_SCOPES and not verdict.declared:
@@ -167,8 +167,9 @@ def margin_share(verdict: Verdict, requirement: Requirement) -> float | str:
             return verdict.reason
         sides = zip(sorted(limit), sorted(value), strict=True)
         return _clipped(min((allowed - side) / allowed for allowed, side in sides))
-    room = value - limit if requirement.at_least else limit - value
-    return _clipped(room / (limit - above))
+    metric = METRICS[verdict.quantity]
+    room = value - limit if metric.at_least(verdict.statistic) else limit - value
+    return _clipped(room / (limit - metric.above))
 
 
 def _clipped(margin: float) -> float:

@@ -54,6 +54,7 @@ TIME_METRICS = (
         TIME_UNITS,
         source="sessions",
         statistics=("median", "p90", "p99", "max"),
+        brought_by='quantity = "infer_s" in the profile: its device times inference alone',
         judged=Sampled(
             attrgetter("image_s_values"), "passes", absent="no finished session holds a steady pass"
         ),
@@ -70,6 +71,7 @@ TIME_METRICS = (
         TIME_UNITS,
         source="sessions",
         statistics=("median", "p90", "p99", "max"),
+        brought_by="a runner that times a stage called infer",
         judged=Sampled(
             attrgetter("infer_s_values"),
             "passes",
@@ -91,6 +93,7 @@ TIME_METRICS = (
         MILLISECOND_UNITS,
         source="batches.parquet",
         statistics=("median", "p90", "p99", "max"),
+        brought_by="--set requests=N on a device with a queue",
         judged=Sampled(
             attrgetter("request_ms_values"),
             "requests",
@@ -140,6 +143,7 @@ TIME_METRICS = (
         TIME_UNITS,
         source="session.json",
         statistics=("median", "max"),
+        brought_by="--sessions N on a device that loads anew in each",
         judged=Sampled(
             by_session("load_s_values"),
             "sessions",
@@ -178,6 +182,7 @@ TIME_METRICS = (
         TIME_UNITS,
         source="session.json",
         statistics=("median", "max"),
+        brought_by="--sessions N on a device that starts a process",
         judged=Sampled(by_session("start_s_values"), "sessions", absent="no finished session has a start_s"),
         missing=_no_start,
         csv=csv_columns("start_s", *_INTERVAL),

@@ -1,143 +1,169 @@
-"""What the verdicts of a profile come to, in the sentences that a reader wants first."""
+"""The decision of a profile, in the sentences that a reader wants first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from edgebench.fit.decision import Decision, Open
 from edgebench.fit.metrics import METRICS
 from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.fit.verdict import Overall
-from edgebench.report import tables, verdict_groups, words
+from edgebench.report import tables, words
+from edgebench.report.notes import Trials
 
-_MEASURED_WITH = {
-    "accuracy": "--images FOLDER",
-    "accuracy_drop": "--images FOLDER and the fp32 variant",
-    "deadline_misses": "--period SECONDS",
-    "mass_g": "--board NAME",
-    "size_mm": "--board NAME",
-}
-"""What brings a figure that is not known, where something does; a meter brings power and energy."""
+_NAMED = 3  # trials that the headline names one by one
 
 
-def sentences(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> list[str]:
-    """Which trials satisfy a profile, else the nearest and what it lacks; then what would settle the rest.
+@dataclass(frozen=True)
+class Answer:
+    """What stands first of a profile.
+
+    Attributes:
+        headline: which trials satisfy it, else what is open, else the nearest miss.
+        settling: with what each open requirement would be settled, a clause each; empty where none is open.
+    """
+
+    headline: str
+    settling: tuple[str, ...]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The headline, then what would settle what is open."""
+        return [self.headline, *([f"To settle: {'; '.join(self.settling)}."] if self.settling else [])]
+
+
+def answer_of(decision: Decision, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Answer:
+    """The decision in words.
 
     Args:
-        summaries: of all trials.
-        verdicts: of one profile.
+        decision: of one profile.
+        summaries: of all trials that were judged.
+        verdicts: of them, by that profile and by others.
     """
     names = tables.trial_names(summaries)
-    wholes = list(verdict_groups.wholes(verdicts).values())
     trials = {summary.key: summary for summary in summaries}
-    passed = [trials[whole.trial] for whole in wholes if whole.verdict == "pass"]
-    if passed:
-        return [_satisfied(passed, len(wholes), names)]
-    measured = {verdict.trial for verdict in verdict_groups.of_measured(verdicts, summaries)}
-    candidates = [whole for whole in wholes if whole.trial in measured]
-    if not candidates:
-        return [f"{_none('was measured')}: {words.counted(len(wholes), 'trial')} without a session."]
-    undecided = [whole for whole in candidates if whole.verdict != "fail"]
-    if not undecided:
-        nearest = min(candidates, key=_distance)
-        misses = words.listed([_miss(verdict) for verdict in _of_word(nearest, "fail")])
-        who = "The one trial" if len(wholes) == 1 else names[nearest.trial]
-        start = "" if len(wholes) == 1 else f"{_none('satisfies it')}. The nearest is "
-        return [f"{start}{who}{' misses' if len(wholes) == 1 else ': it misses'} {misses}."]
-    first = min(undecided, key=lambda whole: _latency(trials[whole.trial]))
-    open_ones = [each for each in _needed(first) if each.verdict in ("unknown", "inconclusive")]
-    which = words.listed([f"{words.plain(each.quantity, 40)} ({each.verdict})" for each in open_ones])
-    failing = sum(whole.verdict == "fail" for whole in wholes)
-    count = f"{len(wholes) - failing} of {words.counted(len(wholes), 'trial')} cannot be decided"
-    count += f" and {failing} {'fails' if failing == 1 else 'fail'}" if failing else ""
-    text = f"{_none('is shown to satisfy it')}: {count}. Of {names[first.trial]}"
-    text += f"{', the quickest of these,' if len(undecided) > 1 else ''} it is open in {which}."
-    settling = _settling(trials[first.trial], open_ones)
-    return [text, settling] if settling else [text]
+    ours = [verdict for verdict in verdicts if verdict.profile == decision.profile]
+    if decision.outcome == "satisfied":
+        return Answer(_satisfied(decision, trials, names), ())
+    if decision.outcome == "unmeasured":
+        count = words.counted(decision.trials, "trial")
+        return Answer(f"No trial was measured: {count} without a session.", ())
+    if decision.outcome == "missed":
+        return Answer(_missed(decision, names, ours), ())
+    judged = Trials.of([trial for key, trial in trials.items() if any(v.trial == key for v in ours)], names)
+    return Answer(_undecided(decision, trials, names, ours), _settling(decision.open, judged))
 
 
-def _none(what: str) -> str:
-    return f"No trial {what}"
-
-
-def _satisfied(passed: Sequence[TrialSummary], of: int, names: Mapping[str, str]) -> str:
-    quickest = min(passed, key=_latency)
-    latency = quickest.latency
-    how_quick = "" if latency is None else f" ({quickest.latency_quantity} {words.interval(latency)} s)"
-    weighed = [summary for summary in passed if summary.mass_g is not None]
-    lightest = min(weighed, key=lambda summary: (summary.mass_g or 0.0, _latency(summary)), default=None)
-    light = "" if lightest is None else f"{words.number(lightest.mass_g or 0.0)} g"
+def _satisfied(decision: Decision, trials: Mapping[str, TrialSummary], names: Mapping[str, str]) -> str:
+    assert decision.trial is not None
+    quickest = trials[decision.trial]
+    passed, lightest = decision.passing, decision.lightest
+    how_quick = _how_quick(quickest)
+    light = f"{words.number(trials[lightest[0]].mass_g or 0.0)} g" if lightest else ""
     if len(passed) == 1:
-        mass = f"{how_quick[:-1]}, {light})" if how_quick and light else how_quick
-        only = "alone " if of > 1 else ""
-        return f"{names[quickest.key]} {only}satisfies it{mass}."
-    who = f"All {of} trials satisfy" if len(passed) == of else f"{len(passed)} of {of} trials satisfy"
-    text = f"{who} it. The quickest is {names[quickest.key]}{how_quick}"
-    if lightest is None:
+        figures = ", ".join(filter(None, (how_quick, light)))
+        only = "alone " if decision.trials > 1 else ""
+        return f"{names[quickest.key]} {only}satisfies it{f' ({figures})' if figures else ''}."
+    everyone = len(passed) == decision.trials
+    who = f"All {decision.trials}" if everyone else f"{len(passed)} of {decision.trials}"
+    text = f"{who} trials satisfy it. The quickest is {names[quickest.key]}"
+    text += f" ({how_quick})" if how_quick else ""
+    if decision.level:
+        others = [names[key] for key in decision.level]
+        text += f", not told apart from {_named(others)} by its interval"
+    if not lightest:
         return f"{text}."
-    if lightest.mass_g == quickest.mass_g:
+    if quickest.key in lightest:
         return f"{text}; none of them is lighter ({light})."
-    return f"{text}, the lightest {names[lightest.key]} ({light})."
+    lightest_names = [names[key] for key in lightest]
+    verb = "is" if len(lightest) == 1 else "are"
+    return f"{text}; the lightest {verb} {_named(lightest_names)} ({light})."
 
 
-def _latency(summary: TrialSummary) -> float:
-    return float("inf") if summary.latency is None else summary.latency.median
+def _how_quick(trial: TrialSummary) -> str:
+    return "" if trial.latency is None else f"{trial.latency_quantity} {words.interval(trial.latency)} s"
 
 
-def _needed(whole: Overall) -> list[Verdict]:
-    return [verdict for verdict in whole.verdicts if not verdict.wanted]
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return words.listed(list(names) if more <= 0 else [*names[:_NAMED], f"{more} more"])
 
 
-def _of_word(whole: Overall, word: str) -> list[Verdict]:
-    return [verdict for verdict in _needed(whole) if verdict.verdict == word]
-
-
-def _distance(whole: Overall) -> tuple[int, float]:
-    """How many requirements are missed, then the furthest miss as a share of its limit."""
-    missed = _of_word(whole, "fail")
-    return len(missed), max((_share(verdict) for verdict in missed), default=0.0)
-
-
-def _share(verdict: Verdict) -> float:
-    """How far a limit is missed, as a share of it; of a bound, at least so far.
-
-    A temperature's share is of what it is above absolute zero: there is none of one in °C.
-    """
-    limit = max(verdict.limit) if isinstance(verdict.limit, Sequence) else verdict.limit
-    whole = limit - _above(verdict.quantity)
-    if verdict.margin is not None:
-        return -verdict.margin / whole
-    ends = [abs(end - limit) / whole for end in (verdict.low, verdict.high) if end is not None]
-    return min(ends, default=float("inf"))
-
-
-def _above(quantity: str) -> float:
-    metric = METRICS.get(quantity)
-    return 0.0 if metric is None else metric.above
+def _missed(decision: Decision, names: Mapping[str, str], verdicts: Sequence[Verdict]) -> str:
+    """`No trial satisfies it. The nearest is 0.25 int8: it misses image_s median ≤ 4.42 s by 1.56 s ...`."""
+    if decision.trial is None:
+        count = "the one trial misses" if decision.trials == 1 else f"all {decision.trials} miss"
+        return f"No trial satisfies it: {count} a requirement."
+    misses = words.listed(
+        [
+            _miss(verdict)
+            for verdict in verdicts
+            if verdict.trial == decision.trial and verdict.verdict == "fail" and not verdict.wanted
+        ]
+    )
+    if decision.trials == 1:
+        return f"The one trial misses {misses}."
+    return f"No trial satisfies it. The nearest is {names[decision.trial]}: it misses {misses}."
 
 
 def _miss(verdict: Verdict) -> str:
-    """`image_s median ≤ 4.42 s by 0.680 s (15.4 %)`; what was published as a bound is shown as that."""
+    """`image_s median ≤ 4.42 s by 0.680 s (15.4 %)`; what is known as a bound alone is shown as that.
+
+    A temperature has no share of its limit: there is none of one in °C.
+    """
     if verdict.margin is None:
         return f"{words.limit(verdict)} ({words.span(verdict)})"
-    has_share = not isinstance(verdict.limit, Sequence) and _above(verdict.quantity) == 0
-    share = "" if not has_share else f" ({words.percent(_share(verdict))} of it)"
+    metric = METRICS.get(verdict.quantity)
+    has_share = not isinstance(verdict.limit, Sequence) and (metric is None or metric.above == 0)
+    share = ""
+    if has_share and not isinstance(verdict.limit, Sequence):
+        share = f" ({words.percent(-verdict.margin / verdict.limit)} of it)"
     return f"{words.limit(verdict)} by {words.number(-verdict.margin)}{words.margin_unit(verdict)}{share}"
 
 
-def _settling(trial: TrialSummary, verdicts: Sequence[Verdict]) -> str:
-    """With which options the unknown figures would be there; empty where none is known to bring them."""
-    if trial.published:
-        return ""
-    ways: dict[str, list[str]] = {}
-    for verdict in verdicts:
-        if verdict.verdict == "unknown" and (way := _brought_by(verdict.quantity)):
-            ways.setdefault(way, []).append(words.plain(verdict.quantity, 40))
-    told = [f"{words.listed(quantities)} by {way}" for way, quantities in ways.items()]
-    return f"What would settle it: {'; '.join(told)}." if told else ""
+def _undecided(
+    decision: Decision,
+    trials: Mapping[str, TrialSummary],
+    names: Mapping[str, str],
+    verdicts: Sequence[Verdict],
+) -> str:
+    assert decision.trial is not None
+    open_count = decision.trials - decision.failing
+    first = trials[decision.trial]
+    lacking = [
+        f"{words.plain(verdict.quantity, 40)} ({verdict.verdict})"
+        for verdict in verdicts
+        if verdict.trial == first.key
+        and not verdict.wanted
+        and verdict.verdict in ("unknown", "inconclusive")
+    ]
+    how_quick = _how_quick(first)
+    who = f"{names[first.key]}{f' ({how_quick})' if how_quick else ''}"
+    if decision.trials == 1:
+        return f"It is open whether {who} satisfies it: {words.listed(lacking)}."
+    failing = decision.failing
+    count = f"{open_count} of {words.counted(decision.trials, 'trial')} cannot be decided"
+    count += f" and {failing} {'fails' if failing == 1 else 'fail'}" if failing else ""
+    only = "Open" if open_count == 1 else "The nearest of these"
+    verb = "of" if open_count == 1 else "is"
+    return (
+        f"No trial is shown to satisfy it: {count}. {only} {verb} {who}"
+        f"{': ' if open_count == 1 else ', open in '}{words.listed(lacking)}."
+    )
 
 
-def _brought_by(quantity: str) -> str:
-    metric = METRICS.get(quantity)
-    if metric is not None and (metric.is_power or "J" in metric.units):
-        return "--meter KIND"
-    return _MEASURED_WITH.get(quantity, "")
+def _settling(entries: Sequence[Open], trials: Trials) -> tuple[str, ...]:
+    """`power_peak_w by --meter KIND`; with the trials where it is not open of all that are.
+
+    Requirements that the same would settle of the same trials stand together.
+    """
+    quantities: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for entry in entries:
+        if entry.by:
+            quantities.setdefault((entry.by, entry.trials), []).append(words.plain(entry.quantity, 40))
+    undecided = {key for entry in entries for key in entry.trials}
+    return tuple(
+        f"{words.listed(list(dict.fromkeys(what)))} by {by}"
+        + ("" if set(keys) == undecided else f" (of {trials.several(keys)})")
+        for (by, keys), what in quantities.items()
+    )

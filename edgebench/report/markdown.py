@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.report import tables
+from edgebench.report import tables, words
 from edgebench.report.notes import Note
 from edgebench.report.page import texts
 from edgebench.report.tables import Table
+from edgebench.report.trial_matrix import Matrix, Row
 from edgebench.store.load import StoredResults
 
 _SPECIAL = str.maketrans(
@@ -28,8 +29,15 @@ def export_markdown(
     parts = [f"# {escape(page['title'])}", escape(page["subtitle"]), "## Verdicts"]
     for card in page["cards"]:
         parts.append(f"### {escape(card['title'])}")
-        parts.append(escape(" ".join([card["headline"], *card["settling"]])))
-        parts.append(_rows(card["matrix"]))
+        parts.append(escape(" ".join(card["sentences"])))
+        matrix = card["matrix"]
+        parts.append(_matrix_rows(matrix, matrix.rows))
+        if matrix.folded:
+            parts += [
+                f"<details><summary>{escape(matrix.rest)}</summary>",
+                _matrix_rows(matrix, matrix.folded),
+            ]
+            parts.append("</details>")
     parts += [_table(table, f"### Every verdict: {escape(table.title)}") for table in page["verdict_tables"]]
     if not page["cards"]:
         parts.append("No profile was asked for.")
@@ -76,8 +84,22 @@ def _table(table: Table, heading: str) -> str:
     return f"{heading}\n\n{_rows(table)}"
 
 
+def _matrix_rows(matrix: Matrix, rows: Sequence[Row]) -> str:
+    """Symbol and margin a cell; what would settle a verdict, where it is open."""
+    head = ["trial", "all together", *matrix.formulas]
+    lines = [
+        [row.name, row.whole.text, *(cell.text if cell else words.MISSING for cell in row.cells)]
+        for row in rows
+    ]
+    rule = "|" + "---|" * len(head)
+    return "\n".join([_line(head), rule, *map(_line, lines)])
+
+
+def _line(texts: Sequence[str]) -> str:
+    return "| " + " | ".join(map(escape, texts)) + " |"
+
+
 def _rows(table: Table) -> str:
-    head = "| " + " | ".join(escape(column.heading) for column in table.columns) + " |"
+    head = _line([column.heading for column in table.columns])
     rule = "|" + "|".join("---:" if column.figures else "---" for column in table.columns) + "|"
-    rows = ["| " + " | ".join(escape(text) for text in row) + " |" for row in table.rows]
-    return "\n".join([head, rule, *rows])
+    return "\n".join([head, rule, *map(_line, table.rows)])

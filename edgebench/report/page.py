@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgebench.fit.answers import answers
+from edgebench.fit.answers import Answers, answers
 from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
-from edgebench.report import answer, notes, pacing_tables, tables, verdict_groups, words
+from edgebench.report import notes, pacing_tables, tables, trial_matrix, verdict_groups, words
+from edgebench.report.answer import answer_of
 from edgebench.report.answer_paragraphs import paragraphs
 from edgebench.report.brief_missions import brief_missions
 from edgebench.report.definitions import definitions
@@ -43,13 +44,14 @@ def texts(
     names = tables.trial_names(summaries)
     trials = Trials.of(summaries, names)
     missions = brief_missions(results, summaries, profiles)
+    beyond = answers(summaries, profiles, verdicts)
     return {
         "name": words.plain(record.name, 120),
         "title": _title(results, summaries),
         "subtitle": _subtitle(results, summaries),
         "contents": _CONTENTS,
-        "cards": _cards(profiles, summaries, verdicts),
-        "changes": _changes(profiles, summaries, verdicts),
+        "cards": _cards(profiles, summaries, verdicts, beyond),
+        "changes": _changes(summaries, beyond),
         "missions": missions,
         "mission_tables": [mission_table(brief, summaries) for brief in missions],
         "failures": _failures(summaries, trials),
@@ -131,38 +133,41 @@ def _counted(scene: SceneRecord) -> str:
 
 
 def _cards(
-    profiles: Sequence[Profile], summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
+    profiles: Sequence[Profile],
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    beyond: Answers,
 ) -> list[dict[str, Any]]:
     wholes = verdict_groups.wholes(verdicts)
-    matrices = tables.matrices(summaries, verdicts)
+    matrices = trial_matrix.matrices(summaries, verdicts, beyond.decisions)
     titles = {profile.name: profile.title for profile in profiles}
     cards = []
     for profile in verdict_groups.profiles(verdicts):
         ours = [verdict for verdict in verdicts if verdict.profile == profile]
         given = Counter(whole.verdict for (_, name), whole in wholes.items() if name == profile)
         title = titles.get(profile, "")
-        headline, *others = answer.sentences(summaries, ours)
+        decision = next(each for each in beyond.decisions if each.profile == profile)
+        answer = answer_of(decision, summaries, ours)
         cards.append(
             {
                 "profile": words.plain(profile, 80),
                 "title": words.plain(profile, 80) + (f": {words.plain(title, 120)}" if title else ""),
-                "headline": headline,
-                "settling": others,
+                "headline": answer.headline,
+                "settling": answer.settling,
+                "sentences": answer.sentences,
                 "counts": [(given[word], word) for word in reversed(WORDS) if given[word]],
                 "matrix": matrices[profile],
-                "lines": verdict_groups.shared(verdict_groups.of_measured(ours, summaries)),
+                "lines": verdict_groups.shared(verdict_groups.of_measured(ours, summaries), summaries),
             }
         )
     return cards
 
 
-def _changes(
-    profiles: Sequence[Profile], summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
-) -> list[tuple[str, list[str]]]:
+def _changes(summaries: Sequence[TrialSummary], beyond: Answers) -> list[tuple[str, list[str]]]:
     """What would have to change; of published figures nothing is proposed."""
     if _is_published(summaries):
         return []
-    return paragraphs(answers(summaries, profiles, verdicts), summaries)
+    return paragraphs(beyond, summaries)
 
 
 def _failures(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:

@@ -14,6 +14,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter
 
 from edgebench.fit.answer_descriptions import DESCRIPTIONS as OF_ANSWERS
+from edgebench.fit.decision import Decision
 from edgebench.fit.excluded_by import ExcludedBy
 from edgebench.fit.field_descriptions import DESCRIPTIONS as OF_SUMMARIES
 from edgebench.fit.metric import BYTE_UNITS, Metric
@@ -66,6 +67,9 @@ _PARTS = {
     "trials": Described("One entry a planned trial.", "sessions"),
     "verdicts": Described(
         "One entry a trial, profile and requirement; empty when no profile was asked for.", "fit"
+    ),
+    "decisions": Described(
+        "The answer to each profile: one entry a profile. Absent from documents of earlier versions.", "fit"
     ),
     "nearest": Described(
         "What would pass: one entry a profile and target that some trial of does not pass it. Absent from "
@@ -244,6 +248,7 @@ def _result() -> dict[str, Any]:
                 "required": required_of(Verdict, _descriptions()),
             },
         },
+        "decisions": _list_of(Decision),
         "nearest": _list_of(Nearest),
         "pareto": _list_of(Front),
         "ranking": _list_of(Ranking),

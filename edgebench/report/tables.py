@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from edgebench.fit.metrics import METRICS, shown_in
 from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.fit.verdict import Overall
 from edgebench.report import power_scopes, verdict_groups, words
 from edgebench.report.document import reasons
 from edgebench.report.notes import Trials
@@ -105,35 +104,6 @@ def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict
             )
         )
     return tables
-
-
-def matrices(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> dict[str, Table]:
-    """By profile: a row a trial, a column a requirement, each cell a verdict and its margin."""
-    names = trial_names(summaries)
-    by_profile: dict[str, dict[str, Overall]] = {}
-    for (trial, profile), whole in verdict_groups.wholes(verdicts).items():
-        by_profile.setdefault(profile, {})[trial] = whole
-    tables = {}
-    for profile, by_trial in by_profile.items():
-        asked = verdict_groups.requirements([each for whole in by_trial.values() for each in whole.verdicts])
-        formulas = [words.limit(verdict) for verdict in asked.values()]
-        rows = []
-        for key in (summary.key for summary in summaries if summary.key in by_trial):
-            cells = {verdict.requirement: _matrix_cell(verdict) for verdict in by_trial[key].verdicts}
-            of_asked = [cells.get(name, words.MISSING) for name in asked]
-            rows.append((names[key], by_trial[key].verdict, *of_asked))
-        headings = ("all together", *formulas)
-        columns = (Column("trial"), *(Column(heading, verdict=True) for heading in headings))
-        tables[profile] = Table(f"{words.plain(profile, 80)}: trials and requirements", columns, tuple(rows))
-    return tables
-
-
-def _matrix_cell(verdict: Verdict) -> str:
-    """The word, and below it the margin with its basis."""
-    if verdict.margin is None:
-        return verdict.verdict
-    basis = f" ({words.basis(verdict)})" if words.basis(verdict) else ""
-    return f"{verdict.verdict}\n{words.margin(verdict)}{basis}"
 
 
 def without_empty(table: Table) -> Table:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from edgebench.fit.decision import Decision
 from edgebench.fit.metric import Metric, Shown
 from edgebench.fit.metrics import shown_in
 from edgebench.fit.power_summary import headline_rails
@@ -31,7 +32,12 @@ FOLDS: tuple[tuple[str, ...], ...] = ((), ("(",), ("(", "±"))
 
 
 def print_result(
-    console: Console, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], *, figures: bool = True
+    console: Console,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    decisions: Sequence[Decision] = (),
+    *,
+    figures: bool = True,
 ) -> None:
     """Print the figures of every trial, target by target, then the verdicts, profile by profile.
 
@@ -39,6 +45,7 @@ def print_result(
         console: where to print; nothing is ever wider than it.
         summaries: the trials in the order in which they shall appear.
         verdicts: what they were judged to be; empty where no profile was asked for.
+        decisions: what the verdicts of each profile come to.
         figures: whether the table of figures is printed too, or the verdicts alone.
     """
     if not summaries:
@@ -49,7 +56,7 @@ def print_result(
         for target, group in verdict_groups.by_target(summaries).items():
             _figures(console, target, group, names)
     if verdicts:
-        print_verdicts(console, summaries, verdicts)
+        print_verdicts(console, summaries, verdicts, decisions)
     if not figures:
         for note in _notes(summaries, tables.trial_names(summaries)):
             line(console, note, indent=2)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from edgebench.fit.settling import settled_by
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS, Overall, Word, overall
 from edgebench.report import words
@@ -53,6 +54,7 @@ class Shared:
         basis: of power and energy, what the meters cover, or `declared maximum`; verdicts of another basis
             are a group of their own.
         declared: whether declared power was judged, and no meter's.
+        by: what would settle it of all these trials, or of most; empty where nothing has to.
     """
 
     requirement: str
@@ -65,6 +67,7 @@ class Shared:
     unit: str
     basis: str
     declared: bool
+    by: str = ""
 
     @property
     def which(self) -> str:
@@ -87,14 +90,17 @@ class Shared:
         text = f"{self.requirement}: {self.word} {self.which}"
         if self.margin:
             text += f", {self.margin}"
-        return f"{text}: {self.reason}" if self.reason else text
+        text = f"{text}: {self.reason}" if self.reason else text
+        return f"{text}; to settle: {self.by}" if self.by else text
 
 
-def shared(verdicts: Sequence[Verdict]) -> list[Shared]:
+def shared(verdicts: Sequence[Verdict], summaries: Iterable[TrialSummary] = ()) -> list[Shared]:
     """Every requirement with every verdict it got, each once, however many trials and profiles share it.
 
     Power and energy of different scopes are different figures: their margins are in no common range.
+    `summaries` are those of the trials; without one it is not said what would settle its verdict.
     """
+    trials = {summary.key: summary for summary in summaries}
     judged: dict[str, set[str]] = {}
     groups: dict[tuple[str, Word, str], list[Verdict]] = {}
     for verdict in verdicts:
@@ -102,14 +108,22 @@ def shared(verdicts: Sequence[Verdict]) -> list[Shared]:
         judged.setdefault(requirement, set()).add(verdict.trial)
         groups.setdefault((requirement, verdict.verdict, words.basis(verdict)), []).append(verdict)
     return [
-        _shared(requirement, word, basis, group, len(judged[requirement]))
+        _shared(requirement, word, basis, group, len(judged[requirement]), trials)
         for (requirement, word, basis), group in sorted(
             groups.items(), key=lambda item: (list(judged).index(item[0][0]), WORDS.index(item[0][1]))
         )
     ]
 
 
-def _shared(requirement: str, word: Word, basis: str, group: Sequence[Verdict], of: int) -> Shared:
+def _shared(
+    requirement: str,
+    word: Word,
+    basis: str,
+    group: Sequence[Verdict],
+    of: int,
+    trials: Mapping[str, TrialSummary],
+) -> Shared:
+    ways = Counter(settled_by(trials[verdict.trial], verdict) for verdict in group if verdict.trial in trials)
     margins = [verdict.margin for verdict in group if verdict.margin is not None]
     return Shared(
         requirement=requirement,
@@ -122,6 +136,7 @@ def _shared(requirement: str, word: Word, basis: str, group: Sequence[Verdict], 
         unit=words.margin_unit(group[0]),
         basis=basis,
         declared=bool(group[0].declared),
+        by=next((way for way, _ in ways.most_common(1)), ""),
     )
 
 

@@ -9,13 +9,22 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from edgebench.fit.decision import Decision
 from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.fit.verdict import WORDS, Overall
 from edgebench.report import answer, verdict_groups, words
 from edgebench.report.console import cell, line, new_table
+from edgebench.report.trial_matrix import best_first
 
 _STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "unknown": "magenta"}
 _WHOLE = "all together"
 _GAP = 3  # between two columns
+MOST_ROWS = 27
+"""Trials of a matrix; of more, those of each target that do not stand first are counted in a row."""
+
+_LEAST_OF_TARGET = 4
+"""Rows of a target, where some of its trials are left out."""
+
 _LONGEST_NAME = 28  # of a trial or target, in columns; a longer one folds
 
 
@@ -36,14 +45,22 @@ class Row:
     cells: Mapping[str, tuple[str, str]]
 
 
-def print_verdicts(console: Console, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> None:
+def print_verdicts(
+    console: Console,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    decisions: Sequence[Decision] = (),
+) -> None:
     """Print the answer to each profile, its matrix, and why whatever does not pass does not."""
     for profile in verdict_groups.profiles(verdicts):
         ours = [verdict for verdict in verdicts if verdict.profile == profile]
+        decided = next((decision for decision in decisions if decision.profile == profile), None)
         line(console, f"Verdicts by {words.plain(profile, 80)}", "bold")
-        for sentence in answer.sentences(summaries, ours):
-            line(console, sentence)
-        print_matrix(console, rows_of(summaries, ours, words.labels(summaries)), ours)
+        if decided is not None:
+            for sentence in answer.answer_of(decided, summaries, ours).sentences:
+                line(console, sentence)
+        rows = rows_of(summaries, ours, words.labels(summaries), decided.trial if decided else None)
+        print_matrix(console, rows, ours)
     line(console, _legend())
     for sentence in _sentences(summaries, verdicts):
         line(console, sentence, indent=2)
@@ -51,21 +68,64 @@ def print_verdicts(console: Console, summaries: Sequence[TrialSummary], verdicts
 
 
 def rows_of(
-    summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], names: Mapping[str, str]
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    names: Mapping[str, str],
+    first: str | None = None,
 ) -> list[Row]:
-    """A row a trial of one profile; where there are several targets, below a row with the target's name."""
-    wholes = {whole.trial: whole for whole in verdict_groups.wholes(verdicts).values()}
-    groups = verdict_groups.by_target(summary for summary in summaries if summary.key in wholes)
+    """A row a trial of one profile, the best first; where there are several targets, below the target's name.
+
+    Targets stand in the order of their best trials, `first` before all. Of more than MOST_ROWS trials each
+    target shows as many as have room, and what its others come to; many targets show their best trial alone.
+    """
+    trials = {summary.key: summary for summary in summaries}
+    wholes = [whole for whole in verdict_groups.wholes(verdicts).values() if whole.trial in trials]
+    groups: dict[str, list[Overall]] = {}
+    for whole in best_first(wholes, trials, first):
+        groups.setdefault(trials[whole.trial].target, []).append(whole)
+    room = MOST_ROWS if len(wholes) <= MOST_ROWS else MOST_ROWS // len(groups)
+    if room < _LEAST_OF_TARGET and len(groups) < len(wholes):
+        best = [group[0] for group in groups.values()][:MOST_ROWS]
+        shown = {whole.trial for whole in best}
+        rest = [whole for whole in wholes if whole.trial not in shown]
+        named = [
+            _trial_row(f"{words.plain(trials[whole.trial].target, 60)} {names[whole.trial]}", whole)
+            for whole in best
+        ]
+        return [*named, _rest_row(rest, "")]
     rows = []
     for target, group in groups.items():
         if len(groups) > 1:
             rows.append(Row(words.plain(target, 60), {}))
-        for summary in group:
-            whole = wholes[summary.key]
-            cells = {_WHOLE: (_with_word(whole.verdict), str(whole.verdict))}
-            cells |= {each.requirement: (_cell_text(each), each.verdict) for each in whole.verdicts}
-            rows.append(Row(f"{' ' if len(groups) > 1 else ''}{names[summary.key]}", cells))
+        indent = " " if len(groups) > 1 else ""
+        for whole in group[:room]:
+            rows.append(_trial_row(f"{indent}{names[whole.trial]}", whole))
+        if others := group[room:]:
+            rows.append(_rest_row(others, indent))
     return rows
+
+
+def _trial_row(name: str, whole: Overall) -> Row:
+    cells = {_WHOLE: (_with_word(whole.verdict), str(whole.verdict))}
+    return Row(name, cells | {each.requirement: (_cell_text(each), each.verdict) for each in whole.verdicts})
+
+
+def _rest_row(wholes: Sequence[Overall], indent: str) -> Row:
+    """How many more there are, and the best that each column comes to."""
+    cells = {_WHOLE: _best_word([whole.verdict for whole in wholes])}
+    by_requirement: dict[str, list[str]] = {}
+    for whole in wholes:
+        for verdict in whole.verdicts:
+            by_requirement.setdefault(verdict.requirement, []).append(verdict.verdict)
+    cells |= {requirement: _best_word(given) for requirement, given in by_requirement.items()}
+    return Row(f"{indent}{len(wholes)} more", cells)
+
+
+def _best_word(given: Sequence[str]) -> tuple[str, str]:
+    """`8 ✕`, or `6 ✓ of 8`: the best verdict and how many have it."""
+    best = next(word for word in reversed(WORDS) if word in given)
+    count = given.count(best)
+    return (f"{count} {words.SYMBOLS[best]}" + ("" if count == len(given) else f" of {len(given)}"), best)
 
 
 def print_matrix(console: Console, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> None:
@@ -124,8 +184,11 @@ def _with_word(word: str) -> str:
 
 
 def _cell_text(verdict: Verdict) -> str:
-    """The symbol and the margin, which has the unit of the limit above it; the word where there is none."""
+    """The symbol and the margin, in the unit of the limit above it; else the bound, else the word."""
     if verdict.margin is None:
+        end = verdict.high if verdict.low is None else verdict.low
+        if verdict.bound and end is not None:
+            return f"{words.SYMBOLS[verdict.verdict]} {verdict.bound} {words.number(end)}"
         return _with_word(verdict.verdict)
     return f"{words.SYMBOLS[verdict.verdict]} {words.signed(verdict.margin)}"
 
@@ -142,7 +205,7 @@ def _sentences(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -
     for target, group in groups.items():
         keys = {summary.key for summary in group}
         ours = [verdict for verdict in verdicts if verdict.trial in keys]
-        for shared in verdict_groups.shared(verdict_groups.of_measured(ours, group)):
+        for shared in verdict_groups.shared(verdict_groups.of_measured(ours, group), group):
             if shared.word != "pass" or shared.declared:
                 targets.setdefault(shared.sentence(), []).append(words.plain(target, 60))
     several = len(groups) > 1

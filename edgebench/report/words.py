@@ -347,6 +347,17 @@ def margin(verdict: Verdict) -> str:
     return MISSING if verdict.margin is None else f"{signed(verdict.margin)}{margin_unit(verdict)}"
 
 
+def margin_ends(verdict: Verdict) -> str:
+    """The margin's own interval, in its unit: `+1.38 to +1.42`; empty where the figure has no two ends."""
+    if verdict.margin is None or verdict.low is None or verdict.high is None or verdict.low == verdict.high:
+        return ""
+    if isinstance(verdict.limit, Sequence):
+        return ""
+    ends = (verdict.low - verdict.limit, verdict.high - verdict.limit)
+    least, most = ends if wants_more(verdict) else (-ends[1], -ends[0])
+    return f"{signed(least)} to {signed(most)}"
+
+
 def margin_unit(verdict: Verdict) -> str:
     """The margin's unit with its space: what lies between two percentages are points."""
     return " points" if verdict.unit == "%" else unit(verdict)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from edgebench.fit.decision import decisions
 from edgebench.fit.judged_experiment import Judged
 from edgebench.fit.trial_summary import Ended, TrialSummary, Verdict
 from edgebench.report import tables
@@ -24,7 +25,8 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def printed(summaries: list[TrialSummary], verdicts: list[Verdict], *, figures: bool = True) -> str:
     file = io.StringIO()
-    print_result(make_console(file), summaries, verdicts, figures=figures)
+    decided = decisions(summaries, verdicts, [])
+    print_result(make_console(file), summaries, verdicts, decided, figures=figures)
     return file.getvalue()
 
 

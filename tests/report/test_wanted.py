@@ -6,6 +6,7 @@ import csv
 import io
 from dataclasses import replace
 
+from edgebench.fit.decision import decisions
 from edgebench.fit.judged_experiment import Judged
 from edgebench.fit.trial_summary import Verdict
 from edgebench.report import words
@@ -14,8 +15,9 @@ from edgebench.report.html import render
 from edgebench.report.listings import requirement
 from edgebench.report.markdown import export_markdown
 from edgebench.report.spreadsheet import export_csv
-from edgebench.report.tables import matrices, verdict_tables
+from edgebench.report.tables import verdict_tables
 from edgebench.report.terminal import make_console, print_result
+from edgebench.report.trial_matrix import matrices
 from edgebench.report.words import limit, required
 from tests.report import samples
 
@@ -36,7 +38,8 @@ def test_the_formula_says_it() -> None:
 
 def test_the_terminal_shows_it_below_a_whole_that_passes() -> None:
     file = io.StringIO()
-    print_result(make_console(file), [samples.summary()], _with_a_missed_wish(), figures=False)
+    trials, verdicts = [samples.summary()], _with_a_missed_wish()
+    print_result(make_console(file), trials, verdicts, decisions(trials, verdicts, []), figures=False)
     text = " ".join(file.getvalue().split())
     assert "power_peak_w max ≤ 5 W, wanted: fail for the one trial, margin -1.00 W: too much" in text
     assert "0.25 int8 satisfies it" in text and "✓ pass ✓ +4.19 ✕ -1.00" in text
@@ -52,10 +55,11 @@ def test_its_column_in_the_matrix_is_marked() -> None:
     (row,) = [line for line in lines if line.startswith("0.25 int8 ") and "satisfies" not in line]
     place = marked.index("wanted")
     assert row[place:].startswith("✕ ") and "✓ pass" in row[:place]
-    (table,) = matrices([samples.summary()], [wish, need]).values()
-    assert [column.heading for column in table.columns[2:]] == [words.limit(wish), words.limit(need)]
-    ((_, whole, *cells),) = table.rows
-    assert whole == "pass" and [cell.split("\n")[0] for cell in cells] == ["fail", "pass"]
+    (matrix,) = matrices([samples.summary()], [wish, need]).values()
+    assert list(matrix.formulas) == [words.limit(wish), words.limit(need)]
+    (row_of_page,) = matrix.rows
+    assert row_of_page.whole.word == "pass"
+    assert [cell.word for cell in row_of_page.cells if cell] == ["fail", "pass"]
 
 
 def test_tables_csv_and_json(whole: Judged) -> None:
