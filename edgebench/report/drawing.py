@@ -61,7 +61,12 @@ def style() -> Iterator[None]:
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_RC)
-        yield
+        try:
+            yield
+        finally:
+            is_interactive = matplotlib.is_interactive()
+    # The first figure of a notebook switches it on: switched off again, no further one would be shown.
+    matplotlib.interactive(is_interactive)
 
 
 def blank() -> Figure:
