@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -20,6 +22,13 @@ from edgebench.cli.common import (
 )
 
 
+class Form(StrEnum):
+    """What a result is exported as."""
+
+    ARCHIVE = "archive"
+    MLFLOW = "mlflow"
+
+
 def export(
     results: OptionalResultsArgument = None,
     file: Annotated[
@@ -31,30 +40,89 @@ def export(
     output_dir: Annotated[
         Path | None, typer.Option("--output-dir", metavar="DIR", help="Where results lie. Default: results")
     ] = None,
+    to: Annotated[
+        Form,
+        typer.Option("--to", help="A file that `edgebench import` takes, or a tracking store of MLflow."),
+    ] = Form.ARCHIVE,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="STORE",
+            envvar="MLFLOW_TRACKING_URI",
+            help="With --to mlflow: a folder, sqlite:///FILE.db, or the address of a server.",
+        ),
+    ] = None,
+    experiment: Annotated[
+        str, typer.Option("--experiment", metavar="NAME", help="With --to mlflow: of the store.")
+    ] = "edgebench",
 ) -> None:
     """Pack a result into one file with checksums, without names of hosts and users or addresses of ports.
 
-    It has every sample, so that who imports it gets the same figures: `edgebench import FILE`.
+    It has every sample, so that who imports it gets the same figures: `edgebench import FILE`. With `--to
+    mlflow` it becomes a run of a tracking store, with a run a trial below it and the archive as artefact.
     """
     from edgebench.atomic import require_file_name
+    from edgebench.errors import UsageError
+
+    folder = results_folder("latest" if results is None else results, output_dir)
+    if to is Form.MLFLOW:
+        if store is None or file is not None:
+            raise UsageError(
+                "--to mlflow takes --store and no -o",
+                fix="edgebench export RESULTS --to mlflow --store mlruns (or sqlite:///FILE.db)",
+            )
+        typer.echo(_track(folder, store, experiment))
+        return
+    path = file or Path(f"{folder.resolve().name}.zip")
+    require_file_name(path, "-o")
+    _pack(folder, path)
+    say("names of hosts and users that are known were taken out: read a report of it before you publish it")
+    echo_path(path)
+
+
+def _pack(folder: Path, path: Path) -> str:
+    """Write the archive, and say what is in it; returns its checksum."""
     from edgebench.report.words import counted
     from edgebench.store.archive_writing import write_archive
     from edgebench.version import __version__
 
-    folder = results_folder("latest" if results is None else results, output_dir)
-    path = file or Path(f"{folder.resolve().name}.zip")
-    require_file_name(path, "-o")
     with _progress("packing") as progress:
         packed = write_archive(folder, path, edgebench_version=__version__, progress=progress)
     for warning in packed.warnings:
         say(f"note: {warning}")
     say(
         f"{counted(packed.trials, 'trial')}, {counted(packed.sessions, 'session')}, "
-        f"{packed.size / 1e6:.1f} MB, "
-        f"sha256 {packed.sha256}"
+        f"{packed.size / 1e6:.1f} MB, sha256 {packed.sha256}"
     )
-    say("names of hosts and users that are known were taken out: read a report of it before you publish it")
-    echo_path(path)
+    return packed.sha256
+
+
+def _track(folder: Path, store: str, experiment: str) -> str:
+    """Put the result into a tracking store; returns the id of its run."""
+    from edgebench.fit.judged_experiment import judge_folder
+    from edgebench.report.export import export as write_report
+    from edgebench.report.mlflow_store import record_result, tracking_uri
+    from edgebench.report.tracked_runs import tracked_runs
+
+    tracking_uri(store)  # a store that is not there is told before anything is made
+    judged = judge_folder(folder)
+    name = folder.resolve().name
+    with TemporaryDirectory(prefix="edgebench-export-") as scratch:
+        archive, report = Path(scratch) / f"{name}.zip", Path(scratch) / "report.html"
+        checksum = _pack(folder, archive)
+        write_report(judged, report)
+        record = judged.results.experiment
+        return record_result(
+            store,
+            experiment,
+            name,
+            tracked_runs(judged.summaries, judged.verdicts),
+            {"edgebench.version": record.edgebench_version, "edgebench.scene": record.scene.name},
+            (archive, report),
+            checksum,
+            record.created_utc,
+        )
 
 
 def import_(
