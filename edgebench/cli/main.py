@@ -26,6 +26,7 @@ try:
         new,
         profiles,
         report,
+        results,
         run,
         show,
         streams,
@@ -56,6 +57,7 @@ app.command("mission")(mission.mission)
 app.command("report")(report.report)
 app.command("export")(exchange.export)
 app.command("import")(exchange.import_)
+app.command("results")(results.results)
 app.command("history")(history.history)
 app.command("devices")(devices.devices)
 app.command("doctor")(doctor.doctor)

@@ -14,6 +14,7 @@ from edgebench.contract import Device
 from edgebench.data.preview import scene_preview
 from edgebench.errors import EdgeBenchError, UnsupportedError
 from edgebench.fit.summarise import summarise, trial_json
+from edgebench.fit.verdict_counts import verdict_counts
 from edgebench.measure.adaptive import never, settled_on_disk
 from edgebench.measure.host import host_facts
 from edgebench.measure.lane_group import Experiment, Outcome
@@ -119,16 +120,16 @@ class Campaign:
             outcome = experiment.run()
             over = _run_record(begun, outcome, self._private_names())
             store.write_run(over)
-            settled = self._conclude(store, plan)
-            store.write_run(over.model_copy(update={"settled": settled}))
+            store.write_run(over.model_copy(update=self._conclude(store, plan)))
             return store.path, outcome
         finally:
             store.close()
 
-    def _conclude(self, store: ExperimentStore, plan: Plan) -> tuple[str, ...]:
+    def _conclude(self, store: ExperimentStore, plan: Plan) -> dict[str, Any]:
         """Write what follows from the sessions: each trial's summary, and its spread for later estimates.
 
-        Returns the keys of the trials that a rule ended.
+        Returns what the run's record says of it: the keys of the trials that a rule ended, and how many
+        trials got which verdict of each profile.
         """
         inputs = {trial.key: trial.inputs for trial in plan.trials}
         summaries = summarise(load(store.path))
@@ -138,9 +139,10 @@ class Campaign:
             # A revision is of another device than the plan's: what it shows is no estimate of that one.
             if seen is not None and summary.key in inputs:
                 note_spread(self.cache, inputs[summary.key], seen)
-        return tuple(
+        settled = tuple(
             summary.key for summary in summaries if summary.ended is not None and summary.ended.by == "rule"
         )
+        return {"settled": settled, "verdicts": verdict_counts(summaries, store.record)}
 
     def _unfinished(self) -> Path:
         config = self.resolved.config

@@ -352,5 +352,11 @@ DESCRIPTIONS: Descriptions = {
             "not know, for whoever mends them.",
             "the harness",
         ),
+        "verdicts": Described(
+            "How the run's profiles judged its trials at its end: profile -> pass, fail, inconclusive or "
+            "unknown -> how many trials; null while it goes on, where it was killed, and in results of "
+            "earlier versions.",
+            "fit",
+        ),
     },
 }

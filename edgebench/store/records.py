@@ -238,6 +238,7 @@ class RunRecord(_Record):
     sessions: int = Field(default=0, ge=0)  # measured in this run, failed ones too
     settled: tuple[str, ...] | None = None  # keys of the trials that a rule ended; None where not recorded
     faults: tuple[str, ...] = ()  # tracebacks of errors that ended the measuring on one host each
+    verdicts: dict[str, dict[str, int]] | None = None  # profile -> verdict -> trials; None where not recorded
 
 
 class ImagePathsRecord(_Record):
