@@ -14,6 +14,7 @@ try:
     from edgebench.cli import (
         boards,
         cache,
+        compare,
         devices,
         doctor,
         exchange,
@@ -54,6 +55,7 @@ app.command("run", cls=PanelledCommand)(run.run)
 app.command("show")(show.show)
 app.command("fit")(fit.fit)
 app.command("mission")(mission.mission)
+app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("export")(exchange.export)
 app.command("import")(exchange.import_)

@@ -93,11 +93,11 @@ def paired(
         against: targets of A by which of B's they are compared with, where the names differ. A swept target
             may be named with its settings (`nano[power_mode=10W]`), which then have no part in it.
 
-    Raises UsageError for a target in `against` that a result does not have.
+    A pair in `against` of which B does not have the target plays no part (see `require_targets`).
     """
-    against = dict(against or {})
-    _refuse_unknown(against, a, b)
-    across = against or _single_targets(a, b)
+    there = {name for trial in b for name in (trial.swept_target, trial.target)}
+    across = {mine: theirs for mine, theirs in (against or {}).items() if theirs in there}
+    across = across or _single_targets(a, b)
     swept = {trial.target for trial in (*a, *b) if trial.settings}
     exact = {mine: theirs for mine, theirs in across.items() if {mine, theirs} & swept}
     planned = [{target.name: planned_name(target) for target in record.targets} for record in records]
@@ -126,12 +126,24 @@ def paired(
     )
 
 
-def _refuse_unknown(against: Mapping[str, str], a: Sequence[TrialSummary], b: Sequence[TrialSummary]) -> None:
-    for side, names, trials in (("A", against.keys(), a), ("B", against.values(), b)):
+def require_targets(
+    against: Mapping[str, str], baseline: Sequence[TrialSummary], others: Sequence[TrialSummary]
+) -> None:
+    """UsageError where the baseline, or none of the other results, has a target that is to be compared.
+
+    Args:
+        against: targets of the baseline by which they are compared with.
+        baseline: its trials.
+        others: the trials of all other results together.
+    """
+    for who, names, trials in (
+        ("the baseline has", against.keys(), baseline),
+        ("what is compared with it has", against.values(), others),
+    ):
         known = dict.fromkeys(name for trial in trials for name in (trial.swept_target, trial.target))
         for name in names:
             if name not in known:
-                raise UsageError(f"--pair: {side} has no target {short(name)}", fix=choose(name, known))
+                raise UsageError(f"--pair: {who} no target {short(name)}", fix=choose(name, known))
 
 
 def _single_targets(a: Sequence[TrialSummary], b: Sequence[TrialSummary]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from edgebench.errors import StoredResultError, UsageError
+from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_UNDECIDED, StoredResultError, UsageError
 from edgebench.fit.accuracy import Predictions, predictions_of
 from edgebench.fit.compared_metric import (
     MetricComparison,
@@ -25,7 +25,7 @@ from edgebench.fit.compared_metric import (
 from edgebench.fit.environment_difference import Difference, environment_differences
 from edgebench.fit.metric_comparison import compare_metric
 from edgebench.fit.metrics import METRICS, compared_metrics
-from edgebench.fit.pairing import Pairing, TrialPair, Unpaired, paired, targets_against
+from edgebench.fit.pairing import Pairing, TrialPair, Unpaired, paired, require_targets, targets_against
 from edgebench.fit.summarise import summarise
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.stats.multiple import holm
@@ -158,6 +158,7 @@ def compare_results(
     summaries = [summarise(each) for each in results]
     for name, each in zip(called, summaries, strict=True):
         _require_sessions(name, each)
+    require_targets(pairs_of_targets, summaries[0], [trial for each in summaries[1:] for trial in each])
     compared = []
     for at in range(1, len(results)):
         pairing = paired(
@@ -171,6 +172,13 @@ def compare_results(
         item.metric for each in adjusted for pair in each.pairs for item in pair.comparisons
     )
     return ResultsComparison(called[0], results[0], tuple(shown), threshold, tests, tuple(adjusted))
+
+
+def exit_code(comparison: ResultsComparison, *, fail_on_regression: bool, strict: bool) -> int:
+    """What a command ends with: 3 where something is worse, 4 where something is open and that was asked."""
+    if fail_on_regression and comparison.regressed:
+        return EXIT_NOT_MET
+    return EXIT_UNDECIDED if strict and comparison.undecided else EXIT_OK
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:

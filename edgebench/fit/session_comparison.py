@@ -99,7 +99,7 @@ def by_rails(
         for side in (a, b)
     ]
     if not all(sides):
-        return replace(blank, reason=missing_figure(metric, a, b))
+        return replace(blank, reason=_why_unmetered(metric, a, b) or missing_figure(metric, a, b))
     rails = _of_one_scope(*sides)
     if rails is None:
         scopes = [" and ".join(dict.fromkeys(_scope(rail) for rail in side)) for side in sides]
@@ -112,6 +112,18 @@ def by_rails(
     if (mine.meter, mine.channel) != (theirs.meter, theirs.channel):
         seen += f", {mine.meter} ({mine.channel}) and {theirs.meter} ({theirs.channel})"
     return replace(outcome, note="; ".join(note for note in (seen, outcome.note) if note))
+
+
+def _why_unmetered(metric: Metric, a: TrialSide, b: TrialSide) -> str:
+    """Why a meter that was there gave no figure, side by side; empty where there was none."""
+    reasons = []
+    for name, side in (("A", a), ("B", b)):
+        rail = side.summary.primary_rail
+        if rail is not None and getattr(rail, metric.rail) is None and rail.reason:
+            reasons.append(f"{name} has none: {rail.reason}")
+        elif rail is None:
+            reasons.append(f"{name} has none: {side.summary.power_reason or 'no meter was asked for'}")
+    return "; ".join(reasons) if any(side.summary.power for side in (a, b)) else ""
 
 
 def _scope(rail: PowerFigure) -> str:

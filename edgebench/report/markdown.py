@@ -81,7 +81,7 @@ def _bullet_list(notes: Sequence[Note]) -> str:
 
 
 def _table(table: Table, heading: str) -> str:
-    return f"{heading}\n\n{_rows(table)}"
+    return f"{heading}\n\n{table_rows(table)}"
 
 
 def _matrix_rows(matrix: Matrix, rows: Sequence[Row]) -> str:
@@ -99,7 +99,8 @@ def _line(texts: Sequence[str]) -> str:
     return "| " + " | ".join(map(escape, texts)) + " |"
 
 
-def _rows(table: Table) -> str:
+def table_rows(table: Table) -> str:
+    """A table without its title and caption, every cell escaped."""
     head = _line([column.heading for column in table.columns])
     rule = "|" + "|".join("---:" if column.figures else "---" for column in table.columns) + "|"
     return "\n".join([head, rule, *map(_line, table.rows)])

@@ -24,6 +24,8 @@ from edgebench.fit.pareto import Front
 from edgebench.fit.ranking import Ranking
 from edgebench.fit.trial_metrics import document_names
 from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.report.comparison_document import DESCRIPTIONS as OF_COMPARISONS
+from edgebench.report.comparison_document import ComparisonDocument
 from edgebench.report.document import CONDITIONS, IDENTITY
 from edgebench.report.meter_documents import DESCRIPTIONS as OF_METERS
 from edgebench.report.meter_documents import CheckedMeter, Meter, RecordedMeter
@@ -133,8 +135,15 @@ def schemas() -> dict[str, dict[str, Any]]:
         ),
         "trial": _trial(),
         "result": _result(),
+        "comparison": _whole_document(
+            "comparison",
+            "the document of `edgebench compare`",
+            "Results against a baseline: trials in pairs, each by metrics, and what differs beside.",
+            fields_of(ComparisonDocument, OF_COMPARISONS),
+            required_of(ComparisonDocument, OF_COMPARISONS),
+        ),
         "meters": _meters(),
-        "recording": _of_meters(
+        "recording": _whole_document(
             "recording",
             "the document of `edgebench meters record`",
             "What a power meter said while it was recorded on its own.",
@@ -286,7 +295,7 @@ def _meters() -> dict[str, Any]:
         "additionalProperties": False,
     }
     entries = Described("One entry a meter.", "probes", shape={"type": "array", "items": entry})
-    return _of_meters(
+    return _whole_document(
         "meters",
         "the document of `edgebench meters list` and `check`",
         "Power meters: which can be read and, of those that were checked, what they say.",
@@ -295,7 +304,7 @@ def _meters() -> dict[str, Any]:
     )
 
 
-def _of_meters(
+def _whole_document(
     name: str, title: str, description: str, properties: dict[str, Any], required: list[str]
 ) -> dict[str, Any]:
     document = _document(

@@ -47,8 +47,8 @@ def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
     headings = list(rows[0]) if rows else ["key"]
-    writer.writerow([_cell(heading) for heading in headings])
-    writer.writerows([[_cell(row[heading]) for heading in headings] for row in rows])
+    writer.writerow([safe_cell(heading) for heading in headings])
+    writer.writerows([[safe_cell(row[heading]) for heading in headings] for row in rows])
     return buffer.getvalue()
 
 
@@ -75,7 +75,7 @@ def _bound(verdict: Verdict) -> str:
     return f"{verdict.bound} {end:.15g}{words.unit(verdict)}"
 
 
-def _cell(value: Any) -> Any:
+def safe_cell(value: Any) -> Any:
     """A value as a cell; text that a spreadsheet would run as a formula gets an apostrophe."""
     if not isinstance(value, str):
         return clean(value)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.fit.pairing import Pairing, paired, targets_against
+from edgebench.fit.pairing import Pairing, paired, require_targets, targets_against
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord
 from tests.fit.summaries import summary
@@ -93,6 +93,10 @@ def test_a_swept_target_that_is_named_whole_needs_no_partner_with_its_settings()
     assert names(other) == [("coral", "nano[power_mode=10W]")]
 
 
+def test_a_pair_that_is_of_another_result_plays_no_part() -> None:
+    assert names(pair([trial("nano")], [trial("nano"), trial("cpu")], "nano=coral")) == [("nano", "nano")]
+
+
 def test_two_targets_of_one_result_can_be_compared() -> None:
     both = [trial("nano"), trial("coral")]
     pairing = pair(both, both, "nano=coral")
@@ -125,6 +129,8 @@ def test_a_pair_that_names_no_two_targets_is_refused(text: str) -> None:
 def test_a_target_is_named_once_and_has_to_be_there() -> None:
     with pytest.raises(UsageError, match="there twice"):
         targets_against(["nano=coral", "cpu=coral"])
-    with pytest.raises(UsageError, match="A has no target 'nanno'") as error:
-        pair([trial("nano")], [trial("coral")], "nanno=coral")
-    assert "nano" in error.value.fix
+    with pytest.raises(UsageError, match="the baseline has no target 'nanno'") as error:
+        require_targets({"nanno": "coral"}, [trial("nano")], [trial("coral")])
+    assert "did you mean 'nano'" in error.value.fix
+    with pytest.raises(UsageError, match="compared with it has no target 'corall'"):
+        require_targets({"nano": "corall"}, [trial("nano")], [trial("coral"), trial("cpu")])

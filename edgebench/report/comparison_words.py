@@ -1,0 +1,280 @@
+"""Comparisons in words: `1.93 ±0.03 times faster`, `4.1 % slower (2.0 to 6.2 %)`, `same within 3 %`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from edgebench.fit.compared_metric import MetricComparison, Threshold, Word
+from edgebench.fit.metric import (
+    BYTE_UNITS,
+    ENERGY_UNITS,
+    MASS_UNITS,
+    MILLISECOND_UNITS,
+    POWER_UNITS,
+    SHARE_UNITS,
+    TIME_UNITS,
+)
+from edgebench.fit.metrics import METRICS
+from edgebench.fit.result_comparison import ComparedPair, ComparedResult, ResultsComparison
+from edgebench.report import words
+from edgebench.report.tables import trial_names
+from edgebench.stats.interval import Interval
+
+SYMBOLS: Mapping[Word, str] = {
+    "better": "▲",
+    "worse": "▼",
+    "same": "=",
+    "undecided": "?",
+    "not compared": "·",
+}
+"""Before a word, so that its colour is never all that tells it."""
+
+COLOURS: Mapping[Word, str] = {
+    "better": "green",
+    "worse": "bold red",
+    "same": "",
+    "undecided": "yellow",
+    "not compared": "magenta",
+}
+
+_TIMES_FROM = 1.5
+"""From this factor on a ratio is said as times, and not in per cent."""
+
+_LESS_AND_MORE = (
+    (TIME_UNITS, "faster", "slower"),
+    (MILLISECOND_UNITS, "faster", "slower"),
+    (POWER_UNITS, "less power", "more power"),
+    (ENERGY_UNITS, "less energy", "more energy"),
+    (BYTE_UNITS, "smaller", "larger"),
+    (MASS_UNITS, "lighter", "heavier"),
+)
+
+HEADINGS = {"a": "A", "b": "B", "change": "B against A", "word": ""}
+
+
+def with_symbol(word: Word) -> str:
+    """`▲ better`."""
+    return f"{SYMBOLS[word]} {word}"
+
+
+def figure(item: MetricComparison, value: float | None) -> str:
+    """A side's figure: seconds, `95.4 %` of a share, `1.05 MB`."""
+    if value is None:
+        return words.MISSING
+    units = METRICS[item.metric].units
+    if units is SHARE_UNITS:
+        return words.percent(value)
+    if units is BYTE_UNITS:
+        return words.size(round(value))
+    return words.count(value) if "instruction" in units else words.number(value)
+
+
+def heading(name: str) -> str:
+    """What a table of a metric is headed by: `image_s [s], lower is better`."""
+    metric = METRICS[name]
+    unit = "" if metric.units in (SHARE_UNITS, BYTE_UNITS) else f" [{metric.unit}]"
+    return f"{name}{unit}, {metric.better} is better"
+
+
+def change(item: MetricComparison, threshold: Threshold) -> str:
+    """The difference in words: `1.93 ±0.03 times faster`; the sign where there is none."""
+    if item.difference is None:
+        return words.MISSING
+    if item.identical:
+        return "the very same sessions"
+    if item.scale == "points":
+        return _points(item, threshold)
+    if item.low is None or item.high is None:
+        return f"{_signed(item.difference)} %, no interval"
+    less, more = _less_and_more(item.metric)
+    if item.low == item.high:
+        return "equal" if math.isclose(item.difference, 1) else _factor_or_percent(item, less, more)
+    if item.word == "same":
+        return f"same within {100 * threshold.minimum_effect:g} % ({_signed_span(item)} %)"
+    if item.low < 1 < item.high:
+        return f"{_signed(item.difference)} % ({_signed_span(item)} %)"
+    return _factor_or_percent(item, less, more)
+
+
+def _less_and_more(metric: str) -> tuple[str, str]:
+    units = METRICS[metric].units
+    return next(((less, more) for of, less, more in _LESS_AND_MORE if of is units), ("fewer", "more"))
+
+
+def _factor_or_percent(item: MetricComparison, less: str, more: str) -> str:
+    assert item.difference is not None and item.low is not None and item.high is not None
+    ratio, low, high = item.difference, item.low, item.high
+    word = more if ratio > 1 else less
+    if max(ratio, 1 / ratio) >= _TIMES_FROM:
+        factor = (ratio, low, high) if ratio > 1 else (1 / ratio, 1 / high, 1 / low)
+        if factor[1] == factor[2]:
+            return f"{words.number(factor[0])} times {word}"
+        return f"{words.interval(Interval(*factor, sessions=0, n=0))} times {word}"
+    share, nearer, farther = (ratio - 1, low - 1, high - 1) if ratio > 1 else (1 - ratio, 1 - high, 1 - low)
+    if nearer == farther:
+        return f"{100 * share:.1f} % {word}"
+    places = _places(farther - nearer)
+    return (
+        f"{100 * share:.{places}f} % {word} ({_down(100 * nearer, places)} to {_up(100 * farther, places)} %)"
+    )
+
+
+def _points(item: MetricComparison, threshold: Threshold) -> str:
+    assert item.difference is not None and item.low is not None and item.high is not None
+    if item.low == item.high:
+        return "equal" if item.difference == 0 else f"{item.difference:+.2f} points"
+    places = 1 if item.high - item.low >= 1 else 2
+    low, high = _down(item.low, places, sign="+"), _up(item.high, places, sign="+")
+    if item.word == "same":
+        return f"same within {_in_points(threshold)} ({low} to {high})"
+    return f"{item.difference:+.{places}f} points ({low} to {high})"
+
+
+def _in_points(threshold: Threshold) -> str:
+    return f"{threshold.minimum_points:g} point{'' if threshold.minimum_points == 1 else 's'}"
+
+
+def _signed(ratio: float, places: int = 1) -> str:
+    return f"{100 * (ratio - 1):+.{places}f}"
+
+
+def _signed_span(item: MetricComparison) -> str:
+    assert item.low is not None and item.high is not None
+    places = _places(item.high - item.low)
+    low, high = 100 * (item.low - 1), 100 * (item.high - 1)
+    return f"{_down(low, places, sign='+')} to {_up(high, places, sign='+')}"
+
+
+def _places(width: float) -> int:
+    """Decimals of per cents that show an interval of that width, a share."""
+    return 1 if width >= 0.005 else 2
+
+
+def _down(value: float, places: int, sign: str = "") -> str:
+    """Rounded so that no interval looks narrower than it is."""
+    return f"{math.floor(value * 10**places + 1e-9) / 10**places:{sign}.{places}f}"
+
+
+def _up(value: float, places: int, sign: str = "") -> str:
+    return f"{math.ceil(value * 10**places - 1e-9) / 10**places:{sign}.{places}f}"
+
+
+def pair_names(pairs: Sequence[ComparedPair]) -> list[str]:
+    """A short name of each pair, as of the baseline's trial."""
+    names = trial_names([pair.a for pair in pairs])
+    return [names[pair.a.key] for pair in pairs]
+
+
+def remarks(result: ComparedResult) -> list[str]:
+    """What the tables of a result cannot say: why something is open, what would decide it, notes."""
+    names = pair_names(result.pairs)
+    by_text: dict[str, list[str]] = {}
+    for name, pair in zip(names, result.pairs, strict=True):
+        for item in pair.comparisons:
+            if item.word in ("undecided", "not compared") and item.reason:
+                by_text.setdefault(f"{item.metric} {item.word}: {item.reason}{_would_do(item)}", []).append(
+                    name
+                )
+            if item.note and item.word != "same":
+                by_text.setdefault(f"{item.metric}: {item.note}", []).append(name)
+        if pair.a.mark != pair.b.mark:
+            marks = [f"{side} {trial.mark}" for side, trial in (("A", pair.a), ("B", pair.b)) if trial.mark]
+            by_text.setdefault(f"not alike: {', '.join(marks)}", []).append(name)
+    return [
+        f"{'all trials' if len(who) == len(names) > 1 else words.listed(who)}: {words.plain(text)}"
+        for text, who in by_text.items()
+    ]
+
+
+def _would_do(item: MetricComparison) -> str:
+    if item.sessions_needed is None or item.low is None:
+        return ""
+    return f"; some {item.sessions_needed} sessions a side would, were they to differ as these do"
+
+
+def unpaired(result: ComparedResult) -> list[str]:
+    """Trials without a partner, by side and reason."""
+    lines = []
+    for side, left_over in (("A", result.only_baseline), ("B", result.only_this)):
+        names = trial_names([each.trial for each in left_over])
+        by_reason: dict[str, list[str]] = {}
+        for each in left_over:
+            by_reason.setdefault(each.reason, []).append(names[each.trial.key])
+        several = len({each.trial.target for each in left_over}) > 1
+        for reason, who in by_reason.items():
+            target = "" if several else f"{words.plain(left_over[0].trial.target, 60)}: "
+            lines.append(f"only in {side}, {target}{words.listed(who)}: {reason}")
+    return lines
+
+
+def titles(comparison: ResultsComparison, result: ComparedResult) -> list[str]:
+    """Which is A and which is B, and which of their targets are compared whose names differ."""
+    lines = [
+        f"A: {words.plain(comparison.baseline, 100)}, measured {_measured(comparison.baseline_results)}",
+        f"B: {words.plain(result.name, 100)}, measured {_measured(result.results)}",
+    ]
+    lines += [
+        f"{words.plain(a, 60)} of A is compared with {words.plain(b, 60)} of B" for a, b in result.across
+    ]
+    return lines
+
+
+def _measured(results: object) -> str:
+    created = getattr(getattr(results, "experiment", None), "created_utc", "")
+    return words.plain(str(created).replace("T", " ").removesuffix("Z"), 30) or "at an unknown time"
+
+
+def summary(comparison: ResultsComparison) -> list[str]:
+    """What it comes to in sentences: how many of each word, what is worst, and what counts as different."""
+    counts = [(word, comparison.count(word)) for word in SYMBOLS]
+    counted = ", ".join(
+        f"{count} {'the ' if word == 'same' else ''}{word}" for word, count in counts if count
+    )
+    total = words.counted(len(comparison.comparisons), "comparison")
+    lines = [f"{total}: {counted}."]
+    for result in comparison.results:
+        worst = _worst(result, comparison.threshold)
+        if worst:
+            of = f" of {words.plain(result.name, 60)}" if len(comparison.results) > 1 else ""
+            lines.append(f"Worst{of}: {worst}.")
+    left_over = sum(len(result.only_baseline) for result in comparison.results)
+    if left_over:
+        lines.append(f"{words.counted(left_over, 'trial')} of the baseline {_has(left_over)} no partner.")
+    return lines
+
+
+def _has(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
+def rules(comparison: ResultsComparison) -> str:
+    """What counts as different, as a caption."""
+    threshold = comparison.threshold
+    tested = (
+        f"; p by Holm over {comparison.tests} tests, so that among results that are alike any is called "
+        f"better or worse in at most {100 * threshold.alpha:g} % of calls"
+        if comparison.tests > 1
+        else ""
+    )
+    return (
+        f"Better or worse is what is significant and at least {100 * threshold.minimum_effect:g} % "
+        f"(of shares: {_in_points(threshold)}) apart; the same is what lies within that by its "
+        f"whole {100 * (1 - threshold.alpha):g} % interval{tested}. Times are compared as times: 10 % slower "
+        "takes 1.1 times as long."
+    )
+
+
+def _worst(result: ComparedResult, threshold: Threshold) -> str:
+    """The largest regression of a result."""
+    names = pair_names(result.pairs)
+    worse = [
+        (abs(math.log(item.difference)) if item.scale == "ratio" else abs(item.difference) / 100, name, item)
+        for name, pair in zip(names, result.pairs, strict=True)
+        for item in pair.comparisons
+        if item.word == "worse" and item.difference is not None
+    ]
+    if not worse:
+        return ""
+    _, name, item = max(worse, key=lambda entry: entry[0])
+    return f"{name}, {item.metric} {change(item, threshold)}"
