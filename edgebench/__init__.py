@@ -12,6 +12,7 @@
     edgebench.concat(["before", "after"])   # several results as one
     edgebench.published().figures           # what others published, with its sources
     edgebench.boards()                      # what makers declare of boards: mass, size, power
+    edgebench.columns("summaries")          # what each column of a frame holds, with its unit
 
 Importing this package loads no runtime, starts no process and reads no device; what stands above is loaded
 when it is first used. docs/python.md tells more, docs/columns.md has every column.
@@ -25,6 +26,7 @@ from edgebench.version import __version__
 
 if TYPE_CHECKING:
     from edgebench.analysis.boards import boards
+    from edgebench.analysis.column_descriptions import columns
     from edgebench.analysis.concatenation import concat
     from edgebench.analysis.published import published
     from edgebench.analysis.results import Results, load
@@ -32,13 +34,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "Results": "results",
     "boards": "boards",
+    "columns": "column_descriptions",
     "concat": "concatenation",
     "load": "results",
     "published": "published",
 }
 """Public name -> the module of edgebench.analysis that has it."""
 
-__all__ = ["Results", "__version__", "boards", "concat", "load", "published"]
+__all__ = ["Results", "__version__", "boards", "columns", "concat", "load", "published"]
 
 
 def __dir__() -> list[str]:

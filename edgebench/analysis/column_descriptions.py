@@ -1,0 +1,294 @@
+"""What every column of every frame holds: from the schemas where they say it, else here, each once.
+
+A name in angle brackets stands for others: `<stage>_ms` for patchify_ms and the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from edgebench.analysis.mission_frame import FIGURES
+from edgebench.errors import UsageError
+from edgebench.fit.field_descriptions import DESCRIPTIONS as OF_SUMMARIES
+from edgebench.fit.metrics import METRICS
+from edgebench.fit.trial_columns import trial_columns
+from edgebench.store.described import Described
+from edgebench.store.schemas import schema
+from edgebench.suggest import choose, short
+
+Columns = Mapping[str, Described]
+"""Name of a column -> what it holds, in the order of the frame."""
+
+_TRIAL = Described("Key of the trial.", "experiment.json")
+_SESSION = Described("Number of the session within its trial.", "session.json")
+_LOW, _HIGH = "Lower end of its 95 % interval over sessions.", "Upper end of it."
+
+
+def columns(frame: str = "") -> pd.DataFrame:
+    """What every column holds: one row a column; frame, column, unit, meaning, source.
+
+    A name in angle brackets stands for others: `<stage>_ms` for patchify_ms, infer_ms and the rest.
+
+    Args:
+        frame: of that frame of `Results` alone, such as "passes" or "summaries"; all without it.
+
+    Raises:
+        UsageError: there is no such frame.
+    """
+    if frame and frame not in FRAMES:
+        raise UsageError(f"there is no frame {short(frame)}", fix=choose(frame, FRAMES))
+    rows = [
+        (name, column, text.unit, text.text, text.source)
+        for name in ([frame] if frame else FRAMES)
+        for column, text in columns_of(name).items()
+    ]
+    return pd.DataFrame(rows, columns=["frame", "column", "unit", "meaning", "source"], dtype="str")
+
+
+def description_of(frame: str, column: str) -> str | None:
+    """Under which name a column of a frame is described; None where nothing is said of it."""
+    described = columns_of(frame)
+    if column in described:
+        return column
+    fitting = [name for name in described if "<" in name and re.fullmatch(_pattern(name), column)]
+    return max(fitting, key=len, default=None)  # the one that leaves the least open
+
+
+def _pattern(name: str) -> str:
+    return "".join(".+" if part.startswith("<") else re.escape(part) for part in re.split("(<[^>]+>)", name))
+
+
+@cache
+def columns_of(frame: str) -> Columns:
+    """The columns of one of FRAMES."""
+    described = _MAKERS[frame]() if frame in _MAKERS else _of_table(frame)
+    # What is null in a document is missing in a frame.
+    return {
+        name: replace(column, text=re.sub(r"\bnull\b", "missing", column.text))
+        for name, column in described.items()
+    }
+
+
+def _of_table(name: str) -> Columns:
+    """Those of a Parquet file, which stand in its schema, and what loading adds."""
+    table = schema("tables")["tables"][name]
+    kinds = ("columns", "stage_columns", "paced_columns")
+    stored = {
+        column: Described(text["description"], f"{name}.parquet", text["unit"] or "")
+        for kind in kinds
+        for column, text in table.get(kind, {}).items()
+    }
+    found = {"trial": _TRIAL, "session": _SESSION, **stored}
+    if name != "predictions":
+        return found
+    beside = {
+        "index": ("image", "Path of the image, as its folder or CSV file names it; missing of patches of "
+                  "the scene, of images that were no files, and in results of earlier versions."),
+        "label": ("label_name", "Name of the label's class; missing where it is unknown."),
+        "predicted": ("predicted_name", "Name of the predicted class; missing where it is unknown."),
+    }  # fmt: skip
+    named: dict[str, Described] = {}
+    for column, text in found.items():
+        named[column] = text
+        if column in beside:
+            added, meaning = beside[column]
+            named[added] = Described(meaning, "images.json" if added == "image" else "experiment.json")
+    return named
+
+
+def _of_trials() -> Columns:
+    trial = ("experiment", "trials", "items")
+    ended = {
+        "ok": "Sessions that ended well.",
+        "failed": "Sessions that failed: all that neither ended well nor were interrupted.",
+        "interrupted": "Sessions that were interrupted.",
+    }
+    return {
+        **_from(trial, "key", "target"),
+        **_from(("experiment", "targets", "items"), "device"),
+        **_from(trial, "variant", "depth_multiplier", "precision", "batch"),
+        "concurrency": Described("Inferences that the device has in flight.", "experiment.json"),
+        "settings": Described(
+            "Settings in which its target differs from the others of its sweep, by name.", "experiment.json"
+        ),
+        "status": Described("How far it came: done, partial, failed, unsupported or not_run.", "sessions"),
+        "reason": Described("Why it could not be measured; empty where it could.", "experiment.json"),
+        **_from(trial, "artifact_bytes", "artifact_sha256"),
+        **{f"sessions_{name}": Described(text, "sessions") for name, text in ended.items()},
+    }
+
+
+def _of_sessions() -> Columns:
+    session = ("session",)
+    nested = {"cold": "cold", "warmup": "warmup", "memory": "memory", "golden": "golden"}
+    return {
+        "trial": _TRIAL,
+        "session": _SESSION,
+        **_from(session, "round", "status", "started_utc", "duration_s", "harness_s"),
+        **{
+            f"{prefix}_{name}": text
+            for prefix, part in nested.items()
+            for name, text in _from((*session, part), *_properties(*session, part)).items()
+        },
+        **{
+            f"failure_{name}": text
+            for name, text in _from((*session, "failure"), "what", "why", "fix", "stage", "signal").items()
+        },
+    }
+
+
+def _of_summaries() -> Columns:
+    """Those of a table of no trials, then one for each kind of those that stages and settings add."""
+    fixed = {
+        column.heading: Described(column.text, column.source, column.unit) for column in trial_columns([])
+    }
+    stages, declared = METRICS["stages_ms"], METRICS["declared_power"]
+    return {
+        **fixed,
+        "<stage>_ms": Described(stages.sentence, stages.source, stages.unit),
+        "declared_<kind>_w": Described(declared.sentence, declared.source, declared.unit),
+        "declared_<kind>_source": Described("Where that figure is from.", declared.source),
+        "setting:<name>": Described("A setting in which targets of a sweep differ.", "experiment.json"),
+        "rail:<meter>:<channel>:<figure>": Described(
+            "A figure of a meter and rail that is not the primary one, called as in `rails`.", "sessions"
+        ),
+        **{
+            "published:<quantity>" + ("" if part == "value" else f":{part}"): text
+            for part, text in OF_SUMMARIES["Published"].items()
+            if text is not None and part != "quantity"
+        },
+    }
+
+
+def _of_reasons() -> Columns:
+    return {
+        "trial": _TRIAL,
+        "column": Described("Column of `summaries` that has no figure of it.", "fit"),
+        "reason": Described("Why.", "fit"),
+    }
+
+
+def _of_verdicts() -> Columns:
+    item = ("result", "verdicts", "items")
+    stated = _from(item, *_properties(*item))
+    sides = {
+        "limit_sides": Described("Limit of a size: three sides in unit, None for all else.", "profile"),
+        "value_sides": Described("Size that was judged: three sides, None for all else.", "trial"),
+    }
+    named = {"target": Described("Its target.", "plan"), "variant": Described("Its variant.", "plan")}
+    order = ("trial", "target", "variant", "profile", "requirement", "quantity", "statistic", "limit", "unit")
+    known = {**stated, **named, **sides}
+    return {**{name: known[name] for name in order}, **known}
+
+
+def _of_mission() -> Columns:
+    item = ("result", "missions", "items")
+    names = ("trial", "profile", "target", "variant", "mark", "load", "overloaded", "cycles")
+    described = _from(item, *names)
+    for column, place in FIGURES.items():
+        *holders, name = place.split(".")
+        figure = _from((*item, *holders), name)[name]
+        text = figure.text.replace("; null with its reason under reasons", "")
+        described[column] = Described(text, figure.source, figure.unit)
+        described[f"{column}_low"] = Described(_LOW, figure.source, figure.unit)
+        described[f"{column}_high"] = Described(_HIGH, figure.source, figure.unit)
+    described["reasons"] = Described("Why figures are missing: a dict, by the column's name.", "mission")
+    return described
+
+
+def _of_rails() -> Columns:
+    item = ("trial", "power", "items")
+    stated = _from(item, *_properties(*item))
+    return {
+        "trial": _TRIAL,
+        "target": Described("Its target.", "plan"),
+        "variant": Described("Its variant.", "plan"),
+        "mark": Described("What has to stand beside its figures, such as `on the CPU`.", "fit"),
+        "sessions": Described("Sessions whose windows the meter saw.", "sessions"),
+        **{name: text for name, text in stated.items() if not name.endswith("_sessions")},
+    }
+
+
+def _of_published() -> Columns:
+    item = ("trial", "published", "items")
+    stated = _from(item, *(set(_properties(*item)) & set(_PUBLISHED)))
+    own = {name: Described(text, "results/reference") for name, text in _PUBLISHED.items() if text}
+    return {name: own.get(name) or stated[name] for name in _PUBLISHED}
+
+
+_PUBLISHED = {
+    "target": "Name of the published target.", "device": "What it is.", "variant": "Its variant.",
+    "depth_multiplier": "Width of the network; missing for a model of one width.",
+    "precision": "fp32, fp16 or int8.", "batch": "Patches in one call of the runtime.",
+    "concurrency": "Inferences in flight.", "quantity": "", "form": "number, share, bound, or picture: of "
+    "which no number is read.", "value": "", "low": "", "high": "", "unit": "Base unit of the quantity.",
+    "bound": "", "k": "", "n": "", "patches": "Of how many patches the published time was; a time is scaled "
+    "up to the scene's 400.", "words": "", "covers": "", "source": "", "address": "Where the source is.",
+}  # fmt: skip
+"""Columns of `edgebench.published().figures`; empty where the schema says it."""
+
+
+def _of_boards() -> Columns:
+    makers = "edgebench/plan/boards.toml"
+    texts = {
+        "title": ("What its maker calls it.", ""),
+        "plugged_in": ("Whether it is a stick or card, whose host is a board of its own.", ""),
+        "mass_g": ("Mass, without case, cooler and power supply.", "g"),
+        "size_mm": ("Outer dimensions: a tuple of three sides, None where no source gives them.", "mm"),
+        "power_maximum_w": ("The most that it draws.", "W"),
+        "power_typical_w": ("What it draws typically.", "W"),
+        "boot_s": ("Time from power on until a program can be started.", "s"),
+        "temperature_low_c": ("Lowest ambient temperature at which it works.", "°C"),
+        "temperature_high_c": ("Highest ambient temperature at which it works.", "°C"),
+        "<figure>_source": ("Where that figure is from.", ""),
+        "note": ("What else is to be known.", ""),
+    }
+    return {name: Described(text, makers, unit) for name, (text, unit) in texts.items()}
+
+
+_MAKERS = {
+    "trials": _of_trials,
+    "sessions": _of_sessions,
+    "summaries": _of_summaries,
+    "reasons": _of_reasons,
+    "verdicts": _of_verdicts,
+    "mission": _of_mission,
+    "rails": _of_rails,
+    "published": _of_published,
+    "boards": _of_boards,
+}
+FRAMES = (
+    "trials", "sessions", "passes", "batches", "windows", "probes", "predictions", "summaries", "reasons",
+    "verdicts", "mission", "rails", "published", "boards",
+)  # fmt: skip
+"""Those of `Results`, then those of `edgebench.published()` and `edgebench.boards()`."""
+
+
+def _properties(*place: str) -> list[str]:
+    return list(_schema_at(*place)["properties"])
+
+
+def _from(place: tuple[str, ...], *names: str) -> dict[str, Described]:
+    """Fields of an object in a schema, with what is said of them there."""
+    properties = _schema_at(*place)["properties"]
+    return {
+        name: Described(
+            properties[name]["description"],
+            properties[name]["x-source"],
+            properties[name].get("x-unit", ""),
+        )
+        for name in names
+    }
+
+
+def _schema_at(name: str, *place: str) -> dict[str, Any]:
+    part = schema(name)
+    for step in place:
+        part = part["items"] if step == "items" else part["properties"][step]
+    return part

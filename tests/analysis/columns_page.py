@@ -1,0 +1,116 @@
+"""docs/columns.md: every column of every frame; `python -m tests.analysis.columns_page` renews it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+import edgebench
+from edgebench.analysis.column_descriptions import FRAMES, columns_of, description_of
+from edgebench.analysis.summary_frame import summary_frame
+from edgebench.fit.published_experiment import judge_published
+from tests import synthetic_results
+
+PAGE = Path(__file__).parents[2] / "docs" / "columns.md"
+KEPT = Path(__file__).parents[1] / "store" / "version1"
+HEAD = """# Columns
+
+What `edgebench.load(...)` and the rest give as pandas frames: every column, its type, its unit and what it
+holds. `edgebench.columns("summaries")` says the same of one frame in Python.
+`python -m tests.analysis.columns_page` makes this page.
+
+A missing figure is NaN (`<NA>` of Int64 and boolean), never 0; `Results.reasons()` says why. Times of samples
+(`*_ns`) are on the device's monotonic clock. Intervals are 95 %, over sessions unless said. A name in angle
+brackets stands for others: `<stage>_ms` for patchify_ms, preprocess_ms and infer_ms. Frames of
+`edgebench.concat` have a column `result` in front (category), the name of the result that a row is of.
+"""
+WHAT = {
+    "trials": "One row a planned trial (`Results.trials`).",
+    "sessions": "One row a session, failed ones too (`Results.sessions`).",
+    "passes": "One row a pass of the scene (`Results.passes`).",
+    "batches": "One row a batch, warm-up included (`Results.batches`).",
+    "windows": "One row a window, of devices that give windows and no passes (`Results.windows`).",
+    "probes": "One row a sample and channel of a meter or monitor (`Results.probes`).",
+    "predictions": "One row a patch and set (`Results.predictions`).",
+    "summaries": "One row a trial, by its key (`Results.summaries()`); the columns of the CSV.",
+    "reasons": "One row a trial and figure that is missing (`Results.reasons()`).",
+    "verdicts": "One row a trial and requirement (`Results.verdicts(profiles)`).",
+    "mission": "One row a trial and profile (`Results.mission(profile)`).",
+    "rails": "One row a trial and rail of a meter (`Results.rails()`).",
+    "published": "One row a published figure (`edgebench.published().figures`).",
+    "boards": "One row a board, by its name (`edgebench.boards()`).",
+}
+
+
+def page() -> str:
+    """The whole page."""
+    with tempfile.TemporaryDirectory() as folder:
+        types = types_seen(Path(folder))
+    return "\n".join([HEAD, *(_section(frame, types) for frame in FRAMES)])
+
+
+def _section(frame: str, types: dict[tuple[str, str], str]) -> str:
+    rows = [
+        f"| `{name}` | {types[frame, name]} | {text.unit} | {_cell(text.text)} |"
+        for name, text in columns_of(frame).items()
+    ]
+    head = ["| column | type | unit | meaning |", "| --- | --- | --- | --- |"]
+    return "\n".join([f"## {frame}\n", f"{WHAT[frame]}\n", *head, *rows, ""])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def types_seen(folder: Path) -> dict[tuple[str, str], str]:
+    """By frame and described name, the type of the columns in real frames.
+
+    KeyError for a column that nothing is said of, ValueError where one has several types.
+    """
+    types: dict[tuple[str, str], str] = {}
+    for name, frame in frames(folder):
+        for column in frame.columns:
+            described = description_of(name, column)
+            if described is None:
+                raise KeyError(f"{name}.{column}")
+            kind = _type(frame[column])
+            if types.setdefault((name, described), kind) != kind:
+                raise ValueError(f"{name}.{column} is {kind} and {types[name, described]}")
+    return types
+
+
+def _type(values: pd.Series) -> str:
+    return "category" if isinstance(values.dtype, pd.CategoricalDtype) else str(values.dtype)
+
+
+def frames(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Frames of made and of kept results, which together have every column that there is."""
+    made = synthetic_results.made_experiment(
+        folder, variants=synthetic_results.QUARTER[:1], power=True, size_mm=(1.0, 2.0, 3.0), sessions=2
+    )
+    for path in (made, *(KEPT / name for name in ("failures", "measured", "paced", "sustained"))):
+        results = edgebench.load(path)
+        for name in ("trials", "sessions", "passes", "batches", "windows", "probes", "predictions"):
+            yield name, getattr(results, name)
+        yield "summaries", results.summaries()
+        yield "reasons", results.reasons()
+        yield "rails", results.rails()
+        yield "verdicts", results.verdicts("disco-realtime")
+        if path == made:
+            yield "mission", results.mission("disco-greenland", days=1)
+            yield "summaries", results.summaries(declared_power="cpu=9:maximum:its label")
+            [summary] = results.trial_summaries()
+            rails = tuple(replace(rail, primary=False, channel="other") for rail in summary.power or ())
+            several = replace(summary, settings={"threads": 2}, power=(*(summary.power or ()), *rails))
+            yield "summaries", summary_frame([several])
+    yield "summaries", summary_frame(judge_published([]).summaries)
+    yield "published", edgebench.published().figures
+    yield "boards", edgebench.boards()
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
