@@ -21,12 +21,15 @@ from edgebench.report.plots.energy import energy
 from edgebench.report.plots.idle_power import idle_power
 from edgebench.report.plots.latency import By, latency
 from edgebench.report.plots.limits import is_known, limits
+from edgebench.report.plots.memory import memory
 from edgebench.report.plots.mission import mission
 from edgebench.report.plots.panels import Place
 from edgebench.report.plots.power_over_time import drawn_traces, power_limits, power_over_time
 from edgebench.report.plots.scene import scene
+from edgebench.report.plots.sessions import sessions
 from edgebench.report.plots.stages import stages
 from edgebench.report.plots.sustained import sustained
+from edgebench.report.plots.targets import targets
 from edgebench.store.load import StoredResults
 from edgebench.suggest import choose, short
 
@@ -83,6 +86,29 @@ class TrialPlots:
     def idle_power(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
         """Power in W without work and during the passes: a pair of bars a trial, a panel a target."""
         return idle_power(self._trials(target, variant), ax=ax)
+
+    def targets(
+        self,
+        *,
+        target: Names = (),
+        variant: Names = (),
+        profile: Profiles | None = None,
+        ax: Axes | FigureBase | None = None,
+    ) -> Axes:
+        """All targets on one axis: median latency in s of each trial, and its ratio to the quickest.
+
+        Intervals are 95 % ones over sessions. Lines are what profiles allow, by default those of the run.
+        """
+        trials = self._trials(target, variant)
+        return targets(trials, self._latency_limits(trials, profile), ax=ax)
+
+    def sessions(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
+        """Every pass in time order, in % of the trial's median, with minimum, median and p90 of a session."""
+        return sessions(self._trials(target, variant), ax=ax)
+
+    def memory(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
+        """Peak memory while a trial ran and the size of what its runtime loads: a panel a target."""
+        return memory(self._trials(target, variant), ax=ax)
 
     def sustained(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
         """Median latency in s of each minute of sustained work: a line a trial, a panel a target."""

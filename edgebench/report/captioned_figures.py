@@ -10,9 +10,11 @@ from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report import drawing, tables, words
 from edgebench.report.captioned_power import energy_picture, idle_picture, power_over_time_picture
-from edgebench.report.picture import Picture, embedded_picture
+from edgebench.report.captioned_trials import memory_picture, sessions_picture, targets_picture
+from edgebench.report.picture import Picture, embedded_picture, limits_note
 from edgebench.report.plots.accuracy import accuracy
-from edgebench.report.plots.latency import By, latency, level_axis, limits_in_range
+from edgebench.report.plots.latency import By, latency, level_axis
+from edgebench.report.plots.limit_lines import limit_lines
 from edgebench.report.plots.scene import disagreements, scene
 from edgebench.report.plots.stages import STACKED_STAGES, stages
 from edgebench.report.plots.sustained import sustained
@@ -56,15 +58,10 @@ def _latency_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdi
     shown = [(summary.latency.median, summary) for summary in summaries if summary.latency is not None]
     quantity = words.latency_names(summaries)
     limits = latency_limits(verdicts, quantity)
-    near = limits_in_range(summaries, limits)
-    far = [f"{words.plain(name, 60)} ({limit:g} s)" for name, limit in limits.items() if name not in near]
     is_published = any(summary.published for summary in summaries)
     bars = "as published, without intervals" if is_published else "bars are 95 % intervals over sessions"
     caption = f"{quantity} by {by} and precision; {bars}."
-    if near:
-        caption += " Dashed: the profiles' limits."
-    if far:
-        caption += f" Too far off to be drawn: the limits of {words.listed(far)}."
+    caption += limits_note(limit_lines(limits, [median for median, _ in shown]), "s")
     names = tables.trial_names(summaries)
     least, most = min(shown, key=_first), max(shown, key=_first)
     alt = (
@@ -235,6 +232,11 @@ def pictures(
     """
     return {
         "depth": depth_picture(summaries, verdicts),
+        "targets": targets_picture(
+            summaries, latency_limits(verdicts, words.latency_names(words.alike_timed(summaries)))
+        ),
+        "sessions": sessions_picture(summaries),
+        "memory": memory_picture(summaries),
         "accuracy": accuracy_picture(summaries),
         "stages": stages_picture(summaries),
         "scene": scene_picture(results, summaries),

@@ -15,7 +15,7 @@ from edgebench.report.plots.idle_power import idle_panels, idle_power
 from edgebench.report.plots.power_over_time import (
     MAX_RAILS,
     drawn_traces,
-    limits_in_range,
+    lines_of_limits,
     power_limits,
     power_over_time,
     rail_words,
@@ -36,7 +36,6 @@ def power_over_time_picture(
             "", "", "There is no figure of power over time: no meter gave a sample in these sessions."
         )
     limits = power_limits(profiles)
-    near = limits_in_range(traces, limits)
     names = tables.trial_names(summaries)
     caption = (
         "Power over the time of a session: of each trial the one in the middle by mean power, with its "
@@ -45,9 +44,9 @@ def power_over_time_picture(
     )
     if any(summary.paced for summary in metered):
         caption += " With --period the pauses are part of the steady time."
-    far = [name for name in limits if name not in near]
+    far = [name for line in lines_of_limits(traces, limits) if line.side == "above" for name in line.names]
     if far:
-        caption += f" Above the figure: {words.listed(far)}."
+        caption += f" Dotted, at the upper edge: limits above the axis, {words.listed(far)}."
     undrawn = len(metered) - len({trace.trial for trace in traces})
     if undrawn:
         why = (
@@ -58,7 +57,7 @@ def power_over_time_picture(
     if hidden:
         caption += f" A panel holds {MAX_RAILS} rails at most: {hidden} are in the table alone."
     figure = drawing.blank()
-    power_over_time(traces, names, near, ax=figure)
+    power_over_time(traces, names, limits, ax=figure)
     return embedded_picture(figure, _power_over_time_words(traces, names), caption, len(traces))
 
 

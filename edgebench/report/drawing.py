@@ -172,17 +172,22 @@ def _font_characters() -> frozenset[int]:
 
 
 def colours(names: Iterable[str]) -> dict[str, str]:
-    """A colour for every precision: fp32, fp16 and int8 always have their own."""
+    """A colour for every precision, of which fp32, fp16 and int8 always have their own, or every target."""
+    names = list(names)
     return dict(zip(_ordered(names), _cycled(PALETTE, names), strict=True))
 
 
 def markers(names: Iterable[str]) -> dict[str, str]:
-    """A marker for every precision, so that colour is never the only difference."""
+    """A marker for each of them, so that colour is never the only difference."""
+    names = list(names)
     return dict(zip(_ordered(names), _cycled(MARKERS, names), strict=True))
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
-    return [*_KNOWN, *(name for name in dict.fromkeys(names) if name not in _KNOWN)]
+    listed = list(dict.fromkeys(names))
+    if listed and not any(name in _KNOWN for name in listed):
+        return listed  # targets, which need no places kept for precisions
+    return [*_KNOWN, *(name for name in listed if name not in _KNOWN)]
 
 
 def _cycled(values: Sequence[str], names: Iterable[str]) -> list[str]:

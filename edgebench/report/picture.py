@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from edgebench.report import drawing
+from edgebench.report import drawing, words
+from edgebench.report.plots.limit_lines import LimitLine
 
 
 @dataclass(frozen=True)
@@ -23,3 +25,14 @@ def embedded_picture(figure: Figure, alt: str, caption: str, panels: int, noun: 
     if panels > drawing.MAX_PANELS:
         caption += f" The first {drawing.MAX_PANELS} of {panels} {noun}s are drawn; the tables hold all."
     return Picture(drawing.data_uri("image/svg+xml", drawing.as_svg(figure)), alt, caption)
+
+
+def limits_note(lines: Sequence[LimitLine], unit: str) -> str:
+    """What the lines of a figure's limits are; those beyond its axis by name and value."""
+    note = " Dashed: the profiles' limits." if any(line.side == "inside" for line in lines) else ""
+    far = [
+        f"{words.plain(', '.join(line.names), 120)} ({line.value:g} {unit})"
+        for line in lines
+        if line.side != "inside"
+    ]
+    return note + (f" Dotted, at the edge: limits beyond the axis, of {words.listed(far)}." if far else "")

@@ -105,7 +105,7 @@ def _draw(
     drawn = axes.errorbar(
         [cost.median],
         [rate],
-        xerr=error_bars([cost]),
+        xerr=error_bars(cost),
         yerr=[[max(0.0, rate - 100 * accuracy.low)], [max(0.0, 100 * accuracy.high - rate)]],
         fmt=marker,
         color=colour,
@@ -139,7 +139,6 @@ def _draw(
         textcoords="offset points",
         ha="right" if offset == 0 else "left",
         fontsize=8,
-        color=colour,
     )
 
 

@@ -11,6 +11,7 @@ from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, words
 from edgebench.report.plots.against_accuracy import Point, draw_against_accuracy, point_label
 from edgebench.report.plots.panels import Place
+from edgebench.report.plots.series import series_of
 
 _LEAST_NET = 0.1
 """Of the gross energy: less is next to nothing, and would squeeze the figure on a logarithmic axis."""
@@ -27,13 +28,13 @@ def energy(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]
     """
     panels = dict(list(energy_panels(summaries).items())[: drawing.MAX_PANELS])
     return draw_against_accuracy(
-        panels, "energy an image", "J", "over sessions and samples", _series(summaries)[0], ax
+        panels, "energy an image", "J", "over sessions and samples", series_of(summaries)[0], ax
     )
 
 
 def energy_panels(summaries: Sequence[TrialSummary]) -> dict[str, list[Point]]:
     """The points of each scope, by what its meters see."""
-    kind, series = _series(summaries)
+    kind, series = series_of(summaries)
     names = words.labels(summaries)
     panels: dict[str, list[Point]] = {}
     for summary in summaries:
@@ -48,10 +49,3 @@ def energy_panels(summaries: Sequence[TrialSummary]) -> dict[str, list[Point]]:
         point = Point(summary, energy_j, series[summary.key], label, net)
         panels.setdefault(words.power_of(rail.scope), []).append(point)
     return panels
-
-
-def _series(summaries: Sequence[TrialSummary]) -> tuple[str, dict[str, str]]:
-    """What tells the points of a figure apart, and each trial's, by key."""
-    if len({summary.target for summary in summaries}) > 1:
-        return "target", {summary.key: summary.target for summary in summaries}
-    return "precision", {summary.key: summary.precision for summary in summaries}

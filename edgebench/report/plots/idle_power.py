@@ -72,7 +72,7 @@ def _draw(axes: Axes, row: int, rail: PowerFigure, name: str) -> None:
         axes.errorbar(
             [active.median],
             places,
-            xerr=error_bars([active]),
+            xerr=error_bars(active),
             fmt="none",
             ecolor=drawing.INK,
             elinewidth=1.1,

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, tables, words
+from edgebench.report.plots.limit_lines import draw_limits, inside, limit_lines
 from edgebench.report.plots.panels import (
     Place,
     bars_note,
@@ -22,18 +23,8 @@ from edgebench.report.plots.panels import (
 
 _LONGEST_TICK = 32  # characters of a model's name under its place
 _TICK_CHARACTERS = 70  # in all that stand beside each other; more are turned
-_NEAR = 3.0  # a limit further than this factor from every figure would flatten them: the caption has it
 
 By = Literal["depth", "model"]
-
-
-def limits_in_range(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> dict[str, float]:
-    """The limits (seconds) that lie near enough to the latency of these trials to be drawn with them."""
-    values = [summary.latency.median for summary in summaries if summary.latency is not None]
-    if not values:
-        return {}
-    low, high = min(values) / _NEAR, max(values) * _NEAR
-    return {name: limit for name, limit in limits.items() if low <= limit <= high}
 
 
 def level_axis(summaries: Sequence[TrialSummary]) -> By:
@@ -50,13 +41,13 @@ def latency(
     by: By | None = None,
     ax: Place = None,
 ) -> list[Axes]:
-    """Median latency of each trial with its interval, and near limits.
+    """Median latency of each trial with its interval, and the limits of it.
 
     It is image_s; infer_s where no trial has that.
 
     Args:
         summaries: trials; those without that time are left out, and against depth those without a depth.
-        limits: profile -> limit of it in seconds, drawn as lines where `limits_in_range`.
+        limits: profile -> limit of it in seconds; one that is far off stands at the edge (`limit_lines`).
         by: `depth`, or `model` with a place for each in the order of the trials. Default: `level_axis`.
         ax: where to draw, a panel a target.
     """
@@ -72,8 +63,8 @@ def latency(
         ticks, axis = list(dict.fromkeys(words.model(summary) for summary in shown)), "model"
         at = {summary.key: ticks.index(words.model(summary)) for summary in shown}
     panels = by_target(shown)
-    near = limits_in_range(shown, limits or {})
     ends = [end for summary in shown for end in ends_of(summary.latency)]
+    lines = limit_lines(limits or {}, [summary.latency.median for summary in shown if summary.latency])
     log = drawing.wants_log(ends)
     note = bars_note([summary.latency for summary in shown], "bars: 95 % intervals over sessions")
     with drawing.style():
@@ -82,9 +73,8 @@ def latency(
             say_empty(opened.axes[0], "no trial has a time")
         for axes, (target, group) in zip(opened.axes, panels.items(), strict=False):
             _draw_series(axes, group, at, shown)
-            drawing.scale_axis(axes, "y", [*ends, *near.values()], log)
-            for name, limit in near.items():
-                _draw_limit(axes, name, limit)
+            drawing.scale_axis(axes, "y", [*ends, *inside(lines)], log)
+            draw_limits(axes, "y", lines, "s")
             _name_places(axes, ticks)
             axes.set_xlabel(axis)
             unit = f"{words.latency_names(shown)}, seconds a scene" + (" (log)" if log else "")
@@ -108,7 +98,7 @@ def _draw_series(
         point = axes.errorbar(
             [at[summary.key] + shift],
             [summary.latency.median],
-            yerr=error_bars([summary.latency]),
+            yerr=error_bars(summary.latency),
             fmt=markers[summary.precision],
             color=colours[summary.precision],
             markersize=6,
@@ -118,19 +108,6 @@ def _draw_series(
         )
         timed = f"{words.latency_names(shown)} {words.interval(summary.latency)} s"
         drawing.mark(point.lines[0], "trial", f"{names[summary.key]}: {timed}")
-
-
-def _draw_limit(axes: Axes, name: str, limit: float) -> None:
-    line = axes.axhline(limit, color=drawing.INK, linewidth=1, linestyle=(0, (5, 3)))
-    drawing.mark(line, "limit", f"{name}: {limit:g} s")
-    axes.annotate(
-        f"{drawing.label(name)}: {limit:g} s",
-        (0.01, limit),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, 2),
-        textcoords="offset points",
-        fontsize=8.5,
-    )
 
 
 def _name_places(axes: Axes, ticks: Sequence[str]) -> None:

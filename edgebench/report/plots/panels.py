@@ -141,12 +141,11 @@ def ends_of(figure: Interval | None) -> list[float]:
     return [end for end in (figure.low, figure.median, figure.high) if end is not None]
 
 
-def error_bars(figures: Sequence[Interval]) -> list[list[float]]:
-    """Distances below and above the medians; 0 where there is no interval, which draws no bar."""
-    return [
-        [0.0 if figure.low is None else max(0.0, figure.median - figure.low) for figure in figures],
-        [0.0 if figure.high is None else max(0.0, figure.high - figure.median) for figure in figures],
-    ]
+def error_bars(figure: Interval) -> list[list[float]] | None:
+    """Distances below and above the median, [2][1], as errorbar takes them; None without an interval."""
+    if figure.low is None or figure.high is None:
+        return None
+    return [[max(0.0, figure.median - figure.low)], [max(0.0, figure.high - figure.median)]]
 
 
 def bars_note(figures: Sequence[Interval | None], text: str) -> str:

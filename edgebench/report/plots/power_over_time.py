@@ -19,13 +19,13 @@ from edgebench.fit.power_trace import PowerTrace, RailTrace, power_traces
 from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, words
+from edgebench.report.plots.limit_lines import LimitLine, draw_limits, limit_lines
 from edgebench.report.plots.panels import Panels, Place, open_panels, say_empty, set_title
 from edgebench.report.power_scopes import meter_text, scope_text
 from edgebench.stats.power_line import power_line
 from edgebench.store.load import StoredResults
 
 MAX_RAILS = 4  # lines in one panel
-NEAR = 3.0  # a limit further than this factor above every sample would flatten them: the caption has it
 _COLUMNS = {1: 640, 2: 330}  # about the pixels of a panel's width, by panels beside each other
 _STEADY, _IDLE = "#d3e5f1", "#ececec"
 _PANEL_TITLE = {1: 90, 2: 42}  # characters in a line above a panel
@@ -70,10 +70,10 @@ def power_limits(profiles: Sequence[Profile]) -> dict[str, float]:
     return limits
 
 
-def limits_in_range(traces: Sequence[PowerTrace], limits: Mapping[str, float]) -> dict[str, float]:
-    """The limits that lie near enough to the power of these traces to be drawn with them."""
+def lines_of_limits(traces: Sequence[PowerTrace], limits: Mapping[str, float]) -> list[LimitLine]:
+    """Where the limits stand, given the highest sample of these traces."""
     highest_w = max((float(np.nanmax(rail.watts)) for trace in traces for rail in trace.rails), default=0.0)
-    return {name: watts for name, watts in limits.items() if watts <= NEAR * highest_w}
+    return limit_lines(limits, [highest_w] if highest_w > 0 else [])
 
 
 def power_over_time(
@@ -88,10 +88,12 @@ def power_over_time(
     Args:
         traces: at most `drawing.MAX_PANELS`.
         names: what the trials are called, by key.
-        limits: in words -> in W, drawn as lines in all panels.
+        limits: in words -> in W, drawn as lines in all panels; one that is far off stands at the edge.
         ax: where to draw, a panel a trace.
     """
     limits = limits or {}
+    lines = lines_of_limits(traces, limits)
+    inside_w = [line.value for line in lines if line.side != "above"]
     rails = list(dict.fromkeys(meter_text(rail.rail) for trace in traces for rail in trace.rails[:MAX_RAILS]))
     colours = {name: drawing.PALETTE[at % len(drawing.PALETTE)] for at, name in enumerate(rails)}
     beside = 1 if len(traces) == 1 else 2
@@ -103,11 +105,9 @@ def power_over_time(
             _shade(axes, trace, _COLUMNS[beside])
             for rail in trace.rails[:MAX_RAILS]:
                 _draw(axes, rail, trace, colours[meter_text(rail.rail)], _COLUMNS[beside])
-            for name, watts in limits.items():
-                line = axes.axhline(watts, color=drawing.VERMILION, linewidth=1.1, linestyle=(0, (6, 3)))
-                drawing.mark(line, "limit", name)
             alike = [other for other in traces if other.scope == trace.scope]
-            _bound(axes, [rail.watts for other in alike for rail in other.rails[:MAX_RAILS]], limits.values())
+            _bound(axes, [rail.watts for other in alike for rail in other.rails[:MAX_RAILS]], inside_w)
+            draw_limits(axes, "y", lines, "W", named=False, colour=drawing.VERMILION)
             title = f"{names[trace.trial]}, session {trace.session:03}"
             set_title(axes, "\n".join(textwrap.wrap(drawing.label(title, 120), _PANEL_TITLE[beside])))
             axes.set_xlabel("time in the session, s")

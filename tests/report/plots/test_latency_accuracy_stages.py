@@ -15,7 +15,7 @@ from edgebench.report.plots.accuracy import accuracy
 from edgebench.report.plots.latency import latency
 from edgebench.report.plots.stages import stages
 from tests.report import samples
-from tests.report.plots.drawn import HOSTILE, figure_of, heights, lines_of, points, svg_of, texts
+from tests.report.plots.drawn import HOSTILE, figure_of, heights, points, svg_of, texts
 
 
 def test_image_s_by_depth_shows_every_trial_at_its_depth() -> None:
@@ -38,17 +38,11 @@ def test_image_s_by_depth_shows_every_trial_at_its_depth() -> None:
     assert axes.get_yscale() == "log"
 
 
-def test_only_limits_near_the_figures_are_drawn() -> None:
-    [axes] = latency(samples.nine(), samples.LIMITS)
-    assert [line.get_ydata()[0] for line in lines_of(axes, "limit")] == [4.42]  # type: ignore[index]
-    assert "disco-realtime: 4.42 s" in texts(figure_of([axes]))
-    assert axes.get_ylim()[1] > 4.42
-
-
 def test_an_interval_that_is_missing_draws_no_bar() -> None:
     summary = samples.summary(image_s=samples.interval(0.5, sessions=2))
     [axes] = latency([summary], by="depth")
-    assert heights(axes) == [(0.5, 0.5)]
+    assert heights(axes) == [] and points(axes)["int8"] == [pytest.approx((0.0, 0.5))]
+    assert "bars" not in axes.get_ylabel()
     assert axes.get_yscale() == "linear"
 
 
@@ -187,14 +181,6 @@ def test_the_figure_is_by_depth_for_one_family_and_by_model_otherwise() -> None:
     alone = depth_picture([own("tower-1a2b3c4d-int8", "int8")], [])
     assert "image_s by depth multiplier" in single.caption
     assert "image_s by model" in several.caption and "image_s by model" in alone.caption
-
-
-def test_a_limit_that_is_too_far_off_to_be_drawn_is_said() -> None:
-    nine = samples.nine()
-    [verdict, *_] = samples.verdicts(nine)
-    limits = [replace(verdict, profile="soon", limit=0.001), replace(verdict, profile="late", limit=9000.0)]
-    caption = depth_picture(nine, limits).caption
-    assert "Too far off to be drawn: the limits of soon (0.001 s) and late (9000 s)." in caption
 
 
 def test_a_point_without_depth_bears_its_models_name() -> None:

@@ -13,7 +13,7 @@ from edgebench.report import drawing
 from edgebench.report.captioned_power import power_over_time_picture
 from edgebench.report.plots.power_over_time import (
     drawn_traces,
-    limits_in_range,
+    lines_of_limits,
     power_limits,
     power_over_time,
 )
@@ -122,8 +122,9 @@ def test_limits_of_all_profiles_that_ask_the_same_are_one() -> None:
     assert limits["own: mean ≤ 0.9 W"] == 0.9
     [shared] = [name for name in limits if "profiles" in name]
     assert "peak ≤ 5 W, averaged over 1 s" in shared
-    assert limits_in_range([TRACE], {"far": 9.5, "near": 9.0}) == {"near": 9.0}
-    assert limits_in_range([], {"far": 9.5}) == {}
+    near, far = lines_of_limits([TRACE], {"far": 9.5, "near": 9.0})
+    assert (near.side, far.side) == ("inside", "above")
+    assert lines_of_limits([], {"far": 9.5}) == []
 
 
 def test_a_page_has_the_figure_where_a_meter_was(hostile: Judged, whole: Judged) -> None:

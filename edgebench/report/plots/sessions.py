@@ -1,0 +1,252 @@
+"""Sessions and passes in time order: how a trial's latency scatters, and whether heat raises it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from edgebench.fit.trial_summary import TrialSummary
+from edgebench.report import drawing, words
+from edgebench.report.plots.panels import Place, open_panels, say_empty, title_panel
+from edgebench.stats.warnings import Flag
+
+MAX_TRIALS = 36
+"""Trials in one figure; of more, some of every target."""
+BESIDE = 9
+"""Trials beside each other in one panel; a target has as many panels as it takes."""
+MOST_POINTS = 2_000
+"""Passes in one figure; of a session with more than its share the lowest and the highest of each part."""
+
+LEAST_FOR_P90 = 10
+
+_HOT = (Flag.THERMAL_SUSPECTED, Flag.THERMAL_SHORT, Flag.THROTTLED, Flag.CLOCK_DROP)
+_FILLED = 0.86  # of a trial's place: its sessions; the rest parts it from the next
+_DOTS = 12  # passes up to which each is a dot
+_BEYOND = 3.0  # times the highest p90's distance from the median: what lies above it stands at the edge
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SessionStrip:
+    """A session's passes as shares of its trial's median, and where they stand.
+
+    Attributes:
+        start, end: of its part of the level axis.
+        x, y: float64 [N], the passes that are drawn, in time order.
+        lowest, median, p90: of all its passes; p90 is NaN below LEAST_FOR_P90 of them.
+    """
+
+    start: float
+    end: float
+    x: Floats
+    y: Floats
+    lowest: float
+    median: float
+    p90: float
+
+
+def drawn_trials(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
+    """The trials that are drawn, in their order: those with passes, and of many some of every target."""
+    able = [summary for summary in words.alike_timed(summaries) if any(map(len, summary.latency_values))]
+    rank: dict[str, int] = {}
+    order: list[tuple[int, int]] = []
+    for place, summary in enumerate(able):
+        rank[summary.target] = rank.get(summary.target, -1) + 1
+        order.append((rank[summary.target], place))
+    return [able[place] for place in sorted(place for _, place in sorted(order)[:MAX_TRIALS])]
+
+
+def is_thinned(summaries: Sequence[TrialSummary]) -> bool:
+    """Whether a session of these trials has more passes than are drawn of it."""
+    share = _share(summaries)
+    return any(len(session) > share for summary in summaries for session in summary.latency_values)
+
+
+def sessions(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
+    """Every session's passes in time order, as a share of the trial's median; with minimum, median and p90.
+
+    Args:
+        summaries: trials; those without passes are left out (published figures have none).
+        ax: where to draw: a panel for BESIDE trials of a target.
+    """
+    shown = drawn_trials(summaries)
+    groups = _groups(shown)
+    share = _share(shown)
+    strips = {summary.key: _strips(summary, share) for summary in shown}
+    low, high = _ends([strip for of_trial in strips.values() for strip in of_trial])
+    targets = {summary.target for summary in shown}
+    with drawing.style():
+        opened = open_panels(ax, len(groups), height=2.5, columns=1)
+        if not groups:
+            say_empty(opened.axes[0], "no trial has passes")
+            return opened.axes
+        for axes, group in zip(opened.axes, groups, strict=False):
+            axes.axhline(100, color=drawing.QUIET, linewidth=0.8)
+            for place, summary in enumerate(group):
+                _draw_trial(axes, place, summary, strips[summary.key], high)
+            _name_places(axes, group, shown)
+            axes.set_ylim(low, high)
+            axes.set_xlabel("passes in time order, session after session")
+            axes.set_ylabel(f"{words.latency_names(shown)},\n% of the trial's median")
+            title_panel(axes, group[0].target, len(targets))
+        opened.legend_of(_legend(shown), "of a session")
+    return opened.axes
+
+
+def _groups(shown: Sequence[TrialSummary]) -> list[list[TrialSummary]]:
+    of_targets: dict[str, list[TrialSummary]] = {}
+    for summary in shown:
+        of_targets.setdefault(summary.target, []).append(summary)
+    groups = [
+        group[first : first + BESIDE]
+        for group in of_targets.values()
+        for first in range(0, len(group), BESIDE)
+    ]
+    return groups[: drawing.MAX_PANELS]
+
+
+def _share(summaries: Sequence[TrialSummary]) -> int:
+    """How many passes of a session are drawn, at most."""
+    count = sum(1 for summary in summaries for session in summary.latency_values if len(session))
+    return max(_DOTS, MOST_POINTS // max(1, count))
+
+
+def _strips(summary: TrialSummary, share: int) -> list[SessionStrip]:
+    """The sessions of a trial that have passes, from -0.5 to 0.5 around its place."""
+    assert summary.latency is not None
+    values = [np.asarray(session) / summary.latency.median * 100 for session in summary.latency_values]
+    values = [session for session in values if session.size]
+    width = _FILLED / len(values)
+    strips = []
+    for number, session in enumerate(values):
+        start = (number + 0.06) * width - _FILLED / 2
+        end = start + 0.88 * width
+        at = thinned(session, share)
+        x = start + (at + 0.5) / session.size * (end - start)
+        strips.append(
+            SessionStrip(
+                start, end, x, session[at], float(session.min()), float(np.median(session)),
+                float(np.percentile(session, 90)) if session.size >= LEAST_FOR_P90 else math.nan,
+            )
+        )  # fmt: skip
+    return strips
+
+
+def thinned(values: Floats, most: int) -> NDArray[np.int64]:
+    """Indices, in order, of at most `most` values: of each of equal parts the lowest and the highest.
+
+    Args:
+        values: float64 [N].
+        most: 2 or more.
+    """
+    if values.size <= most:
+        return np.arange(values.size)
+    parts = np.array_split(np.arange(values.size), most // 2)
+    ends = [part[[values[part].argmin(), values[part].argmax()]] for part in parts]
+    return np.unique(np.concatenate(ends))
+
+
+def _ends(strips: Sequence[SessionStrip]) -> tuple[float, float]:
+    """Of the upright axis, in percent: around all passes but those that lie far above every p90."""
+    if not strips:
+        return 0.0, 100.0
+    lowest, highest = min(strip.lowest for strip in strips), max(float(strip.y.max()) for strip in strips)
+    p90s = [strip.p90 for strip in strips if not math.isnan(strip.p90)]
+    if p90s:
+        highest = min(highest, 100 + _BEYOND * max(2.0, max(p90s) - 100))
+    room = 0.08 * max(1.0, highest - lowest)
+    return min(lowest, 99.5) - room, max(highest, 100.5) + room
+
+
+def _draw_trial(
+    axes: Axes, place: int, summary: TrialSummary, strips: Sequence[SessionStrip], high: float
+) -> None:
+    gap = np.array([np.nan])
+    x = np.concatenate([part for strip in strips for part in (place + strip.x, gap)])
+    y = np.concatenate([part for strip in strips for part in (strip.y, gap)])
+    colour = drawing.VERMILION if is_hot(summary) else drawing.SKY
+    dots = max(len(strip.x) for strip in strips) <= _DOTS
+    [line] = axes.plot(x, y, color=colour, linewidth=0.8, marker="." if dots else "", markersize=4, zorder=2)
+    drawing.mark(line, "trial", _tooltip(summary, strips))
+    centres = [place + (strip.start + strip.end) / 2 for strip in strips]
+    axes.hlines(
+        [strip.median for strip in strips],
+        [place + strip.start for strip in strips],
+        [place + strip.end for strip in strips],
+        color=drawing.INK,
+        linewidth=1.5,
+        zorder=3,
+    )
+    for marker, values in (("^", [strip.lowest for strip in strips]), ("v", [strip.p90 for strip in strips])):
+        axes.plot(
+            centres, np.minimum(values, high), color=drawing.INK, marker=marker, markersize=3.5, linestyle="",
+            markerfacecolor="white", markeredgewidth=0.8, zorder=3,
+        )  # fmt: skip
+    above = y > high
+    if above.any():
+        axes.plot(
+            x[above], np.full(int(above.sum()), high), color=drawing.ORANGE, marker=6, markersize=5,
+            linestyle="", clip_on=False, zorder=4,
+        )  # fmt: skip
+
+
+def is_hot(summary: TrialSummary) -> bool:
+    """Whether a caution says that heat or a lower clock slowed the trial."""
+    return any(caution.flag in _HOT for caution in summary.cautions)
+
+
+def _tooltip(summary: TrialSummary, strips: Sequence[SessionStrip]) -> str:
+    assert summary.latency is not None
+    scale = summary.latency.median / 100
+    parts = [
+        f"session {number}: min {words.number(strip.lowest * scale)}, median "
+        f"{words.number(strip.median * scale)}"
+        + ("" if math.isnan(strip.p90) else f", p90 {words.number(strip.p90 * scale)}")
+        + " s"
+        for number, strip in enumerate(strips[:6], 1)
+    ]
+    return f"{words.labels([summary])[summary.key]}: " + "; ".join(parts)
+
+
+def _name_places(axes: Axes, group: Sequence[TrialSummary], shown: Sequence[TrialSummary]) -> None:
+    labels = words.labels(shown)
+    drawing.name_ticks(
+        axes.xaxis,
+        range(len(group)),
+        [labels[summary.key] for summary in group],
+        22,
+        rotation=30 if len(group) > 4 else 0,
+        horizontalalignment="right" if len(group) > 4 else "center",
+    )
+    axes.set_xlim(-0.5, max(len(group), 3) - 0.5)
+    axes.grid(visible=False, axis="x")
+
+
+def _legend(shown: Iterable[TrialSummary]) -> list[Artist]:
+    hot = {is_hot(summary) for summary in shown}
+    handles: list[Artist] = []
+    if False in hot:
+        handles.append(Line2D([], [], color=drawing.SKY, linewidth=1.2, label="passes"))
+    if True in hot:
+        handles.append(
+            Line2D([], [], color=drawing.VERMILION, linewidth=1.2, label="passes,\nthrottling suspected")
+        )
+    handles.append(Line2D([], [], color=drawing.INK, linewidth=1.5, label="median"))
+    point: dict[str, Any] = {
+        "color": drawing.INK,
+        "markersize": 4,
+        "linestyle": "",
+        "markerfacecolor": "white",
+    }
+    handles.append(Line2D([], [], marker="v", label="p90", **point))
+    handles.append(Line2D([], [], marker="^", label="minimum", **point))
+    return handles

@@ -1,0 +1,85 @@
+"""Limits on an axis: at their place, or at the edge with their value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edgebench.report import drawing
+from edgebench.report.captioned_figures import depth_picture
+from edgebench.report.plots.latency import latency
+from edgebench.report.plots.limit_lines import LimitLine, limit_lines
+from edgebench.report.plots.targets import targets
+from tests.report import samples
+from tests.report.plots.drawn import HOSTILE, figure_of, lines_of, texts
+
+
+def test_a_limit_is_inside_up_to_three_times_from_the_figures() -> None:
+    limits = {"near": 6.0, "also": 6.0, "late": 6.1, "soon": 0.3, "broken": float("nan"), "none": 0.0}
+    assert limit_lines(limits, [1.0, 2.0]) == [
+        LimitLine(0.3, ("soon",), "below"),
+        LimitLine(6.0, ("near", "also"), "inside"),
+        LimitLine(6.1, ("late",), "above"),
+    ]
+    assert limit_lines(limits, []) == []
+
+
+def test_a_far_limit_stands_at_the_edge_of_the_axis_with_its_value() -> None:
+    [axes] = latency(samples.nine(), {**samples.LIMITS, "soon": 0.01})
+    inside, below, above = lines_of(axes, "limit")
+    assert np.asarray(inside.get_ydata()).tolist() == [4.42, 4.42]
+    low, high = axes.get_ylim()
+    assert low < 0.2 and 4.42 < high < 70
+    to_axes = axes.transAxes.inverted()
+    for line, side in ((below, 0.0), (above, 1.0)):
+        [start, end] = to_axes.transform(line.get_transform().transform(line.get_xydata()))
+        assert start[1] == end[1] == pytest.approx(side, abs=0.05)
+        assert (start[0], end[0]) == pytest.approx((0, 1))
+    drawn = texts(figure_of([axes]))
+    assert {"disco-realtime: 4.42 s", "↓ soon: 0.01 s", "↑ disco-arctic: 71.74 s and 1 more"} <= drawn
+    tooltips = drawing.tooltips(figure_of([axes]))
+    assert tooltips[str(above.get_gid())] == "disco-arctic: 71.7375 s; disco-greenland: 270 s"
+
+
+def test_no_figure_lies_in_the_room_of_the_line_at_the_edge() -> None:
+    [axes] = latency([samples.summary()], {"late": 9000.0})
+    [line] = lines_of(axes, "limit")
+    height = axes.transAxes.inverted().transform(line.get_transform().transform(line.get_xydata()))[0][1]
+    figures = axes.transAxes.inverted().transform(axes.transData.transform([(0, 0.23 * 1.017)]))[0][1]
+    assert figures < height - 0.03
+
+
+def test_a_limit_far_below_has_its_place_on_an_axis_from_zero() -> None:
+    [axes] = latency([samples.summary()], {"soon": 0.001})
+    assert axes.get_yscale() == "linear"
+    [line] = lines_of(axes, "limit")
+    assert np.asarray(line.get_ydata()).tolist() == [0.001, 0.001]
+    assert axes.get_ylim()[0] == 0
+
+
+def test_upright_lines_have_their_names_above_the_axes() -> None:
+    axes = targets(samples.nine(), samples.LIMITS)
+    inside, edge = lines_of(axes, "limit")
+    assert np.asarray(inside.get_xdata()).tolist() == [4.42, 4.42]
+    assert edge.get_transform() == axes.transAxes
+    assert np.asarray(edge.get_xdata()) == pytest.approx([0.96, 0.96], abs=0.02)
+    assert "→ disco-arctic: 71.74 s and 1 more" in texts(figure_of([axes]))
+
+
+def test_names_of_profiles_are_text() -> None:
+    for limit in (0.3, 9000.0):
+        [axes] = latency([samples.summary()], {HOSTILE: limit})
+        figure = figure_of([axes])
+        assert any("$\\frac" in text and "??" in text for text in texts(figure))
+        assert b"<b>" not in drawing.as_svg(figure)
+
+
+def test_the_caption_names_the_limits_beyond_the_axis() -> None:
+    nine = samples.nine()
+    [verdict, *_] = samples.verdicts(nine)
+    limits = [replace(verdict, profile="soon", limit=0.001), replace(verdict, profile="late", limit=9000.0)]
+    caption = depth_picture(nine, limits).caption
+    assert "Dotted, at the edge: limits beyond the axis, of soon (0.001 s) and late (9000 s)." in caption
+    assert "Dashed" not in caption
