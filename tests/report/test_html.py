@@ -148,7 +148,7 @@ def test_why_no_more_was_measured_and_what_few_sessions_cannot_show(whole: Judge
 def test_pictures_have_words_beside_them(whole_text: str) -> None:
     page = Page(whole_text)
     images = page.all("img")
-    assert len(images) == 7
+    assert len(images) == 10
     assert all(len(image["alt"] or "") > 40 for image in images)
     assert len(page.all("figcaption")) == 7
     assert "from 0." in (images[3]["alt"] or "")
