@@ -10,7 +10,7 @@ from edgebench.report import tables, words
 from edgebench.report.notes import Note
 from edgebench.report.page import texts
 from edgebench.report.tables import Table
-from edgebench.report.trial_matrix import Matrix, Row
+from edgebench.report.trial_matrix import Cell, Column, Matrix, Row
 from edgebench.store.load import StoredResults
 
 _SPECIAL = str.maketrans(
@@ -86,13 +86,24 @@ def _table(table: Table, heading: str) -> str:
 
 def _matrix_rows(matrix: Matrix, rows: Sequence[Row]) -> str:
     """Symbol and margin a cell; what would settle a verdict, where it is open."""
-    head = ["trial", "all together", *matrix.formulas]
-    lines = [
-        [row.name, row.whole.text, *(cell.text if cell else words.MISSING for cell in row.cells)]
-        for row in rows
-    ]
+    head = ["trial", "all together", *map(_column_heading, matrix.columns)]
+    lines = [[row.name, _with_way(row.whole), *map(_cell, row.cells, matrix.columns)] for row in rows]
     rule = "|" + "---|" * len(head)
     return "\n".join([_line(head), rule, *map(_line, lines)])
+
+
+def _column_heading(column: Column) -> str:
+    return f"{column.formula}; to settle: {column.by}" if column.by else column.formula
+
+
+def _cell(cell: Cell | None, column: Column) -> str:
+    if cell is None:
+        return words.MISSING
+    return cell.text if column.by else _with_way(cell)
+
+
+def _with_way(cell: Cell) -> str:
+    return f"{cell.text}: {cell.by}" if cell.by else cell.text
 
 
 def _line(texts: Sequence[str]) -> str:

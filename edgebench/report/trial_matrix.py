@@ -39,11 +39,15 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """`✓ +1.40 s (+1.38 to +1.42)`; without a margin the word, and what would settle it."""
+        """`✓ +1.40 s (+1.38 to +1.42)`; without a margin the word."""
         figure = self.margin or self.word
         behind = ", ".join(filter(None, (self.ends, self.basis)))
-        text = f"{words.SYMBOLS[self.word]} {figure}" + (f" ({behind})" if behind else "")
-        return f"{text}: {self.by}" if self.by else text
+        return f"{words.SYMBOLS[self.word]} {figure}" + (f" ({behind})" if behind else "")
+
+    @property
+    def hint(self) -> str:
+        """Why it is so, and what would settle it."""
+        return f"{self.reason}; to settle: {self.by}" if self.by else self.reason
 
 
 @dataclass(frozen=True)
@@ -56,17 +60,30 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Column:
+    """A requirement: `image_s median`, `≤ 4.42 s`, and what would settle it wherever it is open.
+
+    `by` is empty where it differs between trials, and where it is open of fewer than two of them.
+    """
+
+    quantity: str
+    bound: str
+    by: str
+    formula: str
+
+
+@dataclass(frozen=True)
 class Matrix:
     """The trials of one profile, best first.
 
     Attributes:
-        formulas: of the requirements, in the profile's order.
+        columns: the requirements, in the profile's order.
         rows: the first MOST_ROWS.
         folded: the others.
     """
 
     title: str
-    formulas: tuple[str, ...]
+    columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     folded: tuple[Row, ...]
 
@@ -99,11 +116,19 @@ def matrices(
         ]
         found[profile] = Matrix(
             f"{words.plain(profile, 80)}: trials and requirements",
-            tuple(words.limit(verdict) for verdict in asked.values()),
+            tuple(
+                _column(verdict, [row.cells[at] for row in rows]) for at, verdict in enumerate(asked.values())
+            ),
             tuple(rows[:MOST_ROWS]),
             tuple(rows[MOST_ROWS:]),
         )
     return found
+
+
+def _column(verdict: Verdict, cells: Sequence[Cell | None]) -> Column:
+    ways = [cell.by for cell in cells if cell and cell.by]
+    shared = ways[0] if len(ways) > 1 and len(set(ways)) == 1 else ""
+    return Column(*words.required(verdict), shared, words.limit(verdict))
 
 
 def best_first(
@@ -143,9 +168,18 @@ def _row(whole: Overall, trial: TrialSummary, asked: Sequence[str], names: Mappi
     cells = {verdict.requirement: cell_of(trial, verdict) for verdict in whole.verdicts}
     return Row(
         names[whole.trial],
-        Cell(whole.verdict, "all together"),
+        _whole_cell(trial, whole),
         tuple(cells.get(requirement) for requirement in asked),
     )
+
+
+def _whole_cell(trial: TrialSummary, whole: Overall) -> Cell:
+    """All requirements; of a trial without a session why it has none, which holds for each of them."""
+    first = whole.verdicts[0]
+    if trial.status in ("done", "partial"):
+        return Cell(whole.verdict, "all together")
+    by, reason = settled_by(trial, first), words.plain(first.reason)
+    return Cell(whole.verdict, "all together", by=by, reason=reason)
 
 
 def cell_of(trial: TrialSummary, verdict: Verdict) -> Cell:
@@ -161,6 +195,6 @@ def cell_of(trial: TrialSummary, verdict: Verdict) -> Cell:
         margin,
         ends,
         words.basis(verdict) if margin else "",
-        settled_by(trial, verdict),
+        settled_by(trial, verdict) if trial.status in ("done", "partial") else "",
         f"{figure}{words.plain(verdict.reason)}",
     )

@@ -355,7 +355,8 @@ def margin_ends(verdict: Verdict) -> str:
         return ""
     ends = (verdict.low - verdict.limit, verdict.high - verdict.limit)
     least, most = ends if wants_more(verdict) else (-ends[1], -ends[0])
-    return f"{signed(least)} to {signed(most)}"
+    low, high = signed(least), signed(most)
+    return "" if low == high else f"{low} to {high}"
 
 
 def margin_unit(verdict: Verdict) -> str:

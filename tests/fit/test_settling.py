@@ -75,7 +75,7 @@ def test_a_share_takes_so_many_images() -> None:
 
 def test_a_meter_that_decides() -> None:
     peak = {"quantity": "power_peak_w", "limit": 9.0}
-    assert by(summary(), **peak)[1] == "--meter KIND, or --declared-power WATTS:KIND:SOURCE"
+    assert by(summary(), **peak)[1] == "--meter KIND, or --declared-power POWER"
     chip = summary(power=(meter(scope="chip"),))
     assert by(chip, **peak) == ("inconclusive", "--meter KIND that sees all of the board")
     slow = summary(power=(meter(effective_hz=10.0),))

@@ -24,11 +24,11 @@ from tests.report import samples
 
 ALLOWED = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "footer", "nav", "section",
-    "h1", "h2", "h3", "p", "a", "ul", "li", "strong", "span", "br",
+    "h1", "h2", "h3", "p", "a", "ul", "li", "strong", "span", "br", "wbr",
     "table", "thead", "tbody", "tr", "th", "td",
     "div", "figure", "figcaption", "img", "details", "summary", "pre", "dl", "dt", "dd",
 }  # fmt: skip
-VOID = {"meta", "img", "br"}
+VOID = {"meta", "img", "br", "wbr"}
 
 
 class Page(HTMLParser):
@@ -257,7 +257,7 @@ def test_the_headline_says_who_passes(whole: Judged) -> None:
         "(image_s 0.201 ±0.003 s), open in power_peak_w (unknown), mass_g (unknown) and size_mm (unknown)."
     )
     assert card["settling"] == (
-        "power_peak_w by --meter KIND, or --declared-power WATTS:KIND:SOURCE",
+        "power_peak_w by --meter KIND, or --declared-power POWER",
         "mass_g and size_mm by --board NAME",
     )
 

@@ -56,7 +56,7 @@ def test_its_column_in_the_matrix_is_marked() -> None:
     place = marked.index("wanted")
     assert row[place:].startswith("✕ ") and "✓ pass" in row[:place]
     (matrix,) = matrices([samples.summary()], [wish, need]).values()
-    assert list(matrix.formulas) == [words.limit(wish), words.limit(need)]
+    assert [column.formula for column in matrix.columns] == [words.limit(wish), words.limit(need)]
     (row_of_page,) = matrix.rows
     assert row_of_page.whole.word == "pass"
     assert [cell.word for cell in row_of_page.cells if cell] == ["fail", "pass"]
