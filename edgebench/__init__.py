@@ -9,6 +9,7 @@
     results.mission("disco-greenland")      # duty cycle, backlog, age of results, energy a cycle
     results.rails()                         # one row a trial and rail of a meter
     results.plot.latency()                  # matplotlib axes
+    edgebench.compare("before", "after")    # better, worse, the same or undecided
     edgebench.concat(["before", "after"])   # several results as one
     edgebench.published().figures           # what others published, with its sources
     edgebench.boards()                      # what makers declare of boards: mass, size, power
@@ -27,6 +28,7 @@ from edgebench.version import __version__
 if TYPE_CHECKING:
     from edgebench.analysis.boards import boards
     from edgebench.analysis.column_descriptions import columns
+    from edgebench.analysis.comparison import Comparison, compare
     from edgebench.analysis.concatenation import concat
     from edgebench.analysis.published import published
     from edgebench.analysis.results import Results, load
@@ -35,13 +37,25 @@ _HOMES = {
     "Results": "results",
     "boards": "boards",
     "columns": "column_descriptions",
+    "Comparison": "comparison",
+    "compare": "comparison",
     "concat": "concatenation",
     "load": "results",
     "published": "published",
 }
 """Public name -> the module of edgebench.analysis that has it."""
 
-__all__ = ["Results", "__version__", "boards", "columns", "concat", "load", "published"]
+__all__ = [
+    "Comparison",
+    "Results",
+    "__version__",
+    "boards",
+    "columns",
+    "compare",
+    "concat",
+    "load",
+    "published",
+]
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from edgebench.analysis.plots import TrialPlots
 from edgebench.analysis.profile_choice import Profiles
-from edgebench.analysis.results import Results, load
+from edgebench.analysis.results import Results, loaded
 from edgebench.analysis.stacked_frames import stacked
 from edgebench.analysis.trial_table import headline, trial_table
 from edgebench.errors import UsageError
@@ -130,20 +130,16 @@ def concat(
         StoredResultError: as `load`.
     """
     if isinstance(results, Mapping):
-        named = {name: _loaded(entry) for name, entry in results.items()}
+        named = {name: loaded(entry) for name, entry in results.items()}
     else:
         if isinstance(results, str | Path | Results):
             results = [results]
         named = {}
-        for entry in map(_loaded, results):
+        for entry in map(loaded, results):
             named[_free_name(entry.path.resolve().name, named)] = entry
     if not named:
         raise UsageError("there are no results to put together", fix="name one at least: concat([a, b])")
     return ConcatenatedResults(named)
-
-
-def _loaded(entry: Results | str | Path) -> Results:
-    return entry if isinstance(entry, Results) else load(entry)
 
 
 def _free_name(name: str, taken: Mapping[str, Results]) -> str:

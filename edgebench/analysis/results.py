@@ -182,6 +182,11 @@ def _several(texts: Texts) -> tuple[str, ...]:
     return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
+def loaded(results: Results | str | Path) -> Results:
+    """Results as they are, else those that `load` gives of a path or a name."""
+    return results if isinstance(results, Results) else load(results)
+
+
 def load(path: str | Path) -> Results:
     """The experiment in a result folder; reads experiment.json only.
 

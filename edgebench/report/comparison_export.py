@@ -85,14 +85,15 @@ def _markdown_result(comparison: ResultsComparison, result: ComparedResult) -> l
 def _csv(comparison: ResultsComparison) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    rows = [row for result in comparison.results for row in _csv_rows(comparison, result)]
+    rows = comparison_rows(comparison)
     headings = list(rows[0]) if rows else []
     writer.writerow(headings)
     writer.writerows([safe_cell(row[heading]) for heading in headings] for row in rows)
     return file.getvalue()
 
 
-def _csv_rows(comparison: ResultsComparison, result: ComparedResult) -> list[dict[str, Any]]:
+def comparison_rows(comparison: ResultsComparison) -> list[dict[str, Any]]:
+    """One row a comparison, by result, then pair, then metric: which trials, and what it comes to."""
     return [
         {
             "baseline": comparison.baseline,
@@ -107,6 +108,7 @@ def _csv_rows(comparison: ResultsComparison, result: ComparedResult) -> list[dic
             **asdict(item),
             "in_words": comparison_words.change(item, comparison.threshold),
         }
+        for result in comparison.results
         for pair in result.pairs
         for item in pair.comparisons
     ]
