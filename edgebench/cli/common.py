@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -83,7 +86,9 @@ BoardOption = Annotated[
     ),
 ]
 ProfileOption = Annotated[list[str] | None, option("profile")]
-OutputDirOption = Annotated[Path | None, option("output_dir")]
+OutputDirOption = Annotated[
+    Path | None, option("output_dir", help_text="Where results lie. Default: results")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document (schema version 1).")]
 ReferenceOption = Annotated[
     bool,
@@ -122,10 +127,29 @@ def stdout() -> Console:
 
 
 def stderr() -> Console:
-    """The console for progress and messages."""
+    """The console for progress and messages; nothing moves on it unless it is a terminal.
+
+    FORCE_COLOR brings colour into a file or a pipe, and nothing else: rich would take it for a terminal, and
+    draw progress bars and move the cursor there.
+    """
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    if sys.stderr.isatty():
+        return Console(stderr=True, highlight=False)
+    colours: Literal["standard", "auto"] = "standard" if os.environ.get("FORCE_COLOR") else "auto"
+    return Console(stderr=True, highlight=False, force_terminal=False, color_system=colours)
+
+
+@contextlib.contextmanager
+def busy(text: str) -> Iterator[None]:
+    """Say on a terminal what takes a moment, while it does; nothing of it stays, nor goes anywhere else."""
+    console = stderr()
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield
+        return
+    # The usual spinner cannot be written where the terminal takes ASCII alone.
+    with console.status(text, spinner="line" if console.options.ascii_only else "dots"):
+        yield
 
 
 def say(text: str) -> None:

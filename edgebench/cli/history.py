@@ -11,10 +11,10 @@ import typer
 from edgebench.cli.common import (
     JsonOption,
     OutputDirOption,
+    busy,
     complete_results,
     output_dir_setting,
     say,
-    stderr,
     stdout,
 )
 from edgebench.cli.completions import complete_followed_metric, complete_measured_target
@@ -106,7 +106,7 @@ def history(
     if figure is not None:
         require_figure(figure)
     folder = output_dir_setting(output_dir)
-    with stderr().status("reading results"):
+    with busy("reading results"):
         stored, unreadable = list_results(folder)
         _require_known("target", target, targets_of(stored))
         _require_known("result", baseline, [result.path.name for result in stored])

@@ -101,6 +101,9 @@ def main() -> None:
 
     With --json it is a document on stdout as well.
     """
+    # typer colours its help under GITHUB_ACTIONS wherever it goes: a pipe and a file get none unless forced.
+    if not (sys.stdout and sys.stdout.isatty()) and not os.environ.get("FORCE_COLOR"):
+        os.environ.setdefault("_TYPER_FORCE_DISABLE_TERMINAL", "1")
     with streams.watched():
         exit_code = failures.finish_output(_carry_out())
     sys.exit(exit_code)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from edgebench.cli.common import JsonOption, OutputDirOption, output_dir_setting, stderr, stdout
+from edgebench.cli.common import JsonOption, OutputDirOption, busy, output_dir_setting, stdout
 
 
 def results(
@@ -28,7 +28,7 @@ def results(
     from edgebench.store.result_overview import overview
 
     folder = output_dir_setting(output_dir)
-    with stderr().status("reading results"):
+    with busy("reading results"):
         stored, unreadable = list_results(folder)
         rows = [overview(result, latest=number == 0) for number, result in enumerate(stored[:last])]
     if json_:

@@ -16,7 +16,7 @@ from edgebench.report import words
 _ASCII = str.maketrans(
     {"±": "+-", "≤": "<=", "≥": ">=", "…": "...", "·": "-", "×": "x", "–": "-", "\ufffd": "?"}
     | {"✓": "P", "✕": "F", "≈": "~", "▲": "^", "▼": "v"}
-    | dict(zip("▁▂▃▄▅▆▇█", "._-~=+*#", strict=True))
+    | dict(zip("▁▂▃▄▅▆▇█", "._-:=+*#", strict=True))
 )
 
 _UNBOUNDED = 10_000  # columns
