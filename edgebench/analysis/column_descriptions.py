@@ -234,6 +234,39 @@ _PUBLISHED = {
 """Columns of `edgebench.published().figures`; empty where the schema says it."""
 
 
+def _of_comparison() -> Columns:
+    pair = ("comparison", "results", "items", "pairs", "items")
+    trial = _from((*pair, "a"), "variant", "batch", "concurrency")
+    item = (*pair, "comparisons", "items")
+    sides = {"a": "the baseline's trial", "b": "the other result's trial"}
+    return {
+        "baseline": Described("Name of the baseline, A.", "command line"),
+        "result": Described("Name of the result that is held against it, B.", "command line"),
+        **{f"target_{side}": Described(f"Target of {of}.", "plan") for side, of in sides.items()},
+        **trial,
+        **{f"trial_{side}": Described(f"Key of {of}.", "plan") for side, of in sides.items()},
+        **_from(item, *_properties(*item)),
+    }
+
+
+def _of_differences() -> Columns:
+    item = ("comparison", "results", "items", "differences", "items")
+    return {
+        "result": Described("Name of the result that is held against the baseline.", "command line"),
+        **_from(item, *_properties(*item)),
+    }
+
+
+def _of_unpaired() -> Columns:
+    item = ("comparison", "results", "items", "only_baseline", "items")
+    return {
+        "result": Described("Name of the result that is held against the baseline.", "command line"),
+        "of": Described("Which of the two has it: baseline or result.", "fit"),
+        "trial": _TRIAL,
+        **_from(item, "target", "variant", "reason"),
+    }
+
+
 def _of_boards() -> Columns:
     makers = "edgebench/plan/boards.toml"
     texts = {
@@ -262,12 +295,15 @@ _MAKERS = {
     "rails": _of_rails,
     "published": _of_published,
     "boards": _of_boards,
+    "comparison": _of_comparison,
+    "differences": _of_differences,
+    "unpaired": _of_unpaired,
 }
 FRAMES = (
     "trials", "sessions", "passes", "batches", "windows", "probes", "predictions", "summaries", "reasons",
-    "verdicts", "mission", "rails", "published", "boards",
+    "verdicts", "mission", "rails", "published", "boards", "comparison", "differences", "unpaired",
 )  # fmt: skip
-"""Those of `Results`, then those of `edgebench.published()` and `edgebench.boards()`."""
+"""Those of `Results`, then those of `edgebench.published`, `boards` and `compare`."""
 
 
 def _properties(*place: str) -> list[str]:

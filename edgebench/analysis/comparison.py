@@ -10,7 +10,7 @@ from typing import get_args, get_type_hints
 import pandas as pd
 from matplotlib.axes import Axes
 
-from edgebench.analysis.html_tables import table_html
+from edgebench.analysis.html_tables import sentences_html, table_html
 from edgebench.analysis.results import Results, loaded
 from edgebench.fit.compared_metric import MINIMUM_POINTS, MetricComparison, Threshold, Word
 from edgebench.fit.result_comparison import ResultsComparison, compare_results, metrics_of
@@ -113,10 +113,10 @@ class Comparison:
         for result in self._compared.results:
             notes = [*comparison_words.remarks(result), *comparison_words.unpaired(result)]
             tables = [differences_table(result), *metric_tables(self._compared, result)]
-            titles = "; ".join(comparison_words.titles(self._compared, result))
-            parts += [table_html(titles, [], []), *(_html(table) for table in tables if table.rows)]
-            parts.append(table_html("", [], [], notes))
-        return "".join([*parts, table_html("", [], [], self.words)])
+            parts.append(sentences_html(comparison_words.titles(self._compared, result)))
+            parts += [_html(table) for table in tables if table.rows]
+            parts.append(sentences_html(notes))
+        return "".join([*parts, sentences_html(self.words)])
 
 
 def _html(table: Table) -> str:

@@ -10,7 +10,7 @@ from edgebench.report import words
 
 MOST_ROWS = 60
 
-_TEMPLATE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
+_TABLE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
 <table style="white-space: nowrap">
 <caption style="text-align: left">{{ caption }}</caption>
 <thead><tr>
@@ -28,10 +28,8 @@ _TEMPLATE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).f
 {% endfor %}
 </tbody>
 </table>
-{% for note in notes %}
-<p>{{ note }}</p>
-{% endfor %}
 """)
+_SENTENCES = Environment(autoescape=True).from_string("{% for text in texts %}<p>{{ text }}</p>{% endfor %}")
 
 
 def table_html(
@@ -42,10 +40,15 @@ def table_html(
     Control and direction characters are shown as U+FFFD, so that a name reorders nothing around it.
     """
     more = len(rows) - MOST_ROWS
-    said = [f"and {words.counted(more, 'more row')}"] * (more > 0) + list(notes)
-    return _TEMPLATE.render(
+    last = [f"and {words.counted(more, 'more row')}"] if more > 0 else []
+    table = _TABLE.render(
         caption=words.plain(caption),
         headings=[words.plain(heading) for heading in headings],
         rows=[[words.plain(text) for text in row] for row in rows[:MOST_ROWS]],
-        notes=[words.plain(note) for note in said],
     )
+    return table + sentences_html([*last, *notes])
+
+
+def sentences_html(texts: Sequence[str]) -> str:
+    """A paragraph each, cleaned and escaped in the same way."""
+    return _SENTENCES.render(texts=[words.plain(text) for text in texts])

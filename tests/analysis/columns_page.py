@@ -43,6 +43,9 @@ WHAT = {
     "rails": "One row a trial and rail of a meter (`Results.rails()`).",
     "published": "One row a published figure (`edgebench.published().figures`).",
     "boards": "One row a board, by its name (`edgebench.boards()`).",
+    "comparison": "One row a pair of trials and metric (`edgebench.compare(a, b).table`).",
+    "differences": "One row a fact in which two results differ (`edgebench.compare(a, b).differences`).",
+    "unpaired": "One row a trial without a partner (`edgebench.compare(a, b).unpaired`).",
 }
 
 
@@ -110,6 +113,10 @@ def frames(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     yield "summaries", summary_frame(judge_published([]).summaries)
     yield "published", edgebench.published().figures
     yield "boards", edgebench.boards()
+    compared = edgebench.compare(made, synthetic_results.made_experiment(folder, name="other"))
+    yield "comparison", compared.table
+    yield "differences", compared.differences
+    yield "unpaired", compared.unpaired
 
 
 if __name__ == "__main__":
