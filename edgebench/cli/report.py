@@ -62,6 +62,14 @@ def report(
             f"{DEFAULT_ON_STDOUT}",
         ),
     ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            "--figures",
+            metavar="DIR",
+            help="Also write each figure to this folder, as SVG, PNG and PDF: latency.svg, ...",
+        ),
+    ] = None,
     profile: ProfileOption = None,
     board: BoardOption = None,
     declared_power: DeclaredPowerOption = None,
@@ -78,11 +86,13 @@ def report(
 
     if file is None and form is not None:
         file = STANDARD_OUTPUT
+    if figures is not None:
+        _require_figures_folder(figures)
     if reference:
         require_alone(results, output_dir, board, declared_power, declared)
         file = file or Path("reference.html")
         require_output(file, form)
-        _write(judge_published(read_profiles(profile) if profile else None), file, form)
+        _write(judge_published(read_profiles(profile) if profile else None), file, form, figures)
         return
     folder = results_folder("latest" if results is None else results, output_dir)
     file = file or folder / "report.html"
@@ -97,14 +107,33 @@ def report(
             "note: no session of this result has finished, so that its report has no figures; "
             "edgebench run ... --resume measures what is planned"
         )
-    _write(judged, file, form)
+    _write(judged, file, form, figures)
 
 
-def _write(judged: Judged, file: Path, form: str | None) -> None:
-    """The report where it was asked for; of a file its path on stdout."""
+def _require_figures_folder(folder: Path) -> None:
+    from edgebench.report.figure_files import require_figures_folder
+
+    require_figures_folder(folder)
+
+
+def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -> None:
+    """The report where it was asked for, of a file its path on stdout; and its figures."""
     from edgebench.report.export import export
 
     if file == STANDARD_OUTPUT:
         streams.write_bytes(form_of(file, form).write(judged))
     else:
         echo_path(export(judged, file, form))
+    if figures is not None:
+        _write_figures(judged, figures)
+
+
+def _write_figures(judged: Judged, folder: Path) -> None:
+    from edgebench.report.figure_files import FIGURE_FORMS, write_figures
+
+    written = write_figures(judged, folder)
+    if written:
+        count = len(written) // len(FIGURE_FORMS)
+        say(f"{count} {'figure' if count == 1 else 'figures'} as SVG, PNG and PDF: {folder}")
+    else:
+        say("note: there is no figure to write: no trial has one")

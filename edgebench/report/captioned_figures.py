@@ -189,7 +189,8 @@ def scene_picture(results: StoredResults, summaries: Sequence[TrialSummary]) -> 
     else:
         caption += f"{len(wrong)} of {patches} patches, crossed, are labelled otherwise."
     alt = f"The scene with the predicted class of each of {patches} patches: {counts}."
-    return Picture(drawing.data_uri("image/jpeg", drawing.as_jpeg(figure)), alt, caption)
+    src = drawing.data_uri("image/jpeg", drawing.as_jpeg(figure))
+    return Picture(src, alt, caption, photograph=figure)
 
 
 def _scene_predictions(results: StoredResults, patches: int) -> dict[str, list[int]]:

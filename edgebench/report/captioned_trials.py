@@ -90,9 +90,9 @@ def _medians(summary: TrialSummary) -> str:
 
 
 def memory_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
-    """Memory by variant; None where nothing is known of it."""
+    """Memory by variant; None where no trial has a peak."""
     shown = with_memory(summaries)
-    if not shown:
+    if not any(summary.memory_bytes for summary in shown):
         return None
     names = tables.trial_names(shown)
     caption = (

@@ -13,18 +13,28 @@ from edgebench.report.plots.limit_lines import LimitLine
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as a page shows it; `src` is empty where there is none and the caption says why."""
+    """A figure as a page shows it; `src` is empty where there is none and the caption says why.
+
+    Attributes:
+        src: a `data:` address.
+        alt: the words for those who cannot see it.
+        caption: what stands below it.
+        figure: what is drawn; None of a photograph, and where nothing is.
+        photograph: the figure that holds a photograph.
+    """
 
     src: str
     alt: str
     caption: str
+    figure: Figure | None = None
+    photograph: Figure | None = None
 
 
 def embedded_picture(figure: Figure, alt: str, caption: str, panels: int, noun: str = "target") -> Picture:
     """The figure as SVG within the page; where it has more panels than are drawn, the caption says so."""
     if panels > drawing.MAX_PANELS:
         caption += f" The first {drawing.MAX_PANELS} of {panels} {noun}s are drawn; the tables hold all."
-    return Picture(drawing.data_uri("image/svg+xml", drawing.as_svg(figure)), alt, caption)
+    return Picture(drawing.data_uri("image/svg+xml", drawing.as_svg(figure)), alt, caption, figure)
 
 
 def limits_note(lines: Sequence[LimitLine], unit: str) -> str:

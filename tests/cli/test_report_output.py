@@ -85,3 +85,24 @@ def test_a_result_of_a_newer_version_says_how_to_read_it(tmp_path: Path) -> None
     assert isinstance(done.exception, StoredResultError) and done.exception.exit_code == 1
     assert "written by a newer EdgeBench" in done.exception.what and "upgrade" in done.exception.fix
     assert not (tmp_path / "report.md").exists()
+
+
+def test_figures_are_written_too_and_stdout_stays_the_reports(result: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "figures"
+    done = report(result, "-o", "-", "--format", "csv", "--figures", folder)
+    assert done.exit_code == 0 and done.stdout.startswith("key,")
+    assert {"latency.svg", "latency.png", "latency.pdf", "targets.svg"} <= {
+        path.name for path in folder.iterdir()
+    }
+    assert "figures as SVG, PNG and PDF: " in done.stderr
+    published = report("--reference", "-o", tmp_path / "reference.md", "--figures", folder)
+    assert published.exit_code == 0 and (tmp_path / "reference.md").exists()
+
+
+def test_a_figures_folder_that_is_a_file_is_refused_before_the_report_is_written(
+    result: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "taken").write_text("")
+    done = report(result, "-o", tmp_path / "report.md", "--figures", tmp_path / "taken")
+    assert isinstance(done.exception, UsageError) and "is no folder" in str(done.exception)
+    assert not (tmp_path / "report.md").exists()
