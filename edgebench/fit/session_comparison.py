@@ -84,8 +84,8 @@ def _too_few(a: int, b: int) -> str:
 
 def _shared_sessions(a: TrialSide, b: TrialSide) -> str:
     """That some sessions are in both results, so that they are not independent."""
-    theirs = [record for record in b.records if record.tables]
-    shared = sum(record in theirs for record in a.records)
+    theirs = {tuple(sorted(record.tables.items())) for record in b.records if record.tables}
+    shared = sum(tuple(sorted(record.tables.items())) in theirs for record in a.records)
     return f"{shared} of the sessions {'is' if shared == 1 else 'are'} in both results" if shared else ""
 
 

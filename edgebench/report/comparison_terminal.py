@@ -44,9 +44,11 @@ def _print_result(console: Console, comparison: ResultsComparison, result: Compa
         line(console, table.title, "bold")
         _print_table(console, table)
         console.print()
-    for text in (*comparison_words.remarks(result), *comparison_words.unpaired(result)):
+    notes = [*comparison_words.remarks(result), *comparison_words.unpaired(result)]
+    for text in notes:
         line(console, text, indent=2)
-    console.print()
+    if notes:
+        console.print()
 
 
 def _print_differences(console: Console, result: ComparedResult) -> None:

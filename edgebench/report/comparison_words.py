@@ -41,6 +41,9 @@ COLOURS: Mapping[Word, str] = {
 _TIMES_FROM = 1.5
 """From this factor on a ratio is said as times, and not in per cent."""
 
+_MOST_NAMES = 8
+"""Trials that are named in one sentence; the JSON document names all."""
+
 _LESS_AND_MORE = (
     (TIME_UNITS, "faster", "slower"),
     (MILLISECOND_UNITS, "faster", "slower"),
@@ -49,8 +52,6 @@ _LESS_AND_MORE = (
     (BYTE_UNITS, "smaller", "larger"),
     (MASS_UNITS, "lighter", "heavier"),
 )
-
-HEADINGS = {"a": "A", "b": "B", "change": "B against A", "word": ""}
 
 
 def with_symbol(word: Word) -> str:
@@ -176,15 +177,22 @@ def remarks(result: ComparedResult) -> list[str]:
                 by_text.setdefault(f"{item.metric} {item.word}: {item.reason}{_would_do(item)}", []).append(
                     name
                 )
-            if item.note and item.word != "same":
+            if item.note and item.word != "same" and (item.test, item.word) != ("McNemar", "undecided"):
                 by_text.setdefault(f"{item.metric}: {item.note}", []).append(name)
         if pair.a.mark != pair.b.mark:
             marks = [f"{side} {trial.mark}" for side, trial in (("A", pair.a), ("B", pair.b)) if trial.mark]
             by_text.setdefault(f"not alike: {', '.join(marks)}", []).append(name)
     return [
-        f"{'all trials' if len(who) == len(names) > 1 else words.listed(who)}: {words.plain(text)}"
+        f"{'all trials' if len(who) == len(names) > 1 else _some(who)}: {words.plain(text)}"
         for text, who in by_text.items()
     ]
+
+
+def _some(names: Sequence[str]) -> str:
+    """All of a few names, the first of many."""
+    if len(names) <= _MOST_NAMES:
+        return words.listed(names)
+    return f"{', '.join(names[: _MOST_NAMES - 1])} and {len(names) - _MOST_NAMES + 1} more"
 
 
 def _would_do(item: MetricComparison) -> str:
@@ -204,7 +212,7 @@ def unpaired(result: ComparedResult) -> list[str]:
         several = len({each.trial.target for each in left_over}) > 1
         for reason, who in by_reason.items():
             target = "" if several else f"{words.plain(left_over[0].trial.target, 60)}: "
-            lines.append(f"only in {side}, {target}{words.listed(who)}: {reason}")
+            lines.append(f"only in {side}, {target}{_some(who)}: {reason}")
     return lines
 
 

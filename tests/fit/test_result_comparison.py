@@ -92,6 +92,15 @@ def test_a_copy_in_another_folder_is_the_same_result(baseline: StoredResults, tm
     assert comparison.results[0].name == "copy"
 
 
+def test_sessions_that_are_in_both_are_said(baseline: StoredResults, tmp_path: Path) -> None:
+    copy = shutil.copytree(baseline.path, tmp_path / "went-on")
+    for trial in (copy / "trials").iterdir():
+        shutil.rmtree(trial / "sessions" / "004")
+    item = only(compare_results([baseline, load(copy)]))
+    assert (item.a_n, item.b_n, item.identical) == (5, 4, False)
+    assert item.note == "4 of the sessions are in both results"
+
+
 def test_below_three_sessions_nothing_is_decided_and_it_is_said_how_many_lack(
     baseline: StoredResults, made: Made
 ) -> None:

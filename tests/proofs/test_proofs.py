@@ -17,6 +17,7 @@ from proofs import (
     changes,
     coverage,
     differences,
+    families,
     forecasts,
     power_bursts,
     queues,
@@ -139,6 +140,15 @@ def test_a_comparison_that_takes_every_difference_for_one_is_caught(monkeypatch)
     monkeypatch.setattr(differences, "different", lambda difference: difference.p < 1e-4)
     topic = differences.proof(TINY)
     assert any(row.met is False for row in topic.rows if row.cells[0].startswith("+5 %"))
+
+
+def test_comparisons_whose_p_is_not_adjusted_for_the_others_are_caught(monkeypatch):
+    monkeypatch.setattr(families, "holm", lambda p: p)
+    topic = families.proof(TINY)
+    assert any(row.met is False for row in topic.rows if row.cells[0].startswith("alike"))
+    monkeypatch.setattr(families, "holm", lambda p: np.minimum(1, 1000 * p))
+    topic = families.proof(TINY)
+    assert any(row.met is False for row in topic.rows if row.cells[0].startswith("one +10 %"))
 
 
 def test_a_change_that_every_order_shows_is_caught(monkeypatch):
