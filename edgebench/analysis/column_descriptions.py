@@ -182,6 +182,11 @@ def _of_verdicts() -> Columns:
         "value_sides": Described("Size that was judged: three sides, None for all else.", "trial"),
     }
     named = {"target": Described("Its target.", "plan"), "variant": Described("Its variant.", "plan")}
+    sides["settled_by"] = Described(
+        "What would make an open verdict a pass or a fail, such as an option of a further run; empty where "
+        "it is one, and where nothing is known to.",
+        "fit",
+    )
     order = ("trial", "target", "variant", "profile", "requirement", "quantity", "statistic", "limit", "unit")
     known = {**stated, **named, **sides}
     return {**{name: known[name] for name in order}, **known}

@@ -88,7 +88,8 @@ class Results(StoredResults):
         """Each trial against each requirement: pass, fail, inconclusive or unknown, with the margin.
 
         One row a trial and requirement: trial, target, variant, profile, requirement, quantity, statistic,
-        limit, unit, value, low, high, margin, verdict, reason and what is further known of the figure.
+        limit, unit, value, low, high, margin, verdict, reason, settled_by (what would settle an open one) and
+        what is further known of the figure.
 
         Args:
             profiles: shipped names, paths of profiles' files or Profile objects, one or several; those of

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from edgebench.fit.settling import settled_by
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import WORDS
 
@@ -30,6 +31,7 @@ def _row(verdict: Verdict, trial: TrialSummary) -> dict[str, Any]:
         **vars(verdict),
         "target": trial.target,
         "variant": trial.variant,
+        "settled_by": settled_by(trial, verdict),
         "limit": _number(verdict.limit),
         "value": _number(verdict.value),
         "limit_sides": _sides(verdict.limit),
@@ -39,8 +41,8 @@ def _row(verdict: Verdict, trial: TrialSummary) -> dict[str, Any]:
 
 COLUMNS = (
     "trial", "target", "variant", "profile", "requirement", "quantity", "statistic", "limit", "unit", "value",
-    "low", "high", "margin", "verdict", "reason", "wanted", "declared", "bound", "scope", "averaging_s",
-    "limit_sides", "value_sides",
+    "low", "high", "margin", "verdict", "reason", "settled_by", "wanted", "declared", "bound", "scope",
+    "averaging_s", "limit_sides", "value_sides",
 )  # fmt: skip
 
 

@@ -104,3 +104,12 @@ def test_without_a_profile_it_says_how_to_name_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no profile to judge against"):
         lone.verdicts()
     assert list(lone.verdicts("disco-realtime")["trial"].unique()) == list(lone.summaries().index)
+
+
+def test_an_open_verdict_says_what_would_settle_it(results: edgebench.Results) -> None:
+    frame = results.verdicts("disco-realtime")
+    is_open = frame["verdict"].isin(["unknown", "inconclusive"])
+    assert (frame.loc[~is_open, "settled_by"] == "").all() and (~is_open).any()
+    done = frame["trial"].isin(results.trials.query("status == 'done'")["key"])
+    mass = frame[done & (frame["quantity"] == "mass_g")]
+    assert set(mass["verdict"]) == {"unknown"} and set(mass["settled_by"]) == {"--board NAME"}

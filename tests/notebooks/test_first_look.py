@@ -40,9 +40,9 @@ def test_its_figures_are_those_of_the_commands(
     assert len(values["drift"]) == 2 * 3 * 3
     assert {row["order"] for row in values["drift"]} == {1, 2, 3}
     assert all(0.9 < row["relative"] < 1.1 for row in values["drift"])
-    text = shown(executed)
+    text = " ".join(shown(executed).split())
     assert "no figure was measured here" in text
-    assert "mass, 2 times: the target's description gives no mass" in text
+    assert "the target's description gives no mass" in text and "--board NAME" in text
 
 
 @pytest.mark.slow
@@ -60,7 +60,8 @@ def test_it_runs_on_a_result_with_trials_of_every_kind(
     require_tidy(executed, [tmp_path])
     assert pictures(executed) == FIGURES
     assert sum(row["image_s_median"] is None for row in values["summaries"]) == 2
-    assert f"{synthetic_results.NINE[0]}: unsupported" in shown(executed)
+    reasons = {row["reason"] for row in values["summaries"]} - {""}
+    assert reasons and all(reason in " ".join(shown(executed).split()) for reason in reasons)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from tests.notebooks.execution import NOTEBOOKS, read, trees
 
 NAMES = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
 LIBRARIES = {"edgebench", "matplotlib", "numpy", "pandas"}
-STANDARD = {"os", "pathlib", "shlex", "subprocess", "sysconfig", "tempfile"}
+STANDARD = {"os", "pathlib", "shlex", "subprocess", "sysconfig", "tempfile", "textwrap"}
 
 
 def test_they_are_numbered_and_the_readme_has_each() -> None:
