@@ -128,7 +128,7 @@ _UNDATED: dict[str, dict[str, None]] = {
 def as_bytes(figure: Figure, form: str) -> bytes:
     """The figure as svg, pdf or png without a date, so that equal data give equal bytes."""
     buffer = io.BytesIO()
-    with style(), _silent_layout():
+    with style(), silent_layout():
         figure.savefig(buffer, format=form, metadata=_UNDATED[form], dpi=150)
     return buffer.getvalue()
 
@@ -141,13 +141,13 @@ def as_svg(figure: Figure) -> bytes:
 def as_jpeg(figure: Figure, dpi: int = 130) -> bytes:
     """The figure as JPEG, for one that holds a photograph."""
     buffer = io.BytesIO()
-    with style(), _silent_layout():
+    with style(), silent_layout():
         figure.savefig(buffer, format="jpeg", dpi=dpi, pil_kwargs={"quality": 85, "optimize": True})
     return buffer.getvalue()
 
 
 @contextmanager
-def _silent_layout() -> Iterator[None]:
+def silent_layout() -> Iterator[None]:
     """Names so long that they leave an axis no room make an ugly figure, and are no news for the terminal."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "constrained_layout not applied", UserWarning)
@@ -161,9 +161,13 @@ def data_uri(media_type: str, data: bytes) -> str:
 
 def label(text: object, limit: int = 48) -> str:
     """Outside text that can be drawn: characters that the font lacks are shown as a question mark."""
-    known = _font_characters()
-    drawn = "".join(char if ord(char) in known else "?" for char in words.plain(text, limit))
+    drawn = "".join(char if has_character(char) else "?" for char in words.plain(text, limit))
     return f" {drawn}" if drawn.startswith("_") else drawn  # matplotlib leaves `_names` out of legends
+
+
+def has_character(char: str) -> bool:
+    """Whether the font can draw it."""
+    return ord(char) in _font_characters()
 
 
 @functools.cache

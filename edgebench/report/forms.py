@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgebench.errors import UsageError
+from edgebench.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:  # the writers take long to import, and a command's help names the forms
     from edgebench.fit.judged_experiment import Judged
@@ -66,6 +66,20 @@ def _csv(judged: Judged) -> bytes:
     return _utf8(export_csv(judged.summaries, judged.verdicts))
 
 
+def _pdf(judged: Judged) -> bytes:
+    try:
+        from edgebench.report.pdf import render
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "reportlab":
+            raise
+        raise UnavailableError(
+            "a PDF takes reportlab, which is not installed", fix="pip install 'edgebench[pdf]'"
+        ) from error
+    from edgebench.report.printed import printed
+
+    return render(printed(judged))
+
+
 def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
@@ -77,6 +91,7 @@ FORMS: Mapping[str, Form] = {
         Form("md", (".md",), "Markdown", _markdown),
         Form("json", (".json",), "the --json document", _json),
         Form("csv", (".csv",), "a row a trial", _csv),
+        Form("pdf", (".pdf",), "pages", _pdf, is_text=False),
     )
 }
 """Every form by name, in the order in which the help names them."""
