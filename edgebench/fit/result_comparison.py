@@ -32,6 +32,9 @@ from edgebench.stats.multiple import holm
 from edgebench.store.load import StoredResults
 from edgebench.suggest import choose, short
 
+SPEEDS = ("image_s", "infer_s", "instructions")
+"""Of these the first that both sides have is compared where no metric is named."""
+
 ALSO = ("accuracy", "energy_j")
 """Compared beside the latency where no metric is named and both sides have them."""
 
@@ -241,22 +244,22 @@ def _compared_pair(
     a: StoredResults, b: StoredResults, pair: TrialPair, metrics: Sequence[str], threshold: Threshold
 ) -> ComparedPair:
     sides = _side(a, pair.a), _side(b, pair.b)
-    chosen = metrics or _usual(pair)
+    chosen = metrics or usual_metrics(pair)
     return ComparedPair(
         pair.a, pair.b, tuple(compare_metric(METRICS[name], *sides, threshold) for name in chosen)
     )
 
 
-def _usual(pair: TrialPair) -> list[str]:
-    """The latency that both have, and of the others those that both have."""
+def usual_metrics(pair: TrialPair) -> list[str]:
+    """The latency that both have, of emulated trials their instructions, and of the others what both have."""
     both = [
         name
-        for name in ("image_s", "infer_s", *ALSO)
+        for name in (*SPEEDS, *ALSO)
         if has_figure(METRICS[name], pair.a) and has_figure(METRICS[name], pair.b)
     ]
-    latency = next((name for name in both if name in ("image_s", "infer_s")), None)
+    speed = next((name for name in both if name in SPEEDS), None)
     fallback = pair.a.latency_quantity or pair.b.latency_quantity or "image_s"
-    return [latency or fallback, *(name for name in both if name in ALSO)]
+    return [speed or fallback, *(name for name in both if name in ALSO)]
 
 
 def _side(results: StoredResults, summary: TrialSummary) -> TrialSide:
@@ -304,7 +307,8 @@ def _adjusted(compared: Sequence[ComparedResult], alpha: float) -> tuple[int, li
             return item
         item = replace(item, adjusted_p=next(adjusted))
         if item.word in ("better", "worse") and (item.adjusted_p or 0.0) >= alpha:
-            reason = f"by itself it would be {item.word}, among {len(tested)} comparisons it may be chance"
+            reason = f"by itself it would be {item.word}, among {len(tested)} comparisons it may be chance: "
+            reason += "take more sessions, or compare fewer metrics"
             return replace(item, word="undecided", reason=reason)
         return item
 

@@ -56,7 +56,7 @@ def by_images(
             outcome,
             metric,
             threshold,
-            note=f"right on {right} that A is wrong on, wrong on {wrong} that A is right on",
+            note=f"right on {right} that A is wrong on, wrong on {wrong} that A is right on{_overlap(of_a)}",
         )
     if sorted(of_a.class_names) != sorted(of_b.class_names):
         return replace(counted, reason="the images have other classes")
@@ -66,7 +66,11 @@ def by_images(
     note = "not of the same images: the sets may differ in how hard they are"
     if is_same_set:
         note = "predictions of both sides cannot be matched image by image"
-    return _by_points(outcome, metric, threshold, note=note)
+    return _by_points(outcome, metric, threshold, note=f"{note}{_overlap(of_a)}")
+
+
+def _overlap(accuracy: Accuracy) -> str:
+    return "; overlapping crops make its interval a little too narrow" if accuracy.overlapping else ""
 
 
 def _predict_alike(a: TrialSide, b: TrialSide, of_a: Predictions, of_b: Predictions) -> bool:
@@ -85,7 +89,8 @@ def _by_points(
         word = "better" if (outcome.difference > 0) == (metric.better == "higher") else "worse"
     elif -threshold.minimum_points < outcome.low and outcome.high < threshold.minimum_points:
         word = "same"
-    reason = f"{outcome.a_n} {outcome.of} are too few to tell" if word == "undecided" else ""
+    of_each = f"{outcome.a_n}" if outcome.a_n == outcome.b_n else f"{outcome.a_n} and {outcome.b_n}"
+    reason = f"{of_each} {outcome.of} are too few to tell" if word == "undecided" else ""
     return replace(outcome, word=word, reason=reason, note=note)
 
 

@@ -14,8 +14,10 @@ import pytest
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.compared_metric import MetricComparison, Threshold
-from edgebench.fit.result_comparison import ResultsComparison, compare_results, metrics_of
+from edgebench.fit.pairing import TrialPair
+from edgebench.fit.result_comparison import ResultsComparison, compare_results, metrics_of, usual_metrics
 from edgebench.store.load import StoredResults, load
+from tests.fit.summaries import summary
 from tests.synthetic_results import QUARTER, made_experiment
 
 FP32, FP16, INT8 = QUARTER
@@ -119,7 +121,10 @@ def test_what_chance_may_have_done_among_many_is_undecided(made: Made) -> None:
     ]
     assert among.p is not None and among.adjusted_p is not None
     assert among.p < 0.05 <= among.adjusted_p and among.word == "undecided"
-    assert among.reason == "by itself it would be worse, among 3 comparisons it may be chance"
+    assert among.reason == (
+        "by itself it would be worse, among 3 comparisons it may be chance: "
+        "take more sessions, or compare fewer metrics"
+    )
     assert alone.word == "worse"
 
 
@@ -316,3 +321,15 @@ def test_a_clear_loss_of_accuracy_is_worse_and_points_that_do_not_count_are_not(
     assert item.word == "worse" and item.difference is not None and -11 < item.difference < -8
     loose = accuracy(pictured, load(other.path), threshold=Threshold(minimum_points=20))
     assert loose.word == "same"
+
+
+def test_without_a_metric_what_both_have_is_compared() -> None:
+    timed, counted = summary(), summary(image_s=(), emulated=True, instructions=1e6)
+    alone = summary(image_s=None, infer_s=timed.infer_s)
+    assert usual_metrics(TrialPair(timed, timed)) == ["image_s"]
+    assert usual_metrics(TrialPair(timed, alone)) == ["infer_s"]
+    assert usual_metrics(TrialPair(counted, counted)) == ["instructions"]
+    assert usual_metrics(TrialPair(timed, counted)) == ["image_s"]
+    seen = summary(accuracy=(9, 10))
+    assert usual_metrics(TrialPair(seen, timed)) == ["image_s"]
+    assert usual_metrics(TrialPair(seen, seen)) == ["image_s", "accuracy"]
