@@ -8,8 +8,9 @@ import typer
 
 from edgebench.cli.common import JsonOption, stdout
 from edgebench.cli.completions import complete_board
+from edgebench.cli.panels import CommandGroup
 
-app = typer.Typer(no_args_is_help=True, help="List and show boards: mass, size, power, and their sources.")
+app = CommandGroup(no_args_is_help=True, help="List and show boards: mass, size, power, and their sources.")
 
 
 @app.command("list")

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from edgebench.cli.common import JsonOption, stdout
+from edgebench.cli.panels import CommandGroup
 
-app = typer.Typer(
+app = CommandGroup(
     no_args_is_help=True,
     help="Show and clean the cache: prepared models, scenes and images as pixels. Results do not lie there.",
 )

@@ -22,6 +22,7 @@ import typer.main
 from typer.core import TyperGroup
 
 from edgebench.cli.failures import InterruptibleGroup
+from edgebench.cli.panels import PlainSwitches
 from edgebench.errors import EdgeBenchError, UnavailableError
 from edgebench.printable import printable
 from edgebench.regular_files import read_regular
@@ -50,7 +51,7 @@ class EntryPoint:
     value: str
 
 
-class PluggedGroup(InterruptibleGroup):
+class PluggedGroup(PlainSwitches, InterruptibleGroup):
     """A group with commands of its own and those of installed packages, which never stand in for its own."""
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -34,14 +34,14 @@ try:
         targets,
     )
     from edgebench.cli.installed_commands import PluggedGroup
-    from edgebench.cli.panels import PanelledCommand
+    from edgebench.cli.panels import CommandGroup, PanelledCommand
     from edgebench.errors import EXIT_OK, UsageError
 except KeyboardInterrupt:
     # A Ctrl-C while the program is still loaded: nothing has begun that could be told or kept.
     sys.stderr.write("error: interrupted\n")
     sys.exit(130)
 
-app = typer.Typer(
+app = CommandGroup(
     name="edgebench",
     cls=PluggedGroup,
     no_args_is_help=True,

@@ -23,6 +23,7 @@ from edgebench.cli.common import (
     targets_file_setting,
 )
 from edgebench.cli.completions import complete_meter, complete_target
+from edgebench.cli.panels import CommandGroup
 from edgebench.cli.setting_options import option
 from edgebench.errors import EXIT_ERROR, UsageError
 
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 else:
     MeterBench = Any  # signatures are evaluated, and nothing heavy is imported for that
 
-app = typer.Typer(no_args_is_help=True, help="List, check and record power meters; nothing else is measured.")
+app = CommandGroup(
+    no_args_is_help=True, help="List, check and record power meters; nothing else is measured."
+)
 
 MetersArgument = Annotated[
     list[str] | None,

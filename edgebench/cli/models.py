@@ -27,8 +27,9 @@ from edgebench.cli.model_options import (
     ModelOption,
     WidthOption,
 )
+from edgebench.cli.panels import CommandGroup
 
-app = typer.Typer(no_args_is_help=True, help="List, show, prepare and train models.")
+app = CommandGroup(no_args_is_help=True, help="List, show, prepare and train models.")
 
 
 def complete_family(incomplete: str) -> list[str]:

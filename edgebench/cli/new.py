@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edgebench.cli.common import echo_path
+from edgebench.cli.panels import CommandGroup
 
 if TYPE_CHECKING:
     from edgebench.testing.scaffold import Kind
 
-app = typer.Typer(
+app = CommandGroup(
     no_args_is_help=True,
     help="Begin a package for a device or a meter of your own: it works as written, and is yours to change.",
 )

@@ -1,27 +1,56 @@
-"""The help of `edgebench run`: flags without a word for their type, and --help in a panel of its settings."""
+"""How help looks: switches without a word for their type, and of `edgebench run` every option in a panel."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from typer.core import TyperCommand, TyperOption
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.models import CommandFunctionType
 
 from edgebench.plan.run_settings import OUTPUT
 
 
-class PanelledCommand(TyperCommand):
-    """A command whose options all stand in panels; switches have no word for their type."""
+class PlainSwitches:
+    """Of a command or a group: its switches, --help too, take no value, and no word stands for one."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        for param in self.params:
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All parameters, with those that typer adds."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
             if isinstance(param, TyperOption) and param.is_flag:
                 param.metavar = ""
+        return params
+
+
+class PlainCommand(PlainSwitches, TyperCommand):
+    """A command with such switches."""
+
+
+class PlainGroup(PlainSwitches, TyperGroup):
+    """A group with such switches."""
+
+
+class PanelledCommand(PlainCommand):
+    """A command whose options all stand in panels."""
 
     def get_help_option(self, ctx: Any) -> Any:
         """The option --help, which typer adds to those of the command."""
         option = super().get_help_option(ctx)
         if isinstance(option, TyperOption):
             option.rich_help_panel = OUTPUT
-            option.metavar = ""
         return option
+
+
+class CommandGroup(typer.Typer):
+    """Commands under one name; each of them, and the group, has plain switches."""
+
+    def __init__(self, *, cls: type[TyperGroup] = PlainGroup, **settings: Any) -> None:
+        super().__init__(cls=cls, **settings)
+
+    def command(
+        self, name: str | None = None, *, cls: type[TyperCommand] | None = PlainCommand, **settings: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        """As typer's, with plain switches unless another class is named."""
+        return super().command(name, cls=cls, **settings)

@@ -11,12 +11,13 @@ import typer
 
 from edgebench.cli.common import JsonOption, echo_path, stdout
 from edgebench.cli.completions import complete_profile
+from edgebench.cli.panels import CommandGroup
 from edgebench.errors import EXIT_USAGE
 
 if TYPE_CHECKING:
     from edgebench.fit.profile_template import Draft
 
-app = typer.Typer(no_args_is_help=True, help="List, show, check and write requirement profiles.")
+app = CommandGroup(no_args_is_help=True, help="List, show, check and write requirement profiles.")
 
 ProfileArgument = Annotated[
     str, typer.Argument(metavar="P", autocompletion=complete_profile, help="A profile's name or TOML file.")

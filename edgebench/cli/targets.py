@@ -20,6 +20,7 @@ from edgebench.cli.common import (
     targets_file_setting,
 )
 from edgebench.cli.completions import complete_target
+from edgebench.cli.panels import CommandGroup
 from edgebench.errors import EXIT_ERROR, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from edgebench.contract import Backend
     from edgebench.plan.sweeps import Connection
 
-app = typer.Typer(
+app = CommandGroup(
     no_args_is_help=True,
     help="List, check and clean the boards of a targets file (targets.toml).",
 )

@@ -78,6 +78,7 @@ def test_help_keeps_to_the_width(call, words):
     assert "Usage:" in out
     assert too_wide(out, 80) == []
     assert "\x1b" not in out
+    assert "<bool>" not in out
 
 
 @pytest.mark.parametrize("forced", [False, True])
