@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -14,6 +15,7 @@ MAX_ROWS = 60
 """Trials in one panel."""
 
 _BAR = 0.38  # of a row
+_FILE: dict[str, Any] = {"color": drawing.ORANGE, "hatch": "///", "edgecolor": "white", "linewidth": 0}
 _ALIKE = 8.0  # how much more one panel may need than another on one scale
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))  # as in data sheets
 
@@ -43,8 +45,7 @@ def memory(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]
             say_empty(opened.axes[0], "no trial has a figure of memory")
         for axes, (target, group) in zip(opened.axes, panels.items(), strict=False):
             scale, unit = next((each for each in _UNITS if most[target] >= each[0]), (1.0, "bytes"))
-            for row, summary in enumerate(group):
-                _draw(axes, row, summary, scale, names[summary.key])
+            _draw(axes, group, scale, names)
             drawing.name_ticks(axes.yaxis, range(len(group)), [labels[summary.key] for summary in group])
             axes.set_ylim(len(group) - 0.4, -0.6)
             axes.grid(visible=False, axis="y")
@@ -62,27 +63,34 @@ def _sizes(summary: TrialSummary) -> list[int]:
     return [size for size in sizes if size]
 
 
-def _draw(axes: Axes, row: int, summary: TrialSummary, scale: float, name: str) -> None:
-    """The peak's bar above the artifact's, each with its figure behind it."""
-    if summary.memory_bytes:
-        place, sessions = row - _BAR / 2, [size / scale for size in summary.memory_bytes_values]
-        peak = summary.memory_bytes / scale
-        [bar] = axes.barh([place], [peak], height=_BAR, color=drawing.BLUE, label="peak while it runs")
-        drawing.mark(bar, "trial", f"{name}: peak memory {words.size(summary.memory_bytes)}")
-        if len(sessions) > 1:
-            axes.errorbar(
-                [peak], [place], xerr=[[max(0.0, peak - min(sessions))], [max(0.0, max(sessions) - peak)]],
-                fmt="none", ecolor=drawing.INK, elinewidth=1.1, capsize=2,
-            )  # fmt: skip
-        _write(axes, max(peak, *sessions) if sessions else peak, place, summary.memory_bytes)
-    if summary.artifact_bytes:
-        place, size = row + _BAR / 2, summary.artifact_bytes / scale
-        [bar] = axes.barh(
-            [place], [size], height=_BAR, color=drawing.ORANGE, hatch="///", edgecolor="white", linewidth=0,
-            label="the model's file",
+def _draw(axes: Axes, group: Sequence[TrialSummary], scale: float, names: Mapping[str, str]) -> None:
+    """The peak's bar above the file's in each row, each with its figure behind it."""
+    rows = dict(enumerate(group))
+    peaks = {row: summary.memory_bytes for row, summary in rows.items() if summary.memory_bytes}
+    files = {row: summary.artifact_bytes for row, summary in rows.items() if summary.artifact_bytes}
+    ends = {row: max(_sizes(group[row])) if row in peaks else size for row, size in (files | peaks).items()}
+    for sizes, shift, what, label, style in (
+        (peaks, -_BAR / 2, "peak memory", "peak while it runs", {"color": drawing.BLUE}),
+        (files, _BAR / 2, "the model's file", "the model's file", _FILE),
+    ):
+        if not sizes:
+            continue
+        bars = axes.barh(
+            [row + shift for row in sizes], [size / scale for size in sizes.values()], height=_BAR,
+            label=label, **style,
         )  # fmt: skip
-        drawing.mark(bar, "trial", f"{name}: the model's file {words.size(summary.artifact_bytes)}")
-        _write(axes, size, place, summary.artifact_bytes)
+        for bar, (row, size) in zip(bars.patches, sizes.items(), strict=True):
+            drawing.mark(bar, "trial", f"{names[group[row].key]}: {what} {words.size(size)}")
+            end = ends[row] if sizes is peaks else size
+            _write(axes, end / scale, row + shift, size)
+    spread = {row: group[row].memory_bytes_values for row in peaks if len(group[row].memory_bytes_values) > 1}
+    if spread:
+        below = [max(0.0, peaks[row] - min(values)) / scale for row, values in spread.items()]
+        above = [max(0.0, max(values) - peaks[row]) / scale for row, values in spread.items()]
+        axes.errorbar(
+            [peaks[row] / scale for row in spread], [row - _BAR / 2 for row in spread], xerr=[below, above],
+            fmt="none", ecolor=drawing.INK, elinewidth=1.1, capsize=2,
+        )  # fmt: skip
 
 
 def _write(axes: Axes, end: float, place: float, size: int) -> None:

@@ -22,7 +22,7 @@ MAX_TRIALS = 36
 """Trials in one figure; of more, some of every target."""
 BESIDE = 9
 """Trials beside each other in one panel; a target has as many panels as it takes."""
-MOST_POINTS = 2_000
+MOST_POINTS = 4_000
 """Passes in one figure; of a session with more than its share the lowest and the highest of each part."""
 
 LEAST_FOR_P90 = 10
@@ -174,7 +174,7 @@ def _draw_trial(
     x = np.concatenate([part for strip in strips for part in (place + strip.x, gap)])
     y = np.concatenate([part for strip in strips for part in (strip.y, gap)])
     colour = drawing.VERMILION if is_hot(summary) else drawing.SKY
-    dots = max(len(strip.x) for strip in strips) <= _DOTS
+    dots = max(map(len, summary.latency_values)) <= _DOTS
     [line] = axes.plot(x, y, color=colour, linewidth=0.8, marker="." if dots else "", markersize=4, zorder=2)
     drawing.mark(line, "trial", _tooltip(summary, strips))
     centres = [place + (strip.start + strip.end) / 2 for strip in strips]
