@@ -2,21 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.axes import Axes
 
-from edgebench.analysis.plots import TrialPlots
+from edgebench.analysis.plots import Names, TrialPlots
 from edgebench.analysis.profile_choice import Profiles
 from edgebench.analysis.results import Results, loaded
 from edgebench.analysis.stacked_frames import stacked
 from edgebench.analysis.trial_table import headline, trial_table
 from edgebench.errors import UsageError
+from edgebench.fit.history import followed_metrics, history
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import words
+from edgebench.report.plots.history import history as draw_history
+from edgebench.report.plots.panels import Place
+from edgebench.store.result_listing import StoredResult
+from edgebench.suggest import choose, short
+
+
+class PlotsOfSeveral(TrialPlots):
+    """The figures of several results: each target under the name of its result; `history` of them in time.
+
+    Arguments of all methods: `target`, `variant` and `ax`, as in `TrialPlots`.
+    """
+
+    def __init__(self, results: Sequence[Results], trials: Callable[[], Sequence[TrialSummary]]) -> None:
+        super().__init__(trials, tuple)
+        self._results = results
+
+    def history(
+        self, metric: str | None = None, *, target: Names = (), variant: Names = (), ax: Place = None
+    ) -> list[Axes]:
+        """A metric from result to result in order of time, changes of its level marked: a panel a trial.
+
+        Trials are followed by target, variant, batch and settings, targets by the names that they have in
+        their results. `metric` is image_s without it, or infer_s of what has no image_s. UsageError for one
+        that is not followed, and where no trial has it.
+        """
+        if metric is not None and metric not in (known := followed_metrics()):
+            raise UsageError(f"unknown metric {short(metric)}", fix=choose(metric, known))
+        targets, variants = (set([names] if isinstance(names, str) else names) for names in (target, variant))
+        series = history(
+            sorted(map(_dated, self._results), key=lambda result: result.begun_s, reverse=True),
+            metric=metric,
+            wanted=lambda trial: (
+                (not targets or trial.target in targets) and (not variants or trial.variant in variants)
+            ),
+        )
+        if not series:
+            raise UsageError("no result has a trial with that metric, target and variant")
+        return draw_history(series, ax=ax)
+
+
+def _dated(results: Results) -> StoredResult:
+    try:
+        begun_s = datetime.fromisoformat(results.experiment.created_utc).timestamp()
+    except (ValueError, OverflowError):
+        begun_s = 0.0
+    return StoredResult(results.path, results.experiment, begun_s)
 
 
 class ConcatenatedResults:
@@ -89,9 +138,9 @@ class ConcatenatedResults:
         return self._stacked(lambda results: results.mission(profile, days=days, seed=seed))
 
     @property
-    def plot(self) -> TrialPlots:
-        """Figures of all results, each target under the name of its result."""
-        return TrialPlots(self._summarised, tuple)
+    def plot(self) -> PlotsOfSeveral:
+        """Figures of all results, each target under the name of its result; `plot.history()` in time."""
+        return PlotsOfSeveral(list(self.results.values()), self._summarised)
 
     def _stacked(self, frame_of: Callable[[Results], pd.DataFrame]) -> pd.DataFrame:
         return stacked({name: frame_of(results) for name, results in self.results.items()})

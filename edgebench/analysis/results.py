@@ -35,8 +35,8 @@ class Results(StoredResults):
 
     `edgebench.load` makes it. Frames, each read when it is first asked for: `trials`, `sessions`, `passes`,
     `batches`, `windows`, `probes`, `predictions`. Computed from them: `summaries()`, `reasons()`,
-    `verdicts(profiles)`, `mission(profile)`; drawn: `plot.latency()` and the rest. docs/columns.md has every
-    column with its type, its unit and its meaning.
+    `verdicts(profiles)`, `mission(profile)`, `rails()`; drawn: `plot.latency()` and the rest. docs/columns.md
+    has every column with its type, its unit and its meaning.
 
     Attributes:
         path: the result folder.

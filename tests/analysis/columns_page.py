@@ -49,10 +49,8 @@ WHAT = {
 }
 
 
-def page() -> str:
-    """The whole page."""
-    with tempfile.TemporaryDirectory() as folder:
-        types = types_seen(Path(folder))
+def page(types: dict[tuple[str, str], str]) -> str:
+    """The whole page; `types` as of `types_seen`."""
     return "\n".join([HEAD, *(_section(frame, types) for frame in FRAMES)])
 
 
@@ -120,4 +118,5 @@ def frames(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as made:
+        PAGE.write_text(page(types_seen(Path(made))), encoding="utf-8")

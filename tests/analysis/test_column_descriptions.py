@@ -29,8 +29,8 @@ def test_each_description_says_something() -> None:
     assert set(WHAT) == set(FRAMES)
 
 
-def test_the_page_is_what_is_generated() -> None:
-    assert PAGE.read_text() == page(), "renew it: python -m tests.analysis.columns_page"
+def test_the_page_is_what_is_generated(types: dict[tuple[str, str], str]) -> None:
+    assert PAGE.read_text() == page(types), "renew it: python -m tests.analysis.columns_page"
 
 
 def test_a_column_that_nobody_described_is_found_missing() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import edgebench
 from edgebench.analysis.concatenation import ConcatenatedResults
@@ -61,6 +62,15 @@ def test_results_have_the_names_that_they_are_given(two: tuple[Path, Path]) -> N
     axes = named.plot.stages()
     titles = {panel.get_title("left") for panel in axes}
     assert titles == {"before: cpu", "after: cpu", "after: other"}
+
+
+def test_a_metric_is_followed_from_result_to_result(both: ConcatenatedResults) -> None:
+    panels = both.plot.history("infer_s", target="cpu", ax=Figure())
+    assert len(panels) >= 1 and all(panel.has_data() for panel in panels)
+    with pytest.raises(UsageError, match="unknown metric"):
+        both.plot.history("infer")
+    with pytest.raises(UsageError, match="no result has"):
+        both.plot.history(target="nano")
 
 
 def test_whole_numbers_stay_whole_where_a_frame_lacks_a_column() -> None:
