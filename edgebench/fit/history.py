@@ -27,6 +27,7 @@ from edgebench.store.revisions import planned_name
 _MEASURED_UNITS = frozenset({"s", "ms", "W", "J", "bytes", "instruction"})
 _NOT_MEASURED = frozenset({"boot_s", "update_s", "storage_bytes", "energy_cycle_j"})
 _SHARES = frozenset({"accuracy", "scene_accuracy"})
+_NOTHING_REACHES = 1e15  # in seconds, watts or bytes: a summary on disk may say anything
 _NO_SESSION_VALUES = "it has no value a session that a test could be made of"
 
 
@@ -232,9 +233,12 @@ def figure_of(summary: TrialSummary, metric: Metric) -> HistoryFigure | None:
     else:
         median = getattr(value, "median", None)  # of requests
         ends = (0.0 if median is None else float(median)), None, None
-    if not ends[0] > 0:
+    value, low, high = ends
+    if not 0 < value < _NOTHING_REACHES:
         return None
-    return HistoryFigure(*ends, session_values=_session_values(summary, metric))
+    if low is None or high is None or not 0 <= low <= value <= high < _NOTHING_REACHES:
+        low = high = None
+    return HistoryFigure(value, low, high, session_values=_session_values(summary, metric))
 
 
 def _session_values(summary: TrialSummary, metric: Metric) -> tuple[float, ...]:
@@ -244,7 +248,7 @@ def _session_values(summary: TrialSummary, metric: Metric) -> tuple[float, ...]:
         values = session_medians(metric.judged.values(summary))
     elif metric.rail and summary.primary_rail is not None:
         values = getattr(summary.primary_rail, f"{metric.rail}_sessions", ())
-    return tuple(values) if all(value > 0 for value in values) else ()
+    return tuple(values) if all(0 < value < _NOTHING_REACHES for value in values) else ()
 
 
 def _facts(experiment: ExperimentRecord, trial: TrialRecord, session: SessionRecord) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from edgebench.fit.history import figure_of, followed_metrics, history, targets_of
 from edgebench.fit.metrics import METRICS
+from edgebench.stats.interval import Interval
 from edgebench.store import frames
 from edgebench.store.result_listing import StoredResult, list_results
 from tests.fit.histories import FP32, VARIANT, put_result
@@ -156,3 +158,14 @@ def test_targets_without_settings(made):
 
     stored = StoredResult(Path("made"), experiment.model_copy(update={"targets": (swept, again)}), 0.0)
     assert targets_of([stored]) == ["nano"]
+
+
+@pytest.mark.parametrize("much", [1e300, 1e15, -1.0, 0.0])
+def test_a_figure_that_nothing_can_have_is_left_out(made, much):
+    _, (_, summaries) = made
+    absurd = replace(summaries[0], image_s=Interval(much, much, much, 3, 6), image_s_values=((much,),) * 3)
+    assert figure_of(absurd, METRICS["image_s"]) is None
+    ends = replace(summaries[0], image_s=Interval(0.3, -1e300, 1e300, 3, 6))
+    figure = figure_of(ends, METRICS["image_s"])
+    assert figure is not None
+    assert (figure.value, figure.low, figure.high) == (0.3, None, None)

@@ -71,6 +71,17 @@ def test_json_is_one_valid_document(measured):
     assert any(word == "unknown" for _, word in verdicts)
 
 
+def test_the_run_records_its_verdicts_and_the_list_of_results_shows_them(measured):
+    place, _ = measured
+    [row] = json.loads(place.run("results", "--json").stdout)["results"]
+    judged = json.loads(place.run("fit", "latest", "--json").stdout)["verdicts"]
+    assert (row["result"], row["latest"], row["measured"]) == ("first", True, row["trials"])
+    assert sum(row["verdicts"]["disco-realtime"].values()) == len({verdict["trial"] for verdict in judged})
+    run = json.loads((place.folder / "results" / "first" / "run.json").read_text())
+    jsonschema.validate(run, schema("run"))
+    assert run["verdicts"].keys() == {"disco-realtime"}
+
+
 def test_trial_json_is_derived_and_valid(measured):
     place, _ = measured
     found = list((place.folder / "results" / "first" / "trials").glob("*/trial.json"))
