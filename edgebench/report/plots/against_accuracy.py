@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, tables, words
@@ -13,10 +14,11 @@ from edgebench.report.plots.panels import Place, ends_of, error_bars, open_panel
 from edgebench.stats.interval import Interval
 
 _LABEL_OFFSETS = (
-    (-5, 5),
     (5, 5),
     (5, -12),
-)  # where a point's name stands, so that those of a series do not cover another's
+    (5, 15),
+    (5, -22),
+)  # points; from the cheapest on in turn, so that the names of neighbours stand above each other
 
 
 _LONGEST_NAME = 32  # characters beside a point
@@ -80,8 +82,8 @@ def draw_against_accuracy(
         if not panels:
             say_empty(opened.axes[0], f"no trial has both accuracy and {axis}")
         for axes, (title, group) in zip(opened.axes, panels.items(), strict=False):
-            for point in group:
-                offset = series.index(point.series) % len(_LABEL_OFFSETS)
+            for place, point in enumerate(sorted(group, key=_cost)):
+                offset = _LABEL_OFFSETS[place % len(_LABEL_OFFSETS)]
                 _draw(axes, point, colours[point.series], markers[point.series], offset, unit, names)
             drawing.scale_axis(axes, "x", costs, log)
             if rates:
@@ -96,7 +98,13 @@ def draw_against_accuracy(
 
 
 def _draw(
-    axes: Axes, point: Point, colour: str, marker: str, offset: int, unit: str, names: Mapping[str, str]
+    axes: Axes,
+    point: Point,
+    colour: str,
+    marker: str,
+    offset: tuple[int, int],
+    unit: str,
+    names: Mapping[str, str],
 ) -> None:
     accuracy, cost = point.summary.accuracy, point.cost
     if accuracy is None:
@@ -135,13 +143,17 @@ def _draw(
     axes.annotate(
         drawing.label(point.label),
         (cost.median, rate),
-        xytext=_LABEL_OFFSETS[offset],
+        xytext=offset,
         textcoords="offset points",
-        ha="right" if offset == 0 else "left",
         fontsize=8,
+        path_effects=[withStroke(linewidth=2.0, foreground="white")],
     )
 
 
 def _costs(point: Point) -> list[float]:
     ends = ends_of(point.cost)
     return ends if point.net is None else [*ends, point.net]
+
+
+def _cost(point: Point) -> float:
+    return point.cost.median
