@@ -40,8 +40,9 @@ def complete_results(ctx: typer.Context, incomplete: str) -> list[str]:
     except (OSError, EdgeBenchError):
         return []
     names = [entry.name for entry in results if entry.name.startswith(start)]
+    names = [*(["latest"] if results and "latest".startswith(start) else []), *names]
     if not slash:
-        return [*(["latest"] if results and "latest".startswith(start) else []), *names]
+        return names
     shown = [entry.name for entry in ways if entry.name.startswith(start or "") and entry.name[0] != "."]
     return [f"{typed}{slash}{name}" for name in names] + [f"{typed}{slash}{name}/" for name in shown]
 

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from typer.core import TyperArgument, TyperGroup
+from typer.main import get_command
 
 from edgebench.cli.common import complete_results
 from edgebench.cli.completions import (
@@ -14,6 +16,7 @@ from edgebench.cli.completions import (
     complete_option,
     complete_port,
 )
+from edgebench.cli.main import app
 
 
 class Context:
@@ -47,7 +50,12 @@ def test_latest_and_names_newest_first(results):
 
 
 def test_paths_are_completed_as_they_are_typed(results):
-    assert complete("results/") == ["results/a-new", "results/b-old", "results/notes/"]
+    assert complete("results/") == [
+        "results/latest",
+        "results/a-new",
+        "results/b-old",
+        "results/notes/",
+    ]
     assert complete("results/b") == ["results/b-old"]
     assert complete("./res") == ["./results/"]
     assert complete(f"{results}/a") == [f"{results}/a-new"]
@@ -112,3 +120,15 @@ def test_ports_are_those_that_there_are(monkeypatch):
     monkeypatch.setattr("edgebench.probes.host.serial_port.ports_here", lambda: there)
     assert complete_port("/dev/tty") == ["/dev/ttyACM0", "/dev/ttyUSB0"]
     assert complete_port("COM") == []
+
+
+@pytest.mark.parametrize("name", ["show", "fit", "mission", "report", "export", "compare"])
+def test_every_command_with_results_completes_them(results, name):
+    command = get_command(app)
+    assert isinstance(command, TyperGroup)
+    arguments = [param for param in command.commands[name].params if isinstance(param, TyperArgument)]
+    taken = [argument for argument in arguments if argument.name in ("results", "baseline", "result")]
+    assert taken
+    context = command.commands[name].make_context(name, [], resilient_parsing=True)
+    for argument in taken:
+        assert "latest" in [item.value for item in argument.shell_complete(context, "lat")]
