@@ -23,6 +23,7 @@ from edgebench.fit.profile import Profile
 from edgebench.fit.summarise import summarise
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.fit.verdict import judge_all
+from edgebench.report.tables import names_by_trial
 from edgebench.store.load import StoredResults, found_folder
 from edgebench.store.record_reading import read_experiment
 
@@ -118,7 +119,8 @@ class Results(StoredResults):
             profile: as for `verdicts`; one, or several.
             days: how long the mission is, above 0; shared among a trial's sessions.
             seed: of the draws; the same figures come of the same seed.
-            trial: the key, its beginning, or the variant of the trials that are meant; empty for all.
+            trial: the key, its beginning, the variant or the name (`0.5 fp32`) of the trials that are meant;
+                empty for all.
 
         Raises:
             UsageError: there is no profile, a profile without a schedule, no such trial, or more images than
@@ -130,7 +132,9 @@ class Results(StoredResults):
         chosen = chosen_profiles(profile, self._run_profiles(), "play")
         summaries = self.trial_summaries()
         judged = Judged(self, chosen, summaries, [])
-        return mission_frame(list(missions(judged, chosen, trial, days=days, seed=seed)), summaries)
+        names = names_by_trial(summaries)
+        played = missions(judged, chosen, trial, days=days, seed=seed, names=names)
+        return mission_frame(list(played), summaries)
 
     def rails(self) -> pd.DataFrame:
         """What each meter saw of each trial: one row a trial and rail; `summaries()` has the primary alone.

@@ -27,7 +27,8 @@ def mission(
     results: ResultsArgument = "latest",
     profile: ProfileOption = None,
     trial: Annotated[
-        str, typer.Option(metavar="KEY|VARIANT", help="Only these trials, by key or variant.")
+        str,
+        typer.Option(metavar="NAME|KEY", help="Only these trials, by name ('0.5 fp32'), variant or key."),
     ] = "",
     days: Annotated[
         float,
@@ -52,6 +53,7 @@ def mission(
     from edgebench.report.json_values import as_json
     from edgebench.report.mission_document import mission_document
     from edgebench.report.mission_table import print_missions
+    from edgebench.report.tables import names_by_trial
 
     if figure is not None:
         require_figure(figure)
@@ -62,7 +64,8 @@ def mission(
             why="the result was run without a profile and none was given",
             fix="add --profile P; `edgebench profiles list` names them",
         )
-    outcomes = list(missions(judged, judged.profiles, trial, days=days, seed=seed))
+    names = names_by_trial(judged.summaries)
+    outcomes = list(missions(judged, judged.profiles, trial, days=days, seed=seed, names=names))
     if figure is not None:
         _draw(figure, outcomes, judged)
     trials = {summary.key: summary for summary in judged.summaries}

@@ -35,6 +35,8 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
         if about not in known:
             known[about] = _of_trial(judged, summary, metric, requirement.statistic, certainty)
         figure: Figure = known[about]
+        if metric.name == "image_s" and not summary.image_s_values:
+            return _of_its_part(figure, summary, requirement, certainty)
         return figure
     question = _question(requirement)
     match judged:
@@ -102,6 +104,24 @@ def _of_values(values: Sequence[Sequence[float]], of: str, statistic: str, certa
     if few := interval_reason(len(values)):
         return Figure(percentile.value, reason=few)
     return Figure(percentile.value, percentile.low, percentile.high)
+
+
+def _of_its_part(
+    image: Figure, summary: TrialSummary, requirement: Requirement, certainty: Certainty
+) -> Figure:
+    """Of an image_s that was not timed: above the limit where infer_s, which is a part of it, is already."""
+    inference = requirement.model_copy(update={"quantity": "infer_s"})
+    part = figure_of(summary, inference, certainty)
+    limit = requirement.limit
+    if part.low is None or isinstance(limit, tuple) or part.low <= limit * requirement.scale:
+        return image
+    reason = f"; {image.reason}" if image.reason else ""
+    return Figure(
+        low=part.low,
+        bound="above",
+        what=f"infer_s {requirement.statistic}, which is a part of image_s and at least {part.low:.4g} s,",
+        note=f"image_s itself is not known{reason}",
+    )
 
 
 def _stated(stated: Stated, value: float | tuple[float, ...] | None, doubt: str) -> Figure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.judged_experiment import Judged
@@ -18,23 +18,30 @@ MOST_REASONS = 3
 
 
 def missions(
-    judged: Judged, profiles: Sequence[Profile], chosen: str = "", *, days: float, seed: int
+    judged: Judged,
+    profiles: Sequence[Profile],
+    chosen: str = "",
+    *,
+    days: float,
+    seed: int,
+    names: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[Mission]:
     """Each trial that has sessions under each profile's schedule, by trial, then profile.
 
     Args:
         judged: a result and its summaries.
         profiles: whose schedules are played.
-        chosen: the key, its beginning, or the variant of the trials that are meant; empty for all.
+        chosen: the key, its beginning, the variant or a name of the trials that are meant; empty for all.
         days: of the mission, above 0.
         seed: of the draws.
+        names: by key what reports call each trial, such as `0.5 fp32`.
 
     Raises:
         UsageError: no such trial, a profile without a schedule, or more images than are simulated.
         StoredResultError: no trial has a finished session.
     """
     schedules = [schedule_of(profile) for profile in profiles]
-    trials = chosen_trials(judged.summaries, chosen)
+    trials = chosen_trials(judged.summaries, chosen, names or {})
     measured = [trial for trial in trials if trial.latency is not None]
     if not measured:
         reasons = sorted({trial.reason for trial in trials if trial.reason})
@@ -61,15 +68,21 @@ def _first_of(reasons: Sequence[str]) -> str:
     return "; ".join(reasons[:MOST_REASONS]) + (f"; and {more} more (`edgebench show`)" if more > 0 else "")
 
 
-def chosen_trials(trials: Sequence[TrialSummary], chosen: str) -> list[TrialSummary]:
-    """Those of that key, or a beginning of it, or of that variant; UsageError where there are none."""
+def chosen_trials(
+    trials: Sequence[TrialSummary], chosen: str, names: Mapping[str, Sequence[str]]
+) -> list[TrialSummary]:
+    """Those of that key, or a beginning of it, of that variant or name; UsageError where there are none.
+
+    `names` are by key.
+    """
     if not chosen:
         return list(trials)
-    by_name = [trial for trial in trials if chosen in (trial.key, trial.variant)]
+    known = {trial.key: (*names.get(trial.key, ()), trial.variant, trial.key) for trial in trials}
+    by_name = [trial for trial in trials if chosen in known[trial.key]]
     by_beginning = [trial for trial in trials if len(chosen) >= 4 and trial.key.startswith(chosen)]
     if not (by_name or by_beginning):
-        names = dict.fromkeys(name for trial in trials for name in (trial.variant, trial.key))
-        raise UsageError(f"there is no trial {short(chosen)} in the result", fix=choose(chosen, names))
+        choices = dict.fromkeys(name for of_trial in known.values() for name in of_trial)
+        raise UsageError(f"there is no trial {short(chosen)} in the result", fix=choose(chosen, choices))
     return by_name or by_beginning
 
 

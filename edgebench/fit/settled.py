@@ -96,7 +96,7 @@ def standing(summary: TrialSummary, sessions: int, rule: Rule) -> Standing:
 
 
 def unsettled(summary: TrialSummary, sessions: int, rule: Rule) -> tuple[str, ...]:
-    """The requirements whose verdict further sessions may still change, as `profile: name`.
+    """The requirements whose verdict further sessions may still change, as `profile: name`; no wish is one.
 
     Of an emulated trial all are open: no session of it settles a verdict.
     """
@@ -110,5 +110,6 @@ def unsettled(summary: TrialSummary, sessions: int, rule: Rule) -> tuple[str, ..
         f"{profile.name}: {requirement.name}"
         for profile in rule.profiles
         for requirement in profile.requirements
+        if not requirement.wanted
         if summary.emulated or not is_settled(summary, requirement, certainty)
     )

@@ -18,6 +18,12 @@ SEED = 20_240_607
 _LEVEL = 1e-12
 """Scores that differ by less are equal."""
 
+_ALIKE = 1e-6
+"""Margins that differ by less are equal: they are shares of a limit, and no figure is measured as closely."""
+
+_MOST_CHANGE = 1e3
+"""The factor by which a weight is lowered or raised at most: beyond it hardly anything else counts."""
+
 
 @dataclass(frozen=True)
 class Margins:
@@ -70,7 +76,8 @@ def smallest_change(margins: Margins) -> WeightChange | None:
     """The change of one weight, least as a share of it, that changes which trial is first; None for none.
 
     The lead of the first over another trial is a sum over the requirements of weight times difference of
-    margins; it is linear in each weight, so that where it comes to 0 is exact.
+    margins; it is linear in each weight, so that where it comes to 0 is exact. Margins that are alike but for
+    rounding are no difference, and a weight that would have to vanish, or be all that counts, no change.
     """
     if len(margins.trials) < 2 or not margins.weights:
         return None
@@ -81,7 +88,10 @@ def smallest_change(margins: Margins) -> WeightChange | None:
     leads = np.maximum(scores[first] - scores, 0.0)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         to = weights - leads / differences
-    moves = np.where((differences != 0) & (to > 0) & np.isfinite(to), np.abs(to - weights) / weights, np.inf)
+    # A trial that is alike in all margins but rounding would lead by that rounding alone.
+    told_apart = np.abs(differences) > _ALIKE
+    within = (to > weights / _MOST_CHANGE) & (to < weights * _MOST_CHANGE)
+    moves = np.where(told_apart & within, np.abs(to - weights) / weights, np.inf)
     at = np.unravel_index(int(np.argmin(moves)), moves.shape)
     if not np.isfinite(moves[at]):
         return None

@@ -12,6 +12,7 @@ from edgebench.fit.mission import Mission
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import words
 from edgebench.report.console import cell, line, new_table
+from edgebench.report.tables import trial_names
 
 LINES: tuple[tuple[str, str, str, str], ...] = (  # name, heading, heading of a narrow column, unit
     ("duty_cycle", "duty cycle", "duty", "%"),
@@ -34,18 +35,19 @@ SCALES: Mapping[str, float] = {"%": 0.01, "MB": 1e6, "kJ": 1e3}
 
 def print_missions(console: Console, missions: Sequence[Mission], trials: Mapping[str, TrialSummary]) -> None:
     """Print them, profile by profile; `trials` are the summaries by key."""
+    names = trial_names(list(trials.values()))
     in_order = sorted(missions, key=lambda mission: mission.profile)
     for profile, of_profile in itertools.groupby(in_order, key=lambda mission: mission.profile):
         line(console, f"Under the schedule of {profile}", style="bold")
         together = list(of_profile)
         if len(together) == 1:
-            _print_alone(console, together[0], trials[together[0].trial])
+            _print_alone(console, together[0], names[together[0].trial])
         else:
-            _print_together(console, together, trials)
+            _print_together(console, together, names)
     for mission in missions:
         if mission.overloaded:
             times = f"{mission.load:.3g} times what it gets through"
-            line(console, f"{_name(trials[mission.trial])} is overloaded under {mission.profile}: {times}")
+            line(console, f"{names[mission.trial]} is overloaded under {mission.profile}: {times}")
     count = max((mission.cycles for mission in missions), default=0)
     if count:
         many = "; their ends: --json, or --trial" if len(in_order) > 1 else ""
@@ -54,9 +56,9 @@ def print_missions(console: Console, missions: Sequence[Mission], trials: Mappin
         )
 
 
-def _print_alone(console: Console, mission: Mission, trial: TrialSummary) -> None:
+def _print_alone(console: Console, mission: Mission, trial_name: str) -> None:
     """Every figure with its interval, and why others are missing."""
-    table = new_table(console, [(_name(trial), False), ("value", True), ("95 % interval", True)])
+    table = new_table(console, [(trial_name, False), ("value", True), ("95 % interval", True)])
     missing: dict[str, list[str]] = {}
     for name, heading, _, unit in LINES:
         figure = figure_of(mission, name)
@@ -74,9 +76,7 @@ def _print_alone(console: Console, mission: Mission, trial: TrialSummary) -> Non
         line(console, f"not known: {', '.join(headings)} ({reason})", indent=2)
 
 
-def _print_together(
-    console: Console, missions: Sequence[Mission], trials: Mapping[str, TrialSummary]
-) -> None:
+def _print_together(console: Console, missions: Sequence[Mission], names: Mapping[str, str]) -> None:
     """A line a trial, with the figures that any of them has; why one of them is missing stands below."""
     columns = [
         entry
@@ -92,8 +92,8 @@ def _print_together(
             figure = figure_of(mission, name)
             texts.append(_value(figure.in_unit(SCALES.get(unit, 1.0))))
             if figure.value is None and not mission.overloaded:
-                missing[f"{_name(trials[mission.trial])}: {figure.reason}"] = None
-        table.add_row(*(cell(console, text) for text in (_name(trials[mission.trial]), *texts)))
+                missing[f"{names[mission.trial]}: {figure.reason}"] = None
+        table.add_row(*(cell(console, text) for text in (names[mission.trial], *texts)))
     console.print(table)
     for reason in missing:
         line(console, reason, indent=2)
@@ -111,8 +111,3 @@ def figure_of(mission: Mission, name: str) -> Figure:
 
 def _value(figure: Figure) -> str:
     return words.MISSING if not isinstance(figure.value, int | float) else words.number(figure.value)
-
-
-def _name(trial: TrialSummary) -> str:
-    mark = f" ({trial.mark})" if trial.mark else ""
-    return f"{trial.target} {trial.variant}{mark}"

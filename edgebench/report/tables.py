@@ -45,6 +45,12 @@ def trial_names(summaries: Sequence[TrialSummary]) -> dict[str, str]:
     return {summary.key: f"{words.plain(summary.target, 60)}: {names[summary.key]}" for summary in summaries}
 
 
+def names_by_trial(summaries: Sequence[TrialSummary]) -> dict[str, tuple[str, ...]]:
+    """By key what each trial is called, with its target in front and without."""
+    with_target, alone = trial_names(summaries), words.labels(summaries)
+    return {key: tuple(dict.fromkeys((name, alone[key]))) for key, name in with_target.items()}
+
+
 def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> list[Table]:
     """One table a profile; trials that share a verdict, its figures and its reason share a row."""
     names = trial_names(summaries)

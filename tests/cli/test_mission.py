@@ -84,9 +84,16 @@ def test_the_figure_is_a_file_of_its_form(result, tmp_path, ending):
     assert file.read_bytes().startswith(begins)
 
 
+def test_trials_are_named_as_in_every_other_table(result):
+    lines = call(result, "--trial", "0.25 fp32").stdout.splitlines()
+    assert lines[1].startswith("0.25 fp32 ")
+    assert {line.split("  ")[0] for line in call(result).stdout.splitlines()} >= {"0.25 fp32", "0.25 fp16"}
+
+
 @pytest.mark.parametrize(
     ("words", "code", "what", "fix"),
     [
+        (["--trial", "0.25 fp33"], 2, "there is no trial", "did you mean '0.25 fp32'"),
         (["--trial", "mobilenet_v1-0.25-int9"], 2, "there is no trial", "mobilenet_v1-0.25-int8"),
         (["--trial", "mobilenet_v1-0.5-int8"], 1, "has no finished session", "--resume"),
         (["--days", "1e6"], 2, "at most 50,000,000 are simulated", "--days 4.15e+04 or less"),

@@ -141,3 +141,15 @@ def test_beyond_the_smallest_change_another_trial_leads_and_before_it_none_does(
         beyond = change.to + 1e-3 * (change.to - change.weight)
         if beyond > 0:
             assert first(change.requirement, beyond) != winner
+
+
+def test_rounding_is_no_sensitivity_and_a_weight_that_would_vanish_no_change():
+    """Of trials alike in a margin but for its last digit, and of one that only a weight's end would help."""
+    alike = np.array([[0.5, 1 / 3], [0.4, 1 / 3 + 1e-16]])
+    assert smallest_change(Margins(("a", "b"), {"x": 1.0, "y": 1.0}, alike)) is None
+    tiny = np.array([[0.5, 0.2], [0.1, 0.2 + 1e-5]])
+    assert smallest_change(Margins(("a", "b"), {"x": 1.0, "y": 1.0}, tiny)) is None
+    less = np.array([[0.5, 0.2], [0.1, 0.21]])
+    change = smallest_change(Margins(("a", "b"), {"x": 1.0, "y": 1.0}, less))
+    assert change is not None and (change.requirement, change.then) == ("x", "b")
+    assert change.to == pytest.approx(0.025)

@@ -143,3 +143,14 @@ def test_few_trials_are_decided_wrongly_however_often_they_are_looked_at():
                 wrong += medians[:sessions].mean() < 1
                 break
     assert wrong <= 5  # 1 % of them, and what 200 draws may add; 95 % at every look errs in 21
+
+
+def test_a_wish_does_not_prolong_a_trial():
+    open_wish = {"name": "wish", "quantity": "infer_s", "limit": 1.0, "wanted": True}
+    need = {"name": "need", "limit": 9.0}
+    trial = summary(STEPS)
+    for requirements, decided in (([need, open_wish], True), ([need, open_wish | {"wanted": False}], False)):
+        asked = Rule(
+            None, (Profile.from_record({"name": "mine", "requirements": requirements}),), least=3, most=30
+        )
+        assert judged(trial, asked).decided is decided

@@ -390,3 +390,24 @@ def test_a_wish_that_is_met_makes_no_pass():
     judged = [replace(each, verdict="pass") if each.wanted else each for each in _need_and_wish(0.5, 9.0)]
     assert overall(judged)[0].verdict == "fail"
     assert exit_code(judged, [summary()], strict=False) == EXIT_NOT_MET
+
+
+def test_image_s_that_was_not_timed_is_above_what_infer_s_is():
+    windows = replace(summary(), image_s=None, image_s_values=())
+    low = summary().infer_s.low
+    failed = verdict(windows, limit=low * 0.999)
+    assert (failed.verdict, failed.value, failed.margin) == ("fail", None, None)
+    assert (failed.bound, failed.low, failed.high) == ("above", pytest.approx(low), None)
+    assert "infer_s median, which is a part of image_s" in failed.reason and "windows" in failed.reason
+    in_ms = verdict(windows, limit=999 * low, unit="ms")
+    assert (in_ms.verdict, in_ms.low) == ("fail", pytest.approx(1000 * low))
+
+
+@pytest.mark.parametrize("statistic", ["median", "p99"])
+def test_a_limit_that_infer_s_does_not_exceed_leaves_image_s_unknown(statistic):
+    windows = replace(summary(), image_s=None, image_s_values=())
+    untimed = verdict(windows, limit=summary().infer_s.low * 1.001, statistic=statistic)
+    assert (untimed.verdict, untimed.bound, untimed.low) == ("unknown", "", None)
+    assert "windows" in untimed.reason
+    few = replace(summary(((1.0,), (1.0,))), image_s=None, image_s_values=())
+    assert verdict(few, limit=0.5).verdict == "unknown"  # two sessions bound nothing
