@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from edgebench.analysis.html_tables import sentences_html
 from edgebench.analysis.mission_frame import mission_frame
 from edgebench.analysis.named_predictions import named_predictions
 from edgebench.analysis.plots import Plots
@@ -16,7 +17,7 @@ from edgebench.analysis.rail_frame import rail_frame
 from edgebench.analysis.summary_frame import reason_frame, summary_frame
 from edgebench.analysis.trial_table import headline, trial_table
 from edgebench.analysis.verdict_frame import verdict_frame
-from edgebench.errors import UsageError
+from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.judged_experiment import Judged, run_profiles, with_declarations
 from edgebench.fit.missions import missions
 from edgebench.fit.profile import Profile
@@ -178,7 +179,10 @@ class Results(StoredResults):
 
     def _repr_html_(self) -> str:
         """One row a trial with its headline figures and its verdicts by the profiles of its run."""
-        summaries = self.trial_summaries()
+        try:
+            summaries = self.trial_summaries()
+        except StoredResultError as error:
+            return sentences_html([headline(self.experiment), error.what, error.why, error.fix])
         verdicts = judge_all(summaries, self._run_profiles())
         return trial_table(headline(self.experiment), summaries, verdicts)
 

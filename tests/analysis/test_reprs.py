@@ -57,6 +57,14 @@ def test_nothing_measured_is_shown_all_the_same(tmp_path: Path) -> None:
     assert edgebench.load(folder)._repr_html_().count("not run") == 3
 
 
+def test_a_damaged_result_is_shown_with_what_is_wrong(tmp_path: Path) -> None:
+    folder = synthetic_results.made_experiment(tmp_path, variants=synthetic_results.QUARTER[:1])
+    for table in folder.glob("trials/*/sessions/*/passes.parquet"):
+        table.write_bytes(b"PAR1")
+    html = edgebench.load(folder)._repr_html_()
+    assert "is damaged" in html and "--resume" in html and "<table" not in html
+
+
 def test_of_a_long_table_the_first_rows_are_shown() -> None:
     html = table_html("many", ["n"], [[str(n)] for n in range(MOST_ROWS + 2)])
     assert html.count("<td>") == MOST_ROWS and "and 2 more rows" in html
