@@ -125,17 +125,21 @@ _UNDATED: dict[str, dict[str, None]] = {
 }
 
 
-def as_bytes(figure: Figure, form: str) -> bytes:
-    """The figure as svg, pdf or png without a date, so that equal data give equal bytes."""
+def as_bytes(figure: Figure, form: str, outlined: bool = True) -> bytes:
+    """The figure as svg, pdf or png without a date, so that equal data give equal bytes.
+
+    Text in an SVG is drawn as outlines, the same on every machine, unless `outlined` is False.
+    """
     buffer = io.BytesIO()
-    with style(), silent_layout():
+    text_form: dict[Any, Any] = {"svg.fonttype": "path" if outlined else "none"}
+    with style(), matplotlib.rc_context(text_form), silent_layout():
         figure.savefig(buffer, format=form, metadata=_UNDATED[form], dpi=150)
     return buffer.getvalue()
 
 
 def as_svg(figure: Figure) -> bytes:
-    """The figure for a page."""
-    return as_bytes(figure, "svg")
+    """The figure for a page: its text is text, in the font that the reader's machine has."""
+    return as_bytes(figure, "svg", outlined=False)
 
 
 def as_jpeg(figure: Figure, dpi: int = 130) -> bytes:

@@ -190,7 +190,7 @@ def _markup(text: str) -> str:
 
 def _shown(picture: Picture) -> list[Flowable]:
     """What is drawn, if anything is, and its caption."""
-    caption = Text(_markup(picture.caption), _STYLES["caption" if picture.src else "quiet"])
+    caption = Text(_markup(picture.caption), _STYLES["caption" if picture.src or picture.figure else "quiet"])
     if picture.figure is not None:
         return [FigureFlowable(picture.figure, _HIGHEST_FIGURE), caption]
     if picture.src:

@@ -1,4 +1,4 @@
-"""A figure as a page shows it: embedded, with its caption and the words for those who cannot see it."""
+"""A figure as a page shows it, with its caption and the words for those who cannot see it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from edgebench.report.plots.limit_lines import LimitLine
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as a page shows it; `src` is empty where there is none and the caption says why.
+    """A figure as a page shows it: drawn, or a photograph; where it is neither, the caption says why.
 
     Attributes:
-        src: a `data:` address.
+        src: a photograph as a `data:` address; empty where there is none.
         alt: the words for those who cannot see it.
         caption: what stands below it.
         figure: what is drawn; None of a photograph, and where nothing is.
@@ -31,10 +31,10 @@ class Picture:
 
 
 def embedded_picture(figure: Figure, alt: str, caption: str, panels: int, noun: str = "target") -> Picture:
-    """The figure as SVG within the page; where it has more panels than are drawn, the caption says so."""
+    """The figure with its words; where it has more panels than are drawn, the caption says so."""
     if panels > drawing.MAX_PANELS:
         caption += f" The first {drawing.MAX_PANELS} of {panels} {noun}s are drawn; the tables hold all."
-    return Picture(drawing.data_uri("image/svg+xml", drawing.as_svg(figure)), alt, caption, figure)
+    return Picture("", alt, caption, figure)
 
 
 def limits_note(lines: Sequence[LimitLine], unit: str) -> str:

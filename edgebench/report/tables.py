@@ -15,12 +15,13 @@ from edgebench.stats.interval import Interval
 
 @dataclass(frozen=True)
 class Column:
-    """A heading, and what its cells hold: figures, one of the verdict words, or sentences."""
+    """A heading, what its cells hold (figures, one of the verdict words, or sentences), and what that is."""
 
     heading: str
     figures: bool = False
     verdict: bool = False
     long: bool = False
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -222,14 +223,16 @@ def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[
     for metric, shown in shown_in(table, summaries):
         values = [metric.value(summary) for summary in summaries]
         if not metric.keyed:
-            columns.append((shown.heading, shown.form, values))
+            columns.append((shown.heading, shown.form, values, metric.sentence))
             continue
         for key in dict.fromkeys(key for value in values for key in value or {}):
             heading = shown.heading.format(key=words.plain(key, 40))
-            columns.append((heading, shown.form, [(value or {}).get(key) for value in values]))
+            columns.append(
+                (heading, shown.form, [(value or {}).get(key) for value in values], metric.sentence)
+            )
     return [
-        (Column(heading, figures=True), [words.metric_text(value, form) for value in values])
-        for heading, form, values in columns
+        (Column(heading, figures=True, about=about), [words.metric_text(value, form) for value in values])
+        for heading, form, values, about in columns
     ]
 
 

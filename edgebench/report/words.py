@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from edgebench.fit.metric import Form
 from edgebench.fit.metrics import METRICS
 from edgebench.printable import printable
+from edgebench.report.figure_text import FigureText
 
 if TYPE_CHECKING:  # listings print without the summaries, and what these import
     from edgebench.fit.trial_summary import (
@@ -416,5 +417,14 @@ FORMS: Mapping[Form, Callable[[Any], str]] = {
 
 
 def metric_text(value: Any, form: Form) -> str:
-    """The value of a metric as its entry says; the sign for a missing one."""
-    return MISSING if value is None else FORMS[form](value)
+    """The value of a metric as its entry says, which knows the value; the sign for a missing one."""
+    if value is None:
+        return MISSING
+    text = FORMS[form](value)
+    if form in ("p", "p99"):
+        figure = value.mcnemar_p if form == "p" else value.p99
+    elif isinstance(value, int | float):
+        figure = value
+    else:
+        figure = getattr(value, "median", None)
+    return text if figure is None else FigureText(text, figure)

@@ -21,7 +21,7 @@ _LABEL_OFFSETS = (
 )  # points; from the cheapest on in turn, so that the names of neighbours stand above each other
 
 
-_LONGEST_NAME = 32  # characters beside a point
+_LONGEST_NAME = 22  # characters beside a point, which may lie at the edge
 
 
 @dataclass(frozen=True)

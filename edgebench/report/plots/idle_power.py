@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from edgebench.fit.power_metrics import rail_interval
 from edgebench.fit.trial_summary import PowerFigure, TrialSummary
 from edgebench.report import drawing, tables, words
-from edgebench.report.plots.panels import Place, error_bars, open_panels, say_empty, title_panel
+from edgebench.report.plots.panels import LONGEST_NAME, Place, error_bars, open_panels, say_empty, title_panel
 
 _MAX_ROWS = 60
 _IDLE = "#c4c4c4"
@@ -46,7 +46,9 @@ def idle_power(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[A
             for row, summary in enumerate(shown):
                 if summary.primary_rail is not None:
                     _draw(axes, row, summary.primary_rail, names[summary.key])
-            drawing.name_ticks(axes.yaxis, range(len(shown)), [labels[summary.key] for summary in shown])
+            drawing.name_ticks(
+                axes.yaxis, range(len(shown)), [labels[summary.key] for summary in shown], LONGEST_NAME
+            )
             axes.set_ylim(len(shown) - 0.4, -0.6)
             axes.grid(visible=False, axis="y")
             alike = [trial for (_, other), trials in panels.items() if other == seen for trial in trials]

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, tables, words
-from edgebench.report.plots.panels import Place, by_target, open_panels, say_empty, title_panel
+from edgebench.report.plots.panels import LONGEST_NAME, Place, by_target, open_panels, say_empty, title_panel
 
 MAX_ROWS = 60
 """Trials in one panel."""
@@ -46,7 +46,9 @@ def memory(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]
         for axes, (target, group) in zip(opened.axes, panels.items(), strict=False):
             scale, unit = next((each for each in _UNITS if most[target] >= each[0]), (1.0, "bytes"))
             _draw(axes, group, scale, names)
-            drawing.name_ticks(axes.yaxis, range(len(group)), [labels[summary.key] for summary in group])
+            drawing.name_ticks(
+                axes.yaxis, range(len(group)), [labels[summary.key] for summary in group], LONGEST_NAME
+            )
             axes.set_ylim(len(group) - 0.4, -0.6)
             axes.grid(visible=False, axis="y")
             axes.set_xlim(0, 1.3 * most[target] / scale)  # with room for the figures behind the bars

@@ -21,7 +21,8 @@ Place = Axes | Sequence[Axes] | FigureBase | None
 one): it is filled, and sized where it is a whole one; nothing but the caller holds it. Axes: they are drawn
 into, one for each panel."""
 
-_PANEL_TITLE = 28  # characters of a target's name in a line above its panel
+_PANEL_TITLE = 24  # characters of a target's name in a line above its panel
+LONGEST_NAME = 24  # characters of a name beside a row of one of two panels
 
 
 @dataclass(frozen=True)

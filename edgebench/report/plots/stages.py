@@ -9,7 +9,7 @@ from matplotlib.container import BarContainer
 
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, tables, words
-from edgebench.report.plots.panels import Place, by_target, open_panels, say_empty, title_panel
+from edgebench.report.plots.panels import LONGEST_NAME, Place, by_target, open_panels, say_empty, title_panel
 
 STACKED_STAGES = {"patchify": drawing.SKY, "preprocess": drawing.ORANGE, "infer": drawing.BLUE}
 """Those that follow each other in time, in their order, with their colours."""
@@ -40,7 +40,9 @@ def stages(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]
             say_empty(opened.axes[0], "no trial has a time of its stages")
         for axes, (target, group) in zip(opened.axes, panels.items(), strict=False):
             _draw_bars(axes, group, stage_names, names)
-            drawing.name_ticks(axes.yaxis, range(len(group)), [labels[summary.key] for summary in group])
+            drawing.name_ticks(
+                axes.yaxis, range(len(group)), [labels[summary.key] for summary in group], LONGEST_NAME
+            )
             axes.set_ylim(len(group) - 0.4, -0.6)
             axes.grid(visible=False, axis="y")
             drawing.scale_axis(axes, "x", totals, log=False)
