@@ -82,8 +82,9 @@ def draw_against_accuracy(
         if not panels:
             say_empty(opened.axes[0], f"no trial has both accuracy and {axis}")
         for axes, (title, group) in zip(opened.axes, panels.items(), strict=False):
-            for place, point in enumerate(sorted(group, key=_cost)):
-                offset = _LABEL_OFFSETS[place % len(_LABEL_OFFSETS)]
+            places = {point.summary.key: place for place, point in enumerate(sorted(group, key=_cost))}
+            for point in group:
+                offset = _LABEL_OFFSETS[places[point.summary.key] % len(_LABEL_OFFSETS)]
                 _draw(axes, point, colours[point.series], markers[point.series], offset, unit, names)
             drawing.scale_axis(axes, "x", costs, log)
             if rates:

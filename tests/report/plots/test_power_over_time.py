@@ -156,3 +156,11 @@ def test_a_legend_of_long_names_has_fewer_columns(characters: int, columns: int)
     all_axes = power_over_time([TRACE], {"a": ""}, {"x" * characters: 5.0})
     [legend] = figure_of(all_axes).legends
     assert legend._ncols == columns  # type: ignore[attr-defined]
+
+
+def test_a_limit_far_above_the_power_stands_at_the_edge_with_its_value() -> None:
+    [axes] = power_over_time([TRACE], {"a": ""}, {"near": 5.0, "far": 15.0, "farther": 40.0})
+    near, edge = lines_of(axes, "limit")
+    assert np.asarray(near.get_ydata()).tolist() == [5.0, 5.0]
+    assert edge.get_transform() == axes.transAxes and axes.get_ylim()[1] < 7
+    assert [text.get_text() for text in axes.texts] == ["↑ 15, 40 W"]
