@@ -155,8 +155,13 @@ def _undecided(
 def _settling(entries: Sequence[Open], trials: Trials) -> tuple[str, ...]:
     """`power_peak_w by --meter KIND`; with the trials where it is not open of all that are.
 
-    Requirements that the same would settle of the same trials stand together.
+    Requirements that the same would settle of the same trials stand together, and all of them where nothing
+    else would settle any.
     """
+    ways = {entry.by for entry in entries}
+    if len(ways) == 1 and "" not in ways:
+        quantities_of_all = dict.fromkeys(words.plain(entry.quantity, 40) for entry in entries)
+        return (f"{words.listed(list(quantities_of_all))} by {entries[0].by}",)
     quantities: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for entry in entries:
         if entry.by:

@@ -7,20 +7,26 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from edgebench.fit.decision import decisions
 from edgebench.fit.judged_experiment import Judged
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report import notes, verdict_groups, verdict_matrix, words
+from edgebench.report.answer import answer_of
 from edgebench.report.console import line
 
 
 def print_published(console: Console, judged: Judged) -> None:
     """Print the verdicts on published figures, target by target; nothing is ever wider than the console."""
     names = _names(judged.summaries)
+    decided = decisions(judged.summaries, judged.verdicts, [])  # nothing is proposed of what others measured
     line(console, "Published figures: none of them was measured here", "bold")
     for profile in verdict_groups.profiles(judged.verdicts):
         console.print()
         line(console, profile, "bold")
         verdicts = [verdict for verdict in judged.verdicts if verdict.profile == profile]
+        for decision in decided:
+            if decision.profile == profile:
+                line(console, answer_of(decision, judged.summaries, verdicts).headline)
         _print_profile(console, judged.summaries, verdicts, names)
     console.print()
     line(console, "What the verdicts rest on", "bold")

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from edgebench.cli.main import app
 from edgebench.errors import UsageError
+from edgebench.report.words import SYMBOLS
 from edgebench.store.schemas import schema
 
 STUDY = "arXiv 2301.04954"
@@ -89,7 +90,12 @@ def test_the_terminal_says_what_was_published_within_80_columns():
     assert max(map(len, done.stdout.splitlines())) <= 80
     first, *rest = done.stdout.splitlines()
     assert first == "Published figures: none of them was measured here"
-    rows = {words[0]: words[4:7:2] for line in rest if len(words := line.split()) == 9}
+    words = {symbol: word for word, symbol in SYMBOLS.items()}
+    cells = [
+        (line.split()[0], [words[sign] for sign in line.split() if sign in words]) for line in rest if line
+    ]
+    rows = {target: row[1:3] for target, row in cells if len(row) == 4}
+    assert "✕ above 5.00" in done.stdout and rest[2].startswith("No trial is shown to satisfy it: ")
     assert {
         target: dict(zip(("image_s", "power_peak_w"), rows[target], strict=True)) for target in EXPECTED
     } == (EXPECTED)
