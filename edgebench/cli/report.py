@@ -23,6 +23,7 @@ from edgebench.cli.common import (
 )
 from edgebench.report.forms import (
     DEFAULT_ON_STDOUT,
+    FIGURES,
     FORMS,
     STANDARD_OUTPUT,
     endings_text,
@@ -121,9 +122,9 @@ def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -
     from edgebench.report.export import export
 
     if file == STANDARD_OUTPUT:
-        streams.write_bytes(form_of(file, form).write(judged))
+        streams.write_bytes(form_of(file, form).write(judged, str(figures or FIGURES)))
     else:
-        echo_path(export(judged, file, form))
+        echo_path(export(judged, file, form, figures))
     if figures is not None:
         _write_figures(judged, figures)
 

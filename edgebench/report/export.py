@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 from edgebench.atomic import require_file_name, require_writable, write_atomically
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.fit.judged_experiment import Judged
-from edgebench.report.forms import STANDARD_OUTPUT, form_of
+from edgebench.report.forms import FIGURES, STANDARD_OUTPUT, form_of
 
 
 def require_output(path: Path, form: str | None = None) -> None:
@@ -37,14 +38,17 @@ def require_output(path: Path, form: str | None = None) -> None:
         raise _unwritten(path, error) from error
 
 
-def export(judged: Judged, path: Path, form: str | None = None) -> Path:
+def export(judged: Judged, path: Path, form: str | None = None, figures: Path | None = None) -> Path:
     """Write the report to `path` in one step and return it; `form` is one of FORMS, else as its name ends.
+
+    `figures` is the folder of the figures' files, which LaTeX finds from that of the report.
 
     Raises:
         UsageError, StoredResultError: as `require_output`, or it cannot be written.
     """
     require_output(path, form)
-    content = form_of(path, form).write(judged)
+    folder = FIGURES if figures is None else os.path.relpath(figures, path.parent)
+    content = form_of(path, form).write(judged, folder)
     try:
         write_atomically(path, content)
     except OSError as error:

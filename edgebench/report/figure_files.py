@@ -19,7 +19,7 @@ from edgebench.report.mission_pages import mission_picture
 
 FIGURE_FORMS = ("svg", "png", "pdf")
 
-_NAMES = {
+FIGURE_NAMES = {
     "depth": "latency",
     "minutes": "sustained",
     "idle": "idle-power",
@@ -55,12 +55,12 @@ def figures_of(judged: Judged) -> dict[str, Figure]:
     """
     profiles = {profile.name: profile for profile in judged.profiles}
     shown = {
-        _NAMES.get(place, place): picture
+        FIGURE_NAMES.get(place, place): picture
         for place, picture in pictures(
             judged.results, judged.summaries, judged.verdicts, judged.profiles
         ).items()
     }
-    slugs = _slugs([*profiles, *verdict_groups.profiles(judged.verdicts)])
+    slugs = profile_slugs([*profiles, *verdict_groups.profiles(judged.verdicts)])
     for name in verdict_groups.profiles(judged.verdicts):
         shown[f"limits-{slugs[name]}"] = limits_picture(judged.summaries, judged.verdicts, name)
     for brief in brief_missions(judged.results, judged.summaries, judged.profiles):
@@ -90,7 +90,7 @@ def write_figures(judged: Judged, folder: Path) -> list[Path]:
     return written
 
 
-def _slugs(names: list[str]) -> Mapping[str, str]:
+def profile_slugs(names: list[str]) -> Mapping[str, str]:
     """Part of a file's name for each profile: no two are alike, and none holds more than a-z, 0-9 and -."""
     slugs: dict[str, str] = {}
     for name in names:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from edgebench.errors import UnavailableError, UsageError
 
@@ -17,6 +17,16 @@ STANDARD_OUTPUT = Path("-")
 
 DEFAULT_ON_STDOUT = "md"
 
+FIGURES = "figures"
+"""The folder in which LaTeX looks for figures, unless --figures says another."""
+
+
+class Write(Protocol):
+    """What writes a form."""
+
+    def __call__(self, judged: Judged, figures: str = FIGURES, /) -> bytes:
+        """The report's bytes."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -26,30 +36,31 @@ class Form:
         name: as --format has it.
         endings: of a file's name, the usual one first.
         what: it is, for the help.
-        write: the report in this form, as the file's bytes; the same for the same result.
+        write: the report in this form, as the file's bytes; the same for the same result. Its second argument
+            is the folder of the figures' files, which LaTeX alone reads.
         is_text: whether a terminal can show it.
     """
 
     name: str
     endings: tuple[str, ...]
     what: str
-    write: Callable[[Judged], bytes]
+    write: Write
     is_text: bool = True
 
 
-def _html(judged: Judged) -> bytes:
+def _html(judged: Judged, _figures: str = FIGURES, /) -> bytes:
     from edgebench.report.html import render
 
     return _utf8(render(judged.results, judged.summaries, judged.verdicts, judged.profiles))
 
 
-def _markdown(judged: Judged) -> bytes:
+def _markdown(judged: Judged, _figures: str = FIGURES, /) -> bytes:
     from edgebench.report.markdown import export_markdown
 
     return _utf8(export_markdown(judged.results, judged.summaries, judged.verdicts, judged.profiles))
 
 
-def _json(judged: Judged) -> bytes:
+def _json(judged: Judged, _figures: str = FIGURES, /) -> bytes:
     from edgebench.fit.answers import answers
     from edgebench.report.brief_missions import brief_missions
     from edgebench.report.document import document
@@ -60,13 +71,13 @@ def _json(judged: Judged) -> bytes:
     return _utf8(as_json(document(judged.results, judged.summaries, judged.verdicts, beyond, played)))
 
 
-def _csv(judged: Judged) -> bytes:
+def _csv(judged: Judged, _figures: str = FIGURES, /) -> bytes:
     from edgebench.report.spreadsheet import export_csv
 
     return _utf8(export_csv(judged.summaries, judged.verdicts))
 
 
-def _pdf(judged: Judged) -> bytes:
+def _pdf(judged: Judged, _figures: str = FIGURES, /) -> bytes:
     try:
         from edgebench.report.pdf import render
     except ModuleNotFoundError as error:
@@ -78,6 +89,13 @@ def _pdf(judged: Judged) -> bytes:
     from edgebench.report.printed import printed
 
     return render(printed(judged))
+
+
+def _tex(judged: Judged, figures: str = FIGURES, /) -> bytes:
+    from edgebench.report.printed import printed
+    from edgebench.report.tex import render
+
+    return _utf8(render(printed(judged), figures))
 
 
 def _utf8(text: str) -> bytes:
@@ -92,6 +110,7 @@ FORMS: Mapping[str, Form] = {
         Form("json", (".json",), "the --json document", _json),
         Form("csv", (".csv",), "a row a trial", _csv),
         Form("pdf", (".pdf",), "pages", _pdf, is_text=False),
+        Form("tex", (".tex",), "LaTeX", _tex),
     )
 }
 """Every form by name, in the order in which the help names them."""

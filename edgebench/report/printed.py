@@ -5,7 +5,7 @@ PDF and LaTeX are made of it. Nothing is folded away, as nobody can unfold paper
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from edgebench.fit.verdict import WORDS
 from edgebench.report import verdict_groups, words
 from edgebench.report.captioned_figures import pictures
 from edgebench.report.captioned_limits import limits_picture
+from edgebench.report.figure_files import FIGURE_NAMES, profile_slugs
 from edgebench.report.mission_pages import mission_picture
 from edgebench.report.notes import Note
 from edgebench.report.page import texts
@@ -84,7 +85,7 @@ class PrintedTable:
 
 @dataclass(frozen=True)
 class PrintedFigure:
-    """A figure under a name that no other of the report has, such as `depth`."""
+    """A figure under the name that its file has (`figure_files`), such as `latency`."""
 
     name: str
     picture: Picture
@@ -112,18 +113,19 @@ def printed(judged: Judged) -> Printed:
 def _blocks(judged: Judged, page: dict[str, Any]) -> Iterator[Block]:
     summaries, verdicts = judged.summaries, judged.verdicts
     drawn = pictures(judged.results, summaries, verdicts, judged.profiles)
+    slugs = profile_slugs([profile.name for profile in judged.profiles] + verdict_groups.profiles(verdicts))
     yield from _answers(page)
     for card, profile in zip(page["cards"], verdict_groups.profiles(verdicts), strict=True):
         yield Heading(f"Verdicts by {card['profile']}", 1)
         yield _matrix(card["matrix"])
-        yield from _figure(f"limits-{profile}", limits_picture(summaries, verdicts, profile))
+        yield from _figure(f"limits-{slugs[profile]}", limits_picture(summaries, verdicts, profile))
         yield from _bullets([_verdict_line(line) for line in card["lines"]])
     if page["changes"]:
         yield Heading("What would pass, and what is best", 1)
     for heading, sentences in page["changes"]:
         yield Heading(heading, 2)
         yield from _bullets(sentences)
-    yield from _missions(judged, page)
+    yield from _missions(judged, page, slugs)
     yield Heading("Latency", 1)
     yield from _figure("targets", drawn["targets"])
     yield from _figure("depth", drawn["depth"])
@@ -203,12 +205,12 @@ def _answers(page: dict[str, Any]) -> Iterator[Block]:
             yield from _notes(notes)
 
 
-def _missions(judged: Judged, page: dict[str, Any]) -> Iterator[Block]:
+def _missions(judged: Judged, page: dict[str, Any], slugs: Mapping[str, str]) -> Iterator[Block]:
     if page["missions"]:
         yield Heading("Missions", 1)
     for mission, table in zip(page["missions"], page["mission_tables"], strict=True):
         yield Heading(mission.profile, 2)
-        yield from _figure(f"mission-{mission.profile}", mission_picture(mission, judged.summaries))
+        yield from _figure(f"mission-{slugs[mission.profile]}", mission_picture(mission, judged.summaries))
         if table is not None:
             yield from _table(table)
         if mission.reason:
@@ -309,4 +311,4 @@ def _bullets(items: Sequence[str]) -> Iterator[Block]:
 
 def _figure(name: str, picture: Picture | None) -> Iterator[Block]:
     if picture is not None:
-        yield PrintedFigure(name, picture)
+        yield PrintedFigure(FIGURE_NAMES.get(name, name), picture)

@@ -40,7 +40,7 @@ def test_published_figures_are_drawn_and_a_plan_alone_has_none(nothing: Judged, 
 
 
 def test_names_of_profiles_become_no_paths() -> None:
-    slugs = figure_files._slugs(
+    slugs = figure_files.profile_slugs(
         ["disco-realtime", "../../etc/passwd", "Ärctic", "漢字", "", "disco realtime"]
     )
     assert list(slugs.values()) == [

@@ -10,7 +10,7 @@ import pytest
 
 from edgebench.errors import UnavailableError
 from edgebench.fit.judged_experiment import Judged
-from edgebench.report.captioned_figures import pictures
+from edgebench.report.figure_files import figures_of
 from edgebench.report.forms import FORMS
 from edgebench.report.pdf import render
 from edgebench.report.pdf_fonts import in_font
@@ -48,9 +48,7 @@ def test_it_says_what_the_page_says_and_markup_from_outside_is_text(
 
 def test_no_figure_of_the_page_is_forgotten(report: Printed, hostile: Judged) -> None:
     shown = {block.name for block in report.blocks if isinstance(block, PrintedFigure)}
-    drawn = pictures(hostile.results, hostile.summaries, hostile.verdicts, hostile.profiles)
-    assert {name for name, picture in drawn.items() if picture is not None} <= shown
-    assert {f"limits-{profile.name}" for profile in hostile.profiles} <= shown
+    assert set(figures_of(hostile)) <= shown
 
 
 def test_nothing_runs_off_a_page_and_headings_of_tables_are_repeated(pages: pypdfium2.PdfDocument) -> None:
