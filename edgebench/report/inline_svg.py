@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from xml.etree import ElementTree
@@ -136,9 +137,16 @@ def _fit_text(element: ElementTree.Element) -> None:
     text = element.text or ""
     if len(text) < 2 or "font-size" not in element.attrib:
         return
-    weight = element.get("font-weight", "normal")
-    properties = FontProperties(family="DejaVu Sans", weight=int(weight) if weight.isdigit() else weight)
-    properties.set_size(float(element.attrib["font-size"].removesuffix("px")))
-    width, _, _ = text_to_path.get_text_width_height_descent(text, properties, ismath=False)
+    size = float(element.attrib["font-size"].removesuffix("px"))
+    width = _width(text, element.get("font-weight", "normal"), size)
     element.set("textLength", f"{width:.1f}")
     element.set("lengthAdjust", "spacingAndGlyphs")
+
+
+@functools.lru_cache(4096)
+def _width(text: str, weight: str, size: float) -> float:
+    """In the unit of the size; the same names stand in many figures."""
+    properties = FontProperties(family="DejaVu Sans", weight=int(weight) if weight.isdigit() else weight)
+    properties.set_size(size)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, properties, ismath=False)
+    return float(width)
