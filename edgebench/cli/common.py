@@ -90,6 +90,10 @@ ProfileOption = Annotated[list[str] | None, option("profile")]
 OutputDirOption = Annotated[
     Path | None, option("output_dir", help_text="Where results lie. Default: results")
 ]
+LongOutputDirOption = Annotated[
+    Path | None, typer.Option("--output-dir", metavar="DIR", help="Where results lie. Default: results")
+]
+"""Of the commands whose -o names the file that they write."""
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document (schema version 1).")]
 ReferenceOption = Annotated[
     bool,

@@ -9,23 +9,18 @@ import typer
 
 from edgebench.cli.common import (
     JsonOption,
+    LongOutputDirOption,
     complete_results,
     echo_path,
     results_folder,
     say,
     stdout,
 )
+from edgebench.cli.completions import complete_compared_metric
 
 if TYPE_CHECKING:
     from edgebench.fit.result_comparison import ResultsComparison
     from edgebench.store.load import StoredResults
-
-
-def complete_metric(incomplete: str) -> list[str]:
-    """Metrics by which results are compared, for the shell."""
-    from edgebench.fit.metrics import compared_metrics
-
-    return [name for name in compared_metrics() if name.startswith(incomplete)]
 
 
 def compare(
@@ -53,7 +48,7 @@ def compare(
             "-m",
             "--metric",
             metavar="METRIC",
-            autocompletion=complete_metric,
+            autocompletion=complete_compared_metric,
             help="What to compare by, such as image_s, infer_s, energy_j, accuracy or memory_bytes; "
             "repeatable, or several after commas. Default: image_s (infer_s where there is none), and "
             "accuracy and energy_j where both sides have them.",
@@ -116,9 +111,7 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the differences with their intervals: .png, .svg or .pdf."),
     ] = None,
-    output_dir: Annotated[
-        Path | None, typer.Option("--output-dir", metavar="DIR", help="Where results lie. Default: results")
-    ] = None,
+    output_dir: LongOutputDirOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Compare results with a baseline: better, worse, the same or undecided.

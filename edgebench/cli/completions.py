@@ -128,3 +128,11 @@ def complete_followed_metric(incomplete: str) -> list[str]:
     from edgebench.fit.history import followed_metrics
 
     return [name for name in followed_metrics() if name.startswith(incomplete)]
+
+
+def complete_compared_metric(incomplete: str) -> list[str]:
+    """Metrics by which results are compared, for the shell; of several after commas the last."""
+    from edgebench.fit.metrics import compared_metrics
+
+    before, comma, start = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in compared_metrics() if name.startswith(start)]

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from edgebench.cli.common import (
+    LongOutputDirOption,
     OptionalResultsArgument,
     OutputDirOption,
     echo_path,
@@ -37,9 +38,7 @@ def export(
             "-o", "--output", metavar="FILE", help="The archive. Default: RESULTS.zip in this folder"
         ),
     ] = None,
-    output_dir: Annotated[
-        Path | None, typer.Option("--output-dir", metavar="DIR", help="Where results lie. Default: results")
-    ] = None,
+    output_dir: LongOutputDirOption = None,
     to: Annotated[
         Form,
         typer.Option("--to", help="A file that `edgebench import` takes, or a tracking store of MLflow."),

@@ -75,12 +75,13 @@ def history(
     minimum_effect: Annotated[
         float,
         typer.Option(
+            "--minimum-effect",
+            metavar="PERCENT",
             min=0.0,
-            max=10.0,
-            metavar="SHARE",
-            help="The smallest change that counts, as a share: 0.03 is 3 %.",
+            max=1000.0,
+            help="The smallest change that counts.",
         ),
-    ] = 0.03,
+    ] = 3.0,
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it, the changes marked: .png, .svg or .pdf.")
     ] = None,
@@ -117,14 +118,14 @@ def history(
             wanted=lambda planned: _is_wanted(planned, target, trial),
             last=last,
             baseline=baseline,
-            minimum_effect=minimum_effect,
+            minimum_effect=minimum_effect / 100,
         )
     if not series:
         raise _nothing(folder, stored, chosen, unreadable, metric, target, trial)
     if figure is not None:
         _draw(figure, series)
     if json_:
-        typer.echo(as_json(history_document(series, unreadable, minimum_effect)), nl=False)
+        typer.echo(as_json(history_document(series, unreadable, minimum_effect / 100)), nl=False)
     else:
         print_history(stdout(), series)
     for each in unreadable:

@@ -12,6 +12,7 @@ from edgebench.cli.common import (
     BoardOption,
     DeclaredOption,
     DeclaredPowerOption,
+    LongOutputDirOption,
     OptionalResultsArgument,
     ProfileOption,
     ReferenceOption,
@@ -75,9 +76,7 @@ def report(
     board: BoardOption = None,
     declared_power: DeclaredPowerOption = None,
     declared: DeclaredOption = None,
-    output_dir: Annotated[
-        Path | None, typer.Option("--output-dir", metavar="DIR", help="Where results lie. Default: results")
-    ] = None,
+    output_dir: LongOutputDirOption = None,
 ) -> None:
     """Write the report of a result, which needs nothing but its folder, or of published figures."""
     from edgebench.fit.judged_experiment import judge_folder

@@ -5,7 +5,11 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from edgebench.cli.completions import complete_followed_metric, complete_measured_target
+from edgebench.cli.completions import (
+    complete_compared_metric,
+    complete_followed_metric,
+    complete_measured_target,
+)
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
 from tests.fit.histories import FP32, VARIANT, put_series, template
@@ -52,6 +56,13 @@ def test_one_trial_is_shown_result_by_result(folder):
     assert rows[5][2] == "*"
     assert rows[5][-3:] == ["+8.3", "%", "worse"]
     assert "(p 0.0" in " ".join(done.stdout.split())
+
+
+def test_the_smallest_change_that_counts_is_in_percent_as_of_a_comparison(folder):
+    document = json.loads(call(folder, "--json", "--trial", VARIANT, "--minimum-effect", "20").stdout)
+    assert document["minimum_effect"] == pytest.approx(0.2)
+    assert document["series"][0]["changes"] == []
+    assert len(json.loads(call(folder, "--json", "--trial", VARIANT).stdout)["series"][0]["changes"]) == 1
 
 
 def test_few_results_say_how_many_it_takes(folder):
@@ -116,6 +127,7 @@ def test_targets_and_metrics_are_completed(folder, tmp_path):
     assert complete_measured_target(Context(folder), "n") == []  # type: ignore[arg-type]
     assert complete_measured_target(Context(tmp_path / "none"), "") == []  # type: ignore[arg-type]
     assert complete_followed_metric("energy") == ["energy_j"]
+    assert complete_compared_metric("image_s,energy") == ["image_s,energy_j"]
 
 
 def test_the_figure_is_written_in_the_form_of_its_ending(folder, tmp_path):
