@@ -10,6 +10,7 @@ from edgebench.fit.metrics import METRICS, shown_in
 from edgebench.fit.power_metrics import rail_value
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report import verdict_groups, words
+from edgebench.report.metric_text import metric_text
 from edgebench.report.power_scopes import rail_text
 from edgebench.store.records import ExperimentRecord
 
@@ -53,7 +54,7 @@ def _figures(summaries: Sequence[TrialSummary]) -> Mapping[str, Callable[[TrialS
 
 
 def _text_of(metric: Metric, shown: Shown) -> Callable[[TrialSummary], str]:
-    return lambda trial: words.metric_text(metric.value(trial), shown.form)
+    return lambda trial: metric_text(metric.value(trial), shown.form)
 
 
 def _power_of(metric: Metric) -> Callable[[TrialSummary], str]:
@@ -61,7 +62,7 @@ def _power_of(metric: Metric) -> Callable[[TrialSummary], str]:
 
     def text(trial: TrialSummary) -> str:
         rail = trial.primary_rail
-        return words.MISSING if rail is None else words.metric_text(rail_value(rail, metric), form)
+        return words.MISSING if rail is None else metric_text(rail_value(rail, metric), form)
 
     return text
 

@@ -100,7 +100,7 @@ Form = Literal[
     "interval", "share", "right of n", "points", "k of n", "Wilson interval", "p", "bytes", "number",
     "milliseconds", "median and p99", "median", "p99", "count",
 ]  # fmt: skip
-"""How a value is printed; `edgebench.report.words.FORMS` does it."""
+"""How a value is printed; `edgebench.report.metric_text.FORMS` does it."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from edgebench.fit.power_trace import PowerTrace
 from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, tables, words
+from edgebench.report.metric_text import metric_text
 from edgebench.report.picture import Picture, embedded_picture
 from edgebench.report.plots.energy import energy, energy_panels
 from edgebench.report.plots.idle_power import idle_panels, idle_power
@@ -118,7 +119,7 @@ def idle_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     names = tables.trial_names(summaries)
     drawn = [(seen, summary) for (_, seen), group in panels.items() for summary in group]
     alt = "Idle against active power: " + "; ".join(
-        f"{names[summary.key]} idle {words.metric_text(rail.idle_w, 'number')} W, "
+        f"{names[summary.key]} idle {metric_text(rail.idle_w, 'number')} W, "
         f"active {words.interval(rail_interval(rail, 'power_mean_w'))} W, {seen}"
         for seen, summary in drawn[:30]
         if (rail := summary.primary_rail) is not None

@@ -20,6 +20,7 @@ from edgebench.fit.result_comparison import ComparedPair, ComparedResult, Result
 from edgebench.report import words
 from edgebench.report.tables import trial_names
 from edgebench.stats.interval import Interval
+from edgebench.store.load import StoredResults
 
 SYMBOLS: Mapping[Word, str] = {
     "better": "▲",
@@ -228,9 +229,11 @@ def titles(comparison: ResultsComparison, result: ComparedResult) -> list[str]:
     return lines
 
 
-def _measured(results: object) -> str:
-    created = getattr(getattr(results, "experiment", None), "created_utc", "")
-    return words.plain(str(created).replace("T", " ").removesuffix("Z"), 30) or "at an unknown time"
+def _measured(results: StoredResults) -> str:
+    return (
+        words.plain(results.experiment.created_utc.replace("T", " ").removesuffix("Z"), 30)
+        or "at an unknown time"
+    )
 
 
 def summary(comparison: ResultsComparison) -> list[str]:

@@ -9,6 +9,7 @@ from edgebench.fit.power_metrics import rail_value
 from edgebench.fit.power_rails import scope_rank
 from edgebench.fit.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
 from edgebench.report import words
+from edgebench.report.metric_text import metric_text
 
 
 def scope_text(rail: PowerFigure) -> str:
@@ -28,7 +29,7 @@ def rail_text(rail: PowerFigure) -> str:
 
 def power_cells(rail: PowerFigure) -> list[str]:
     """Its figures in the columns of the tables of power."""
-    return [words.metric_text(rail_value(rail, metric), shown.form) for metric, shown in shown_in("power")]
+    return [metric_text(rail_value(rail, metric), shown.form) for metric, shown in shown_in("power")]
 
 
 def declared_texts(summary: TrialSummary) -> list[str]:

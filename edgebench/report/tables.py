@@ -9,6 +9,7 @@ from edgebench.fit.metrics import METRICS, shown_in
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report import power_scopes, verdict_groups, words
 from edgebench.report.document import reasons
+from edgebench.report.metric_text import metric_text
 from edgebench.report.notes import Trials
 from edgebench.stats.interval import Interval
 
@@ -231,7 +232,7 @@ def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[
                 (heading, shown.form, [(value or {}).get(key) for value in values], metric.sentence)
             )
     return [
-        (Column(heading, figures=True, about=about), [words.metric_text(value, form) for value in values])
+        (Column(heading, figures=True, about=about), [metric_text(value, form) for value in values])
         for heading, form, values, about in columns
     ]
 
@@ -268,7 +269,7 @@ def cold(summaries: Sequence[TrialSummary]) -> Table:
     )
     if any(summary.built for summary in summaries):
         seconds = [summary.built.seconds if summary.built else None for summary in summaries]
-        cells = [words.metric_text(value, "number") for value in seconds]
+        cells = [metric_text(value, "number") for value in seconds]
         caption += "; a build is made once on a board"
         table = _metric_table("cold", summaries, caption, (Column("build [s]", figures=True), cells))
     else:
@@ -300,7 +301,7 @@ def power_tables(summaries: Sequence[TrialSummary]) -> list[Table]:
     for summary in summaries:
         for rail in summary.power or ():
             delivered = (rail.p99_w, rail.effective_hz, rail.longest_gap_s)
-            cells = (words.metric_text(value, "number") for value in delivered)
+            cells = (metric_text(value, "number") for value in delivered)
             row = (names[summary.key], *power_scopes.power_cells(rail), *cells)
             rows_by_rail.setdefault((not rail.primary, power_scopes.rail_text(rail)), []).append(row)
     headings = (*(shown.heading for _, shown in shown_in("power")), "p99 [W]", "rate [Hz]", "gap [s]")

@@ -14,6 +14,7 @@ from edgebench.fit.power_summary import headline_rails
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report import notes, tables, verdict_groups, words
 from edgebench.report.console import cell, fits, line, make_console, new_table
+from edgebench.report.metric_text import metric_text
 from edgebench.report.notes import Trials
 from edgebench.report.power_scopes import (
     declared_texts,
@@ -133,7 +134,7 @@ def _text(summary: TrialSummary, metric: Metric, shown: Shown) -> str:
     """A metric as its entry says; `24/120 *` where a note below says what was assumed of the input."""
     value = metric.value(summary)
     star = " *" if shown.form == "right of n" and value is not None and summary.assumed else ""
-    return f"{words.metric_text(value, shown.form)}{star}"
+    return f"{metric_text(value, shown.form)}{star}"
 
 
 def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:

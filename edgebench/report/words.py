@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from edgebench.fit.metric import Form
 from edgebench.fit.metrics import METRICS
 from edgebench.printable import printable
-from edgebench.report.figure_text import FigureText
 
 if TYPE_CHECKING:  # listings print without the summaries, and what these import
     from edgebench.fit.trial_summary import (
         Accuracy,
-        AccuracyDrop,
         Agreement,
-        FailedSessions,
-        RequestLatency,
         TrialSummary,
         Verdict,
     )
@@ -151,33 +146,6 @@ def assumed(summary: TrialSummary) -> str:
     return f"assumed of its input: {'; '.join(summary.assumed)}" if summary.assumed else ""
 
 
-def share(figure: Accuracy | Agreement) -> str:
-    """`99.6 %`: k of n."""
-    return percent(figure.k / figure.n) if figure.n else MISSING
-
-
-def wilson(figure: Accuracy) -> str:
-    """The ends of its interval: `94.0 to 96.6 %`."""
-    return f"{100 * figure.low:.1f} to {100 * figure.high:.1f} %"
-
-
-def points(figure: AccuracyDrop) -> str:
-    """`1.20 (0.10 to 2.40)`: points below fp32; the sign for fp32 itself."""
-    if figure.low == figure.high == 0:
-        return MISSING
-    return f"{figure.points:.2f} ({figure.low:.2f} to {figure.high:.2f})"
-
-
-def k_of_n(figure: FailedSessions) -> str:
-    """`1 of 6`."""
-    return f"{figure.k} of {figure.n}"
-
-
-def p_value(figure: Agreement) -> str:
-    """McNemar's p, where there were labels."""
-    return MISSING if figure.mcnemar_p is None else number(figure.mcnemar_p, 2)
-
-
 _POWER_OF = {"usb": "power through USB", "wall": "power at the wall", "": "power of an unknown part"}
 
 
@@ -189,22 +157,6 @@ def power_of(scope: str) -> str:
 def milliseconds(seconds: float) -> str:
     """Seconds as milliseconds."""
     return number(seconds * 1e3)
-
-
-def request_median(figure: RequestLatency) -> str:
-    """`12.3`, in milliseconds."""
-    return number(figure.median)
-
-
-def request_p99(figure: RequestLatency) -> str:
-    """`15.2`, or the sign where the requests are too few."""
-    return MISSING if figure.p99 is None else number(figure.p99)
-
-
-def request(figure: RequestLatency) -> str:
-    """`12.3 (p99 15.2)`."""
-    p99 = "" if figure.p99 is None else f" (p99 {request_p99(figure)})"
-    return f"{request_median(figure)}{p99}"
 
 
 def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
@@ -396,35 +348,3 @@ def subjects(findings: Sequence[Mapping[str, object]]) -> list[str]:
 def count(value: float) -> str:
     """A large count to the nearest whole number: `341,066,722`."""
     return f"{value:,.0f}"
-
-
-FORMS: Mapping[Form, Callable[[Any], str]] = {
-    "interval": interval,
-    "share": share,
-    "right of n": right_of,
-    "Wilson interval": wilson,
-    "points": points,
-    "k of n": k_of_n,
-    "p": p_value,
-    "bytes": size,
-    "number": number,
-    "milliseconds": milliseconds,
-    "median and p99": request,
-    "median": request_median,
-    "p99": request_p99,
-    "count": count,
-}
-
-
-def metric_text(value: Any, form: Form) -> str:
-    """The value of a metric as its entry says, which knows the value; the sign for a missing one."""
-    if value is None:
-        return MISSING
-    text = FORMS[form](value)
-    if form in ("p", "p99"):
-        figure = value.mcnemar_p if form == "p" else value.p99
-    elif isinstance(value, int | float):
-        figure = value
-    else:
-        figure = getattr(value, "median", None)
-    return text if figure is None else FigureText(text, figure)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import getpass
 import platform
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from edgebench.errors import UsageError
+from edgebench.store.masked_command import masked, masked_option
 from edgebench.store.records import ExperimentRecord, Failure, RunRecord, SessionRecord, TargetRecord
 from edgebench.vocabulary.address import check_address
 from edgebench.vocabulary.declared_conditions import DeclaredBoot, DeclaredTemperature
@@ -323,7 +324,7 @@ def _setting(name: str, setting: dict[str, Any], names: PrivateNames) -> dict[st
     if name in ("host", "port") and setting.get("value") is not None:
         return {**setting, "value": MASK}
     if name == "set" and isinstance(values := setting.get("value"), list | tuple):
-        setting = {**setting, "value": [_masked_option(str(word), names.places) for word in values]}
+        setting = {**setting, "value": [masked_option(str(word), names.places) for word in values]}
     return {key: names.paths(value) for key, value in setting.items()}
 
 
@@ -356,29 +357,6 @@ def _exported_conditions(
         boot and replace(boot, source=names.text(boot.source)),
         temperature and replace(temperature, source=names.text(temperature.source)),
     )
-
-
-def masked(command: Sequence[str], places: Collection[str] = ()) -> tuple[str, ...]:
-    """The command with `...` for the value of every --host and --port, and of each --set of a place."""
-    masked_words: list[str] = []
-    for word in command:
-        if masked_words and masked_words[-1] in ("--host", "--port"):
-            masked_words.append(MASK)
-        elif word.startswith(("--host=", "--port=")):
-            masked_words.append(f"{word.partition('=')[0]}={MASK}")
-        elif masked_words and masked_words[-1] == "--set":
-            masked_words.append(_masked_option(word, places))
-        elif word.startswith("--set="):
-            masked_words.append(f"--set={_masked_option(word.removeprefix('--set='), places)}")
-        else:
-            masked_words.append(word)
-    return tuple(masked_words)
-
-
-def _masked_option(setting: str, places: Collection[str]) -> str:
-    """`key=value` of an option, without the value of one that says where a board is."""
-    name, equals, _ = setting.partition("=")
-    return f"{name}={MASK}" if equals and name.strip().replace("-", "_") in places else setting
 
 
 def _is_telling(name: str) -> bool:

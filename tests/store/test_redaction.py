@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from edgebench.store.masked_command import masked
 from edgebench.store.records import Failure, SessionRecord, TargetRecord
-from edgebench.store.redaction import PrivateNames, exported_sessions, exported_settings, masked, written
+from edgebench.store.redaction import PrivateNames, exported_sessions, exported_settings, written
 from edgebench.vocabulary.finding import Finding
 from edgebench.vocabulary.target import Launch, Target
 
