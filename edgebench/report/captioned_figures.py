@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from edgebench.errors import EdgeBenchError
+from edgebench.fit.metrics import METRICS
 from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report import drawing, tables, words
@@ -27,7 +28,7 @@ def latency_limits(verdicts: Sequence[Verdict], quantity: str) -> dict[str, floa
     Of a wish and a requirement it is the requirement's.
     """
     return {
-        verdict.profile: verdict.limit
+        verdict.profile: verdict.limit * METRICS[quantity].units[verdict.unit]
         for verdict in sorted(verdicts, key=lambda verdict: not verdict.wanted)
         if verdict.quantity == quantity
         and verdict.statistic == "median"

@@ -102,7 +102,9 @@ def write_archive(
                     packer.add_session(session)
                     if progress is not None:
                         progress(done, len(sessions))
-                packer.add_manifest(folder.resolve().name, edgebench_version)
+                # A folder's name may be bytes that are no text.
+                name = os.fsencode(folder.resolve().name).decode(errors="replace")
+                packer.add_manifest(name, edgebench_version)
             os.chmod(temporary.name, 0o644)  # noqa: PTH101  # it holds nothing private, and is made to be given away
             Path(temporary.name).replace(path)
         except BaseException:
@@ -143,10 +145,11 @@ class _Packer:
             return
         try:
             summary = self._names.texts(json.loads(data))
+            # Half a surrogate pair is sound JSON, and no text that a file can hold.
+            text = json.dumps(summary, indent=1, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             return
-        text = json.dumps(summary, indent=1, ensure_ascii=False)
-        self._add_bytes(f"{layout.TRIALS_FOLDER}/{key}/{layout.TRIAL_FILE}", text.encode(), ZIP_DEFLATED)
+        self._add_bytes(f"{layout.TRIALS_FOLDER}/{key}/{layout.TRIAL_FILE}", text, ZIP_DEFLATED)
 
     def add_session(self, session: SessionRecord) -> None:
         """A session's tables, each held against its checksum, and its record."""
@@ -172,11 +175,12 @@ class _Packer:
                     return packed
                 if hashlib.file_digest(source, "sha256").hexdigest() != sha256:
                     raise _damaged(path, "its checksum differs from the session's record")
-            with tempfile.TemporaryDirectory(prefix="edgebench-export-") as scratch:
-                renamed = Path(scratch) / path.name
-                copy_probe_table(path, renamed, self._names)
-                with renamed.open("rb") as source:
-                    return self._add_file(name, source)
+                source.seek(0)
+                with tempfile.TemporaryDirectory(prefix="edgebench-export-") as scratch:
+                    renamed = Path(scratch) / path.name
+                    copy_probe_table(source, renamed, self._names)
+                    with renamed.open("rb") as copied:
+                        return self._add_file(name, copied)
         except pa.ArrowException as error:
             raise _damaged(path, str(error).splitlines()[0]) from error
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -95,7 +95,7 @@ def _addresses(record: SessionRecord) -> Iterator[str]:
     return (str(info.get("address") or "") for info in record.probes)
 
 
-def copy_probe_table(source: Path, target: Path, names: PrivateNames) -> None:
+def copy_probe_table(source: BinaryIO, target: Path, names: PrivateNames) -> None:
     """Write a session's samples anew with the meters' addresses changed, a part at a time.
 
     Raises OSError, and pyarrow.ArrowException for a file that is damaged.

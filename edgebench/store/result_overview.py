@@ -9,7 +9,7 @@ from pathlib import Path
 from edgebench.errors import StoredResultError
 from edgebench.store.completion import is_done
 from edgebench.store.record_reading import read_run, read_sessions
-from edgebench.store.records import RunRecord
+from edgebench.store.records import ExperimentRecord, RunRecord
 from edgebench.store.result_listing import StoredResult
 from edgebench.store.revisions import planned_name
 
@@ -78,8 +78,25 @@ def overview(result: StoredResult, *, latest: bool) -> ResultOverview:
         measured=measured,
         ended=_ended(run),
         profiles=tuple(str(profile.get("name", "")) for profile in experiment.profiles),
-        verdicts=None if run is None else run.verdicts,
+        verdicts=None if run is None else _recorded_verdicts(run, experiment),
     )
+
+
+def _recorded_verdicts(
+    run: RunRecord, experiment: ExperimentRecord
+) -> Mapping[str, Mapping[str, int]] | None:
+    """Those of the run's profiles; None where these trials cannot have come to them."""
+    recorded = run.verdicts or {}
+    verdicts = {
+        name: recorded[name]
+        for profile in experiment.profiles
+        if (name := str(profile.get("name", ""))) in recorded
+    }
+    most = len(experiment.trials)
+    for counts in verdicts.values():
+        if any(count < 0 for count in counts.values()) or sum(counts.values()) > most:
+            return None
+    return None if run.verdicts is None else verdicts
 
 
 def _ended(run: RunRecord | None) -> str:

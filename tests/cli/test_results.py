@@ -83,6 +83,23 @@ def test_a_damaged_run_record_is_as_none(folder, tmp_path):
     assert (row["verdicts"], row["ended"]) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "shown"),
+    [
+        ({PROFILE: {"pass": -1}}, None),
+        ({PROFILE: {"pass": 3}}, None),
+        ({PROFILE: {"pass": 2, "fail": 1}}, None),
+        ({f"p{number}": {"pass": 1} for number in range(1000)}, {}),
+    ],
+)
+def test_verdicts_that_the_trials_cannot_have_come_to_are_not_shown(folder, tmp_path, verdicts, shown):
+    shutil.copytree(folder / "new", tmp_path / "new")
+    run = RunRecord(started_utc="2025-01-01T02:00:00Z", ended="complete", verdicts=verdicts)
+    (tmp_path / "new" / "run.json").write_text(run.model_dump_json())
+    [row] = json.loads(call(tmp_path, "--json").stdout)["results"]
+    assert (row["verdicts"], row["ended"]) == (shown, "complete")
+
+
 def test_without_results_it_says_how_to_begin(tmp_path):
     done = call(tmp_path / "none")
     assert done.exit_code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import stat
 import warnings
@@ -313,3 +314,20 @@ def test_a_file_that_cannot_be_written_is_told(result, tmp_path):
     with pytest.raises(StoredResultError, match="cannot be written") as caught:
         write_archive(result, tmp_path / "no" / "folder.zip")
     assert "-o" in caught.value.fix
+
+
+def test_a_summary_that_no_file_can_hold_stays_behind(result, tmp_path):
+    copy = shutil.copytree(result, tmp_path / "copy")
+    trial = next((copy / "trials").iterdir())
+    (trial / "trial.json").write_text('{"variant": "\\ud800"}')
+    archive_writing.write_archive(copy, tmp_path / "a.zip", edgebench_version="0")
+    assert f"trials/{trial.name}/trial.json" not in zipfile.ZipFile(tmp_path / "a.zip").namelist()
+
+
+def test_a_folder_whose_name_is_no_text_is_packed_and_needs_a_name(result, tmp_path):
+    copy = shutil.copytree(result, tmp_path / os.fsdecode(b"a\xff"))
+    archive_writing.write_archive(copy, tmp_path / "a.zip", edgebench_version="0")
+    with pytest.raises(StoredResultError) as refused:
+        unpack_archive(tmp_path / "a.zip", tmp_path / "out")
+    assert refused.value.fix == "choose a --name"
+    assert unpack_archive(tmp_path / "a.zip", tmp_path / "out", "given").path.name == "given"

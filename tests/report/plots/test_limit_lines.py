@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edgebench.report import drawing
-from edgebench.report.captioned_figures import depth_picture
+from edgebench.report.captioned_figures import depth_picture, latency_limits
 from edgebench.report.plots.latency import latency
 from edgebench.report.plots.limit_lines import LimitLine, limit_lines
 from edgebench.report.plots.targets import targets
@@ -83,3 +83,11 @@ def test_the_caption_names_the_limits_beyond_the_axis() -> None:
     caption = depth_picture(nine, limits).caption
     assert "Dotted, at the edge: limits beyond the axis, of soon (0.001 s) and late (9000 s)." in caption
     assert "Dashed" not in caption
+
+
+def test_a_limit_in_milliseconds_is_drawn_in_seconds() -> None:
+    nine = samples.nine()
+    [verdict, *_] = samples.verdicts(nine)
+    in_ms = replace(verdict, profile="in-ms", limit=1200.0, unit="ms", wanted=False)
+    assert latency_limits([in_ms], verdict.quantity) == {"in-ms": pytest.approx(1.2)}
+    assert "Dotted" not in depth_picture(nine, [in_ms]).caption
