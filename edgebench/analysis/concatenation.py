@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import words
 from edgebench.report.plots.history import history as draw_history
 from edgebench.report.plots.panels import Place
-from edgebench.store.result_listing import StoredResult
+from edgebench.store.result_listing import StoredResult, created_s
 from edgebench.suggest import choose, short
 
 
@@ -61,11 +60,7 @@ class PlotsOfSeveral(TrialPlots):
 
 
 def _dated(results: Results) -> StoredResult:
-    try:
-        begun_s = datetime.fromisoformat(results.experiment.created_utc).timestamp()
-    except (ValueError, OverflowError):
-        begun_s = 0.0
-    return StoredResult(results.path, results.experiment, begun_s)
+    return StoredResult(results.path, results.experiment, created_s(results.experiment))
 
 
 class ConcatenatedResults:

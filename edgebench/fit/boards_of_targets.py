@@ -11,7 +11,7 @@ from edgebench.errors import EdgeBenchError
 from edgebench.plan.board_declarations import declared_boards
 from edgebench.plan.targets import body_of
 from edgebench.store.records import BoardRecord, ExperimentRecord, TargetRecord
-from edgebench.store.revisions import planned_name
+from edgebench.store.revisions import planned_name, swept_name
 from edgebench.vocabulary.target import BOARD_FIGURES, BoardFigure
 
 FIGURES: tuple[BoardFigure, ...] = get_args(BoardFigure)
@@ -83,5 +83,4 @@ def _titles(target: TargetRecord) -> str:
 
 
 def _aliases(target: TargetRecord) -> tuple[str, ...]:
-    planned = planned_name(target)
-    return target.name, planned, planned.partition("[")[0] if target.settings else planned
+    return target.name, planned_name(target), swept_name(target)

@@ -22,7 +22,7 @@ from edgebench.store.record_reading import read_sessions
 from edgebench.store.records import ExperimentRecord, SessionRecord, TrialRecord
 from edgebench.store.redaction import exported
 from edgebench.store.result_listing import StoredResult
-from edgebench.store.revisions import planned_name
+from edgebench.store.revisions import swept_name
 
 _MEASURED_UNITS = frozenset({"s", "ms", "W", "J", "bytes", "instruction"})
 _NOT_MEASURED = frozenset({"boot_s", "update_s", "storage_bytes", "energy_cycle_j"})
@@ -172,7 +172,7 @@ def _members(
     if not trials:
         return {}
     shown = {trial.key: trial for trial in exported(experiment).trials}
-    planned = {target.name: planned_name(target) for target in experiment.targets}
+    targets = {target.name: swept_name(target) for target in experiment.targets}
     members: dict[Hashable, _Member] = {}
     for trial in trials:
         sessions, _ = read_sessions(result.path, trial.key)
@@ -187,8 +187,7 @@ def _members(
         if figure is None:
             continue
         facts = _facts(experiment, shown[trial.key], ok[-1])
-        target = planned.get(trial.target, trial.target)
-        target = target.partition("[")[0] if summary.settings else target
+        target = targets.get(trial.target, trial.target)
         # A revision of a target comes after it, and is what the device has become.
         members[_identity(followed, target, trial, summary, experiment)] = _Member(
             result, trial, summary, followed, figure, facts
@@ -337,9 +336,5 @@ def _level_change(change: ChangePoint, points: Sequence[HistoryPoint], lower_is_
 def targets_of(results: Iterable[StoredResult]) -> list[str]:
     """The targets that results have, each once, without the settings of a sweep."""
     return list(
-        dict.fromkeys(
-            planned_name(target).partition("[")[0] if target.settings else planned_name(target)
-            for result in results
-            for target in result.experiment.targets
-        )
+        dict.fromkeys(swept_name(target) for result in results for target in result.experiment.targets)
     )

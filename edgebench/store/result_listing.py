@@ -67,7 +67,7 @@ def list_results(output_dir: Path) -> tuple[list[StoredResult], list[UnreadableR
         except OSError as error:
             unreadable.append(UnreadableResult(folder, error.strerror or str(error)))
             continue
-        begun_s = begun_at(_created(record), written_ns / 1e9, now_s)
+        begun_s = begun_at(created_s(record), written_ns / 1e9, now_s)
         dated.append((begun_s, written_ns, folder.name, StoredResult(folder, record, begun_s)))
     dated.sort(key=lambda entry: entry[:3], reverse=True)
     return [result for *_, result in dated], sorted(unreadable, key=lambda entry: entry.path.name)
@@ -103,7 +103,8 @@ def begun_at(created_s: float, written_s: float, now_s: float) -> float:
     return next((moment_s for moment_s in (created_s, written_s) if moment_s <= now_s), 0.0)
 
 
-def _created(record: ExperimentRecord) -> float:
+def created_s(record: ExperimentRecord) -> float:
+    """When an experiment began as its record says, seconds since 1970 (UTC); 0 where that is no date."""
     try:
         created = datetime.fromisoformat(record.created_utc)
     except ValueError:

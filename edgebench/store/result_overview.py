@@ -11,7 +11,7 @@ from edgebench.store.completion import is_done
 from edgebench.store.record_reading import read_run, read_sessions
 from edgebench.store.records import ExperimentRecord, RunRecord
 from edgebench.store.result_listing import StoredResult
-from edgebench.store.revisions import planned_name
+from edgebench.store.revisions import swept_name
 
 
 @dataclass(frozen=True)
@@ -63,16 +63,11 @@ def overview(result: StoredResult, *, latest: bool) -> ResultOverview:
         )
         for trial in taken
     )
-    names = [
-        name.partition("[")[0] if target.settings else name
-        for target in experiment.targets
-        for name in (planned_name(target),)
-    ]
     return ResultOverview(
         path=result.path,
         begun_utc=result.begun_utc,
         latest=latest,
-        targets=tuple(dict.fromkeys(names)),
+        targets=tuple(dict.fromkeys(map(swept_name, experiment.targets))),
         variants=len({trial.variant for trial in experiment.trials}),
         trials=len(taken),
         measured=measured,

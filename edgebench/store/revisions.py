@@ -28,6 +28,12 @@ def planned_name(target: TargetRecord) -> str:
     return target.revision_of or target.name
 
 
+def swept_name(target: TargetRecord) -> str:
+    """The name of the plan's target without the settings of a sweep: `nano` of `nano[power_mode=10W] (2)`."""
+    name = planned_name(target)
+    return name.partition("[")[0] if target.settings else name
+
+
 def revisions_of(record: ExperimentRecord, name: str) -> tuple[TargetRecord, ...]:
     """All that a target of that name, or its plan's, has become: the planned one first."""
     of = next(planned_name(target) for target in record.targets if target.name == name)

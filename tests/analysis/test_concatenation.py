@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
@@ -71,6 +73,24 @@ def test_a_metric_is_followed_from_result_to_result(both: ConcatenatedResults) -
         both.plot.history("infer")
     with pytest.raises(UsageError, match="no result has"):
         both.plot.history(target="nano")
+
+
+def test_a_date_without_a_zone_is_utc_as_in_the_list_of_results(
+    two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (
+        edgebench.Results(path, edgebench.load(path).experiment.model_copy(update={"created_utc": created}))
+        for path, created in zip(two, ("2025-03-01T12:00:00", "2025-03-01T05:00:00Z"), strict=True)
+    )
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        axes, *_ = edgebench.concat([first, second]).plot.history("infer_s", target="cpu", ax=Figure())
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    earlier, later = np.asarray(axes.lines[0].get_xdata(), dtype=float)
+    assert later - earlier == pytest.approx(7 / 24)
 
 
 def test_whole_numbers_stay_whole_where_a_frame_lacks_a_column() -> None:
