@@ -9,7 +9,8 @@ from edgebench.fit.mission import Mission, cycle_of
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, tables, words
 from edgebench.report.brief_missions import SEED, BriefMissions
-from edgebench.report.mission_table import LINES, SCALES, figure_of
+from edgebench.report.mission_table import figure_of, lines_for
+from edgebench.report.mission_units import SCALES, energy_unit
 from edgebench.report.picture import Picture, embedded_picture
 from edgebench.report.plots.mission import MOST_LINES
 from edgebench.report.plots.mission import mission as draw_mission
@@ -22,7 +23,7 @@ def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> ta
     names = tables.trial_names(summaries)
     lines = [
         entry
-        for entry in LINES
+        for entry in lines_for(brief.missions)
         if any(figure_of(each, entry[0]).value is not None for each in brief.missions)
     ]
     headings = [f"{heading} [{unit}]" if unit else heading for _, heading, _, unit in lines]
@@ -54,7 +55,7 @@ def _absent(brief: BriefMissions, names: Mapping[str, str]) -> str:
         if mission.overloaded:
             text += f"; {names[mission.trial]} is overloaded: {mission.load:.3g} cycles of work come in each"
             continue
-        for name, heading, _, _ in LINES:
+        for name, heading, _, _ in lines_for(brief.missions):
             figure = figure_of(mission, name)
             if figure.value is None:
                 reasons.setdefault(figure.reason, {})[heading] = None
@@ -88,14 +89,17 @@ def mission_picture(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> 
     if len(kept_up) > MOST_LINES:
         caption += f". The first {MOST_LINES} of {len(kept_up)} trials are drawn"
     drawn = kept_up[:MOST_LINES]
-    alt = "Backlog and energy a cycle: " + "; ".join(_words(mission, names) for mission in drawn)
+    alt = "Backlog and energy a cycle: " + "; ".join(
+        _words(mission, names, energy_unit(brief.missions)) for mission in drawn
+    )
     figure = drawing.blank()
     draw_mission(brief.missions, trials, cycle_of(brief.schedule), ax=figure)
     return embedded_picture(figure, alt, f"{caption}.", 1)
 
 
-def _words(mission: Mission, names: Mapping[str, str]) -> str:
+def _words(mission: Mission, names: Mapping[str, str], unit: str) -> str:
     backlog = mission.backlog.value
     text = f"{names[mission.trial]} at most {words.number(backlog) if isinstance(backlog, float) else '-'}"
     energy = mission.energy_j.idle.value
-    return f"{text}, {words.number(energy / 1e3)} kJ" if isinstance(energy, float) else text
+    scale = SCALES.get(unit, 1.0)
+    return f"{text}, {words.number(energy / scale)} {unit}" if isinstance(energy, float) else text

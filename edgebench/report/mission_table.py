@@ -12,25 +12,32 @@ from edgebench.fit.mission import Mission
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import words
 from edgebench.report.console import cell, line, new_table
+from edgebench.report.mission_units import SCALES, energy_unit
 from edgebench.report.tables import trial_names
 
-LINES: tuple[tuple[str, str, str, str], ...] = (  # name, heading, heading of a narrow column, unit
+Entry = tuple[str, str, str, str]
+
+_LINES: tuple[Entry, ...] = (  # name, heading, heading of a narrow column, unit
     ("duty_cycle", "duty cycle", "duty", "%"),
     ("backlog", "backlog, images", "backlog", ""),
     ("storage_bytes", "storage", "storage", "MB"),
     ("age_s", "age of a result", "age", "s"),
     ("oldest_s", "oldest result", "oldest", "s"),
     ("missed", "missed deadlines", "missed", "%"),
-    ("energy_j.active", "energy a cycle, images alone", "images", "kJ"),
-    ("energy_j.idle", "energy a cycle, idling between", "idling", "kJ"),
-    ("energy_j.off", "energy a cycle, off in pauses", "off", "kJ"),
+    ("energy_j.active", "energy a cycle, images alone", "images", "J"),
+    ("energy_j.idle", "energy a cycle, idling between", "idling", "J"),
+    ("energy_j.off", "energy a cycle, off in pauses", "off", "J"),
     ("break_even_s", "switching off pays from", "off from", "s"),
 )
-"""Each figure of a mission: its name, its headings and its unit."""
+"""Each figure of a mission: its name, its headings and its unit, energy in the base unit."""
 
 _NARROW = ("duty_cycle", "backlog", "age_s", "missed", "energy_j.idle", "energy_j.off")
-SCALES: Mapping[str, float] = {"%": 0.01, "MB": 1e6, "kJ": 1e3}
-"""How many of a figure's base unit one of its unit is, where that is not 1."""
+
+
+def lines_for(missions: Sequence[Mission]) -> tuple[Entry, ...]:
+    """Each figure's name, heading, narrow heading and unit, as these missions are shown beside each other."""
+    energy = energy_unit(missions)
+    return tuple((name, wide, narrow, energy if unit == "J" else unit) for name, wide, narrow, unit in _LINES)
 
 
 def print_missions(console: Console, missions: Sequence[Mission], trials: Mapping[str, TrialSummary]) -> None:
@@ -60,7 +67,7 @@ def _print_alone(console: Console, mission: Mission, trial_name: str) -> None:
     """Every figure with its interval, and why others are missing."""
     table = new_table(console, [(trial_name, False), ("value", True), ("95 % interval", True)])
     missing: dict[str, list[str]] = {}
-    for name, heading, _, unit in LINES:
+    for name, heading, _, unit in lines_for([mission]):
         figure = figure_of(mission, name)
         if figure.value is None:
             missing.setdefault(figure.reason, []).append(heading)
@@ -80,7 +87,7 @@ def _print_together(console: Console, missions: Sequence[Mission], names: Mappin
     """A line a trial, with the figures that any of them has; why one of them is missing stands below."""
     columns = [
         entry
-        for entry in LINES
+        for entry in lines_for(missions)
         if entry[0] in _NARROW and any(figure_of(mission, entry[0]).value is not None for mission in missions)
     ]
     units = [f"{short} [{unit}]" if unit else short for _, _, short, unit in columns]

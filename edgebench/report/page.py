@@ -55,6 +55,7 @@ def texts(
         "missions": missions,
         "mission_tables": [mission_table(brief, summaries) for brief in missions],
         "failures": _failures(summaries, trials),
+        "failures_heading": _failures_heading(summaries),
         "said": notes.cautions(summaries, trials, [Flag.SAID]),
         "verdict_tables": tables.verdict_tables(summaries, verdicts),
         "latency": tables.latency_tables(summaries),
@@ -168,6 +169,13 @@ def _changes(summaries: Sequence[TrialSummary], beyond: Answers) -> list[tuple[s
     if _is_published(summaries):
         return []
     return paragraphs(beyond, summaries)
+
+
+def _failures_heading(summaries: Sequence[TrialSummary]) -> str:
+    """What the failures come to: a failed session that was repeated leaves nothing unmeasured."""
+    if all(summary.status == "done" for summary in summaries):
+        return "Measured in full, after sessions that failed were repeated"
+    return "Not everything was measured"
 
 
 def _failures(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:

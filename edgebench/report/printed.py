@@ -197,7 +197,7 @@ def _answers(page: dict[str, Any]) -> Iterator[Block]:
     if not page["cards"]:
         yield Paragraph("No profile was asked for, so nothing was judged.")
     for heading, notes in (
-        ("Not everything was measured", page["failures"]),
+        (page["failures_heading"], page["failures"]),
         ("What the devices say of their figures", page["said"]),
     ):
         if notes:

@@ -299,6 +299,17 @@ def test_the_headline_says_who_passes(whole: Judged) -> None:
     )
 
 
+def test_a_repeated_session_leaves_nothing_unmeasured(whole: Judged, hostile_text: str) -> None:
+    summaries = [
+        replace(whole.summaries[0], failures=("session 001: crash in measure",)),
+        *whole.summaries[1:],
+    ]
+    repeated = render(whole.results, summaries, whole.verdicts)
+    assert "Measured in full, after sessions that failed were repeated:" in repeated
+    assert "Not everything was measured" not in repeated
+    assert "Not everything was measured:" in hostile_text
+
+
 def test_the_same_result_gives_the_same_bytes(whole: Judged, whole_text: str) -> None:
     again = load(whole.results.path)
     assert render(again, whole.summaries, whole.verdicts) == whole_text

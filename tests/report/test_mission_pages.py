@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from edgebench.fit.figure import Figure
 from edgebench.fit.judged_experiment import Judged
 from edgebench.fit.profile import Profile
 from edgebench.fit.schedule import Schedule
@@ -61,3 +62,18 @@ def test_why_nothing_is_played(whole: Judged, nothing: Judged) -> None:
     assert mission_table(brief, nothing.summaries) is None and mission_picture(brief, []) is None
     without = whole.profiles[0].model_copy(update={"schedule": None, "requirements": ()})
     assert played(whole, [without])[0].reason == "it says no time at which images come"
+
+
+def test_energy_is_in_joules_where_no_cycle_comes_to_a_kilojoule(whole: Judged) -> None:
+    brief, *_ = played(whole, whole.profiles[:1])
+    first, *others = brief.missions
+    for joules, unit, cell in ((12.5, "J", "12.5"), (12_500.0, "kJ", "12.5")):
+        energy = replace(first.energy_j, idle=Figure(value=joules))
+        shown = replace(brief, missions=(replace(first, overloaded=False, energy_j=energy), *others))
+        table = mission_table(shown, whole.summaries)
+        picture = mission_picture(shown, whole.summaries)
+        assert table is not None and picture is not None and picture.figure is not None
+        column = [c.heading for c in table.columns].index(f"energy a cycle, idling between [{unit}]")
+        assert table.rows[0][column] == cell
+        assert f"12.5 {unit}" in picture.alt
+        assert picture.figure.axes[1].get_xlabel().startswith(f"energy a cycle, {unit} (")

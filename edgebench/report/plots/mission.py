@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from edgebench.fit.mission import Mission
 from edgebench.fit.trial_summary import TrialSummary
 from edgebench.report import drawing, tables, words
+from edgebench.report.mission_units import SCALES, energy_unit
 from edgebench.report.plots.panels import Place, open_panels, say_empty, set_title
 from edgebench.stats.mission_cycles import Cycle
 from edgebench.stats.queueing import Floats, completions_s
@@ -20,6 +21,7 @@ MOST_LINES = len(drawing.PALETTE)
 PARTS = 240
 """Of a cycle, a point each."""
 
+_MINUTE_S = 60.0
 _HOUR_S = 3600.0
 _ENERGY = (("active", "images alone"), ("idle", "idling between"), ("off", "off in pauses"))
 _HATCHES = ("", "///", "...")
@@ -45,7 +47,7 @@ def mission(
             return opened.axes
         _backlog(opened.axes[0], drawn, trials, cycle)
         if metered:
-            _energy(opened.axes[1], metered, trials)
+            _energy(opened.axes[1], metered, trials, energy_unit(missions))
         return opened.axes
 
 
@@ -53,7 +55,11 @@ def _backlog(
     axes: Axes, missions: Sequence[Mission], trials: Mapping[str, TrialSummary], cycle: Cycle
 ) -> None:
     names = _names(trials)
-    unit_s, unit = (_HOUR_S, "h") if cycle.cycle_s > 2 * _HOUR_S else (60.0, "min")
+    unit_s, unit = next(
+        (size_s, name)
+        for size_s, name in ((_HOUR_S, "h"), (_MINUTE_S, "min"), (1.0, "s"))
+        if cycle.cycle_s > 2 * size_s or name == "s"
+    )
     for index, mission in enumerate(missions):
         trial = trials[mission.trial]
         assert trial.image_s is not None
@@ -77,7 +83,8 @@ def _backlog(
     axes.set_xlabel(f"time within a cycle, {unit}")
     axes.set_ylabel("images that are not done, at most")
     set_title(axes, "Backlog at the median latency")
-    axes.legend(fontsize=8, loc="upper right")
+    # Below, because the lines may be anywhere in the panel.
+    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4)
 
 
 def most_held(arrivals_s: Floats, done_s: Floats, cycle_s: float) -> NDArray[np.int64]:
@@ -89,9 +96,10 @@ def most_held(arrivals_s: Floats, done_s: Floats, cycle_s: float) -> NDArray[np.
     return np.array([held[first : last + 1].max() for first, last in itertools.pairwise(edges)])
 
 
-def _energy(axes: Axes, missions: Sequence[Mission], trials: Mapping[str, TrialSummary]) -> None:
+def _energy(axes: Axes, missions: Sequence[Mission], trials: Mapping[str, TrialSummary], unit: str) -> None:
     """Bars of the values, with the interval as a line."""
     height = 0.8 / len(_ENERGY)
+    scale = SCALES.get(unit, 1.0)
     names = _names(trials)
     for row, (name, label) in enumerate(_ENERGY):
         for place, mission in enumerate(missions):
@@ -101,7 +109,7 @@ def _energy(axes: Axes, missions: Sequence[Mission], trials: Mapping[str, TrialS
             at = place + (row - 1) * height
             [bar] = axes.barh(
                 at,
-                energy.value / 1e3,
+                energy.value / scale,
                 height * 0.9,
                 color=drawing.PALETTE[row],
                 hatch=_HATCHES[row],
@@ -110,13 +118,15 @@ def _energy(axes: Axes, missions: Sequence[Mission], trials: Mapping[str, TrialS
                 label=label if place == 0 else None,
             )
             drawing.mark(
-                bar, "trial", f"{names[mission.trial]}: {label} {words.number(energy.value / 1e3)} kJ"
+                bar, "trial", f"{names[mission.trial]}: {label} {words.number(energy.value / scale)} {unit}"
             )
             if energy.low is not None and energy.high is not None:
-                axes.plot([energy.low / 1e3, energy.high / 1e3], [at, at], color=drawing.INK, linewidth=1.0)
+                axes.plot(
+                    [energy.low / scale, energy.high / scale], [at, at], color=drawing.INK, linewidth=1.0
+                )
     drawing.name_ticks(axes.yaxis, range(len(missions)), [names[mission.trial] for mission in missions])
     axes.invert_yaxis()
-    axes.set_xlabel("energy a cycle, kJ (line: 95 % interval)")
+    axes.set_xlabel(f"energy a cycle, {unit} (line: 95 % interval)")
     set_title(axes, "Energy a cycle")
     axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)  # bars fill the panel
 

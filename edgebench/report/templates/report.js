@@ -36,7 +36,7 @@
   };
 
   // Filtering: every word has to occur; in the row, or for the page's own box in the trial's name.
-  const everywhere = create("input", { type: "search", id: "everywhere", placeholder: "board, model, precision" });
+  const everywhere = create("input", { type: "search", id: "everywhere", placeholder: "board, model ..." });
   const wordsOf = (box) => (box ? box.value.toLowerCase().split(/\s+/).filter(Boolean) : []);
   const contains = (text, words) => words.every((word) => text.toLowerCase().includes(word));
   const ofSeveral = /^(all|both) |\(all but /; // a row of so many trials stays, whichever are looked for
