@@ -132,18 +132,18 @@ def _blocks(judged: Judged, page: dict[str, Any]) -> Iterator[Block]:
     for name, what, table in page["latency"]:
         yield Heading(f"{name}: {what}", 2)
         if name == "image_s":
-            yield from _notes(page["timed"])
+            yield from notes_blocks(page["timed"])
         yield from _table(table)
     if page["ended"]:
         yield Heading("Why no more was measured", 2)
-        yield from _notes(page["ended"])
+        yield from notes_blocks(page["ended"])
     yield from _figure("sessions", drawn["sessions"])
     yield from _under("Stages", page["stages"], ("stages", drawn["stages"]))
     yield from _under("Paced: a scene every so many seconds", page["paced"])
     yield from _under("Sustained: a median a minute", page["sustained"], ("minutes", drawn["minutes"]))
     yield from _under("Cold figures", page["cold"])
     yield Heading("Accuracy", 1)
-    yield from _notes(page["accuracy_notes"])
+    yield from notes_blocks(page["accuracy_notes"])
     yield from _table(page["accuracy"])
     yield from _figure("accuracy", drawn["accuracy"])
     yield from _under("Outputs compared with golden patches", page["golden"])
@@ -153,12 +153,12 @@ def _blocks(judged: Judged, page: dict[str, Any]) -> Iterator[Block]:
     yield from (Paragraph(sentence) for sentence in page["power_reading"])
     for table in page["power"]:
         yield from _under(table.title, table)
-    yield from _notes(page["power_notes"])
+    yield from notes_blocks(page["power_notes"])
     for name in ("power_over_time", "energy", "idle"):
         yield from _figure(name, drawn[name])
     yield from _under("Memory", page["memory"], ("memory", drawn["memory"]))
     yield Heading("Warnings", 1)
-    yield from _notes(page["warnings"]) if page["warnings"] else [Paragraph("None.")]
+    yield from notes_blocks(page["warnings"]) if page["warnings"] else [Paragraph("None.")]
     if page["unseen"]:
         yield Paragraph(page["unseen"], "quiet")
     if page["verdict_tables"]:
@@ -202,7 +202,7 @@ def _answers(page: dict[str, Any]) -> Iterator[Block]:
     ):
         if notes:
             yield Heading(heading, 2)
-            yield from _notes(notes)
+            yield from notes_blocks(notes)
 
 
 def _missions(judged: Judged, page: dict[str, Any], slugs: Mapping[str, str]) -> Iterator[Block]:
@@ -296,10 +296,16 @@ def _confusion(matrix: dict[str, Any]) -> PrintedTable:
     )
 
 
-def _notes(notes: Sequence[Note]) -> Iterator[Block]:
+def notes_blocks(notes: Sequence[Note]) -> Iterator[Block]:
+    """A list of notes; of trials with the same words of their own these stand once."""
     items = []
     for note in notes:
-        each = "; ".join(f"{name}: {own}" if own else name for name, own in note.each)
+        together: dict[str, list[str]] = {}
+        for name, own in note.each:
+            together.setdefault(own, []).append(name)
+        each = "; ".join(
+            f"{words.listed(names)}: {own}" if own else words.listed(names) for own, names in together.items()
+        )
         items.append(f"{note.line} ({each})" if each else note.line)
     yield from _bullets(items)
 

@@ -12,9 +12,10 @@ from edgebench.errors import UnavailableError
 from edgebench.fit.judged_experiment import Judged
 from edgebench.report.figure_files import figures_of
 from edgebench.report.forms import FORMS
+from edgebench.report.notes import Note
 from edgebench.report.pdf import render
 from edgebench.report.pdf_fonts import in_font
-from edgebench.report.printed import Heading, Printed, PrintedFigure, printed
+from edgebench.report.printed import Bullets, Heading, Printed, PrintedFigure, notes_blocks, printed
 
 MARGIN = 50  # points, a little less than the page's
 
@@ -102,3 +103,12 @@ def test_without_its_library_it_says_how_to_get_it(bare: Judged, monkeypatch: py
     with pytest.raises(UnavailableError) as caught:
         FORMS["pdf"].write(bare)
     assert caught.value.fix == "pip install 'edgebench[pdf]'"
+
+
+def test_a_note_says_words_that_trials_share_once() -> None:
+    each = (("0.25 fp32", "in 3 of 3"), ("0.25 fp16", "in 3 of 3"), ("0.5 int8", "in 4 of 4"))
+    (bullets,) = notes_blocks([Note("replayed", "all 3 trials", each)])
+    assert isinstance(bullets, Bullets)
+    assert bullets.items == (
+        "all 3 trials: replayed (0.25 fp32 and 0.25 fp16: in 3 of 3; 0.5 int8: in 4 of 4)",
+    )
