@@ -8,7 +8,7 @@ DEVICE_FOLDERS := $(shell find backends examples benchmarks -type d -name device
 # A file at a time on every core: what a file's tests share is made once.
 PYTEST := $(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile
 
-.PHONY: help run test test-all lint types bench proof firmware clean
+.PHONY: help run test test-all lint types bench proof firmware site clean
 
 help:
 	@echo "make run       install, then measure nine variants on this machine and judge them"
@@ -17,6 +17,7 @@ help:
 	@echo "make bench     EdgeBench's own cost, side by side with plain scripts"
 	@echo "make proof     what the statistics claim, held against simulated truth"
 	@echo "make firmware  an emulated Cortex-M7's firmware with the trained int8 0.25; prints its .elf (edgebench cortexm)"
+	@echo "make site      the documentation into site/; a link that leads nowhere ends it"
 	@echo "make clean     remove the environment and the caches of the tools"
 
 $(STAMP): pyproject.toml constraints.txt
@@ -38,7 +39,7 @@ lint: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy examples/backend-template/src
-	$(BIN)/mypy edgebench backends tests benchmarks proofs
+	$(BIN)/mypy edgebench backends tests benchmarks proofs website
 
 test: lint types
 	$(PYTEST) -m "not slow"
@@ -55,5 +56,8 @@ proof: $(STAMP)
 firmware: $(STAMP)
 	@$(BIN)/edgebench cortexm build
 
+site: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build site *.egg-info .pytest_cache .mypy_cache .ruff_cache

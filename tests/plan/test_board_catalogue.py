@@ -134,8 +134,8 @@ def test_every_field_of_a_board_can_be_left_out_but_its_title():
     assert BoardEntry(title="x").body.source == ""
 
 
-def test_the_example_of_the_readme_is_a_board(tmp_path):
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+def test_the_documented_example_is_a_board(tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "boards.md").read_text(encoding="utf-8")
     example = text.partition("```toml\n[boards.")[2].partition("```")[0]
     body = read(tmp_path, f"[boards.{example}")
     assert (body.title, body.mass_g, body.models) == ("My Board", 61.5, ("Maker Board X",))
