@@ -17,6 +17,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # What these packages' metadata does not say, with where it was read.
 READ_ELSEWHERE = {
     "namex": ("Apache-2.0", "its file LICENSE"),
+    "axe-playwright-python": ("MIT, with axe-core under MPL-2.0", "its files LICENSE and axe.min.js"),
+    "pypdfium2": ("BSD-3-Clause, Apache-2.0 and those of PDFium", "its metadata"),
     "tflite-micro": ("Apache-2.0", "the heads of its files"),
     "emx-onnx-cgen": ("Apache-2.0", "its file LICENSE"),
 }

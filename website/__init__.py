@@ -1,1 +1,1 @@
-"""What the documentation site adds to docs/: pages made from the code, its schemas and its folders' READMEs."""
+"""What the documentation site adds to docs/: pages of the code, its schemas and its folders' READMEs."""

@@ -10,7 +10,7 @@ import typer.main
 
 _HEAD = """# Commands
 
-What `--help` says of each command. Exit codes stand in [Running a benchmark](running.md#settings-and-exit-codes).
+What `--help` says of each. [Running a benchmark](running.md#settings-and-exit-codes) has the exit codes.
 """
 
 
@@ -29,8 +29,9 @@ def _sections(command: Any, context: Any, name: str) -> Iterator[str]:
         for word in command.list_commands(context):
             inner = command.get_command(context, word)
             if inner is not None and not inner.hidden:
-                inner_context = inner.context_class(inner, info_name=word, parent=context)
-                yield from _sections(inner, inner_context, f"{name} {word}")
+                # An installed package's group is imported when its context is made, which then holds it.
+                inner_context = inner.make_context(word, [], parent=context, resilient_parsing=True)
+                yield from _sections(inner_context.command, inner_context, f"{name} {word}")
 
 
 def _section(command: Any, context: Any, name: str) -> str:

@@ -33,7 +33,8 @@ A result is a folder. Everything in it can be read without EdgeBench: JSON with 
         images.json  scene.jpg                which file each image was; the scene, small
         trials/<key>/trial.json               derived from the sessions, can be made again
         trials/<key>/sessions/<n>/            n = 000, 001, ...; renamed into place when the session ends
-            session.json  passes.parquet  batches.parquet  windows.parquet  probes.parquet  predictions.parquet
+            session.json
+            passes.parquet  batches.parquet  windows.parquet  probes.parquet  predictions.parquet
 
 The JSON schemas lie in the package, in `edgebench/store/schemas`. A reader refuses a newer version, and
 results of version 1 can be read for good.
@@ -44,7 +45,9 @@ def page() -> str:
     """The whole page."""
     names = {path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.schema.json")}
     if names != set(_ORDER):
-        raise ValueError(f"schemas without a place on the page, or places without a schema: {names ^ set(_ORDER)}")
+        raise ValueError(
+            f"schemas without a place on the page, or places without a schema: {names ^ set(_ORDER)}"
+        )
     return "\n".join([_HEAD, *(_document(name, title) for name, title in _ORDER.items())])
 
 
@@ -52,7 +55,11 @@ def _document(name: str, title: str) -> str:
     schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
     rows = [f"| `{path}` | {kind} | {text} |" for path, kind, text in _rows(schema)]
     about = _line(str(schema.get("description", "")))
-    return f"## {title}\n\n{about}\n\n| field | type | what it holds |\n| --- | --- | --- |\n" + "\n".join(rows) + "\n"
+    return (
+        f"## {title}\n\n{about}\n\n| field | type | what it holds |\n| --- | --- | --- |\n"
+        + "\n".join(rows)
+        + "\n"
+    )
 
 
 def _rows(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str, str]]:

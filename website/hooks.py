@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: adds the pages that are made from the code and the READMEs, and turns links into pages'."""
+"""Hooks of mkdocs: adds the pages that are made of code and READMEs, and makes links lead to pages."""
 
 from __future__ import annotations
 
