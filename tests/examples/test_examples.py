@@ -26,9 +26,7 @@ def run(*command, cwd, **environment):
 
 def test_the_readme_names_every_example():
     text = (EXAMPLES / "README.md").read_text()
-    folders = {
-        path.name for path in EXAMPLES.iterdir() if path.is_dir() and not path.name.startswith((".", "_"))
-    }
+    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir() and path.name[0] not in "._"}
     assert all(f"({folder}/" in text for folder in folders)
 
 
@@ -61,7 +59,7 @@ def baseline(tmp_path_factory):
 def test_the_job_passes_where_nothing_is_slower(baseline, tmp_path):
     done = run(EXAMPLES / "ci-regression" / "check.sh", baseline, *STEADY, "--set", "seed=5", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "image_s" in (tmp_path / "comparison.md").read_text()
+    assert "now against baseline" in (tmp_path / "comparison.md").read_text()
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import typer.main
@@ -17,9 +18,9 @@ from website.sources import PAGES, ROOT, BrokenLink, with_page_links
 PLACES = re.compile(r"^[A-Z][A-Z_]*$|\.\.\.$")
 
 
-def parsed(words):
+def parsed(words: list[str]) -> str | None:
     """Go down the commands as the command line does, without carrying anything out; a message, or None."""
-    command = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
     context = command.make_context("edgebench", [], resilient_parsing=True)
     words = list(words)
     while hasattr(command, "get_command") and words and not words[0].startswith("-"):
