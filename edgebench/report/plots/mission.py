@@ -21,6 +21,8 @@ MOST_LINES = len(drawing.PALETTE)
 PARTS = 240
 """Of a cycle, a point each."""
 
+_LEGEND = 64  # characters beside each other in a legend as wide as a panel
+_HANDLE = 7  # of these that a name's line and the space beside it take
 _MINUTE_S = 60.0
 _HOUR_S = 3600.0
 _ENERGY = (("active", "images alone"), ("idle", "idling between"), ("off", "off in pauses"))
@@ -84,7 +86,9 @@ def _backlog(
     axes.set_ylabel("images that are not done, at most")
     set_title(axes, "Backlog at the median latency")
     # Below, because the lines may be anywhere in the panel.
-    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4)
+    longest = max(len(names[mission.trial]) for mission in missions)
+    columns = max(1, min(4, _LEGEND // (longest + _HANDLE)))
+    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns)
 
 
 def most_held(arrivals_s: Floats, done_s: Floats, cycle_s: float) -> NDArray[np.int64]:
