@@ -30,6 +30,7 @@ from edgebench.report.plots.sessions import sessions
 from edgebench.report.plots.stages import stages
 from edgebench.report.plots.sustained import sustained
 from edgebench.report.plots.targets import targets
+from edgebench.report.scene_predictions import scene_predictions
 from edgebench.store.load import StoredResults
 from edgebench.suggest import choose, short
 
@@ -228,22 +229,18 @@ class Plots(TrialPlots):
     def scene(self, *, target: Names = (), variant: Names = (), ax: Axes | FigureBase | None = None) -> Axes:
         """The scene, each patch tinted by the class that the first of the trials predicted for it.
 
-        It is of the last session. Patches whose label says otherwise are crossed. StoredResultError where the
-        picture was not kept or no trial predicted its patches.
+        It is what its first session predicted. Patches whose label says otherwise are crossed.
+        StoredResultError where the picture was not kept or no trial predicted all of its patches.
         """
         trials = {trial.key: trial for trial in self._results.experiment.trials}
-        rows = self._results.table("predictions", ["worker", "set", "index", "predicted"])
-        rows = rows[rows["set"] == "scene"]
+        predictions = scene_predictions(self._results)
         picture = self._results.scene_jpeg
         for key in (summary.key for summary in self._trials(target, variant)):
-            of_trial = rows[rows["trial"] == key]
-            last = of_trial[of_trial["session"] == of_trial["session"].max()].sort_values("index")
-            if len(last) and picture is not None:
+            if key in predictions and picture is not None:
                 record = self._results.experiment.scene_of(trials[key])
-                predicted = last["predicted"].tolist()
-                return scene(picture, record, predicted, trials[key].class_names, ax=ax)
+                return scene(picture, record, predictions[key], trials[key].class_names, ax=ax)
         raise StoredResultError(
             "there is no picture of the scene",
-            why="it was not kept with the result" if picture is None else "no trial predicted its patches",
+            why="it was not kept with the result" if picture is None else "no trial predicted all patches",
             fix="measure with the shipped scene, or with --scene FILE",
         )

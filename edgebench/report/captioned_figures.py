@@ -19,6 +19,7 @@ from edgebench.report.plots.limit_lines import limit_lines
 from edgebench.report.plots.scene import disagreements, scene
 from edgebench.report.plots.stages import STACKED_STAGES, stages
 from edgebench.report.plots.sustained import sustained
+from edgebench.report.scene_predictions import scene_predictions
 from edgebench.store.load import StoredResults
 
 
@@ -159,7 +160,7 @@ def scene_picture(results: StoredResults, summaries: Sequence[TrialSummary]) -> 
     class_names = {trial.key: trial.class_names for trial in results.experiment.trials if trial.class_names}
     seen = {
         key: predicted
-        for key, predicted in _scene_predictions(results, record.patches).items()
+        for key, predicted in scene_predictions(results).items()
         if key in shared and key in class_names
     }
     able = [summary for summary in summaries if summary.key in seen]
@@ -192,20 +193,6 @@ def scene_picture(results: StoredResults, summaries: Sequence[TrialSummary]) -> 
     alt = f"The scene with the predicted class of each of {patches} patches: {counts}."
     src = drawing.data_uri("image/jpeg", drawing.as_jpeg(figure))
     return Picture(src, alt, caption, photograph=figure)
-
-
-def _scene_predictions(results: StoredResults, patches: int) -> dict[str, list[int]]:
-    """The first complete set of the scene's predictions of each trial, by key."""
-    frame = results.table("predictions", ["worker", "set", "index", "predicted"])
-    frame = frame[frame["set"] == "scene"]
-    predictions: dict[str, list[int]] = {}
-    for (trial, _session, _worker), rows in frame.groupby(
-        ["trial", "session", "worker"], sort=True, observed=True
-    ):
-        ordered = rows.sort_values("index")
-        if str(trial) not in predictions and ordered["index"].tolist() == list(range(patches)):
-            predictions[str(trial)] = [int(item) for item in ordered["predicted"]]
-    return predictions
 
 
 def _accuracy_then_speed(summary: TrialSummary) -> tuple[float, float]:

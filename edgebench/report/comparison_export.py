@@ -72,8 +72,8 @@ def _markdown_result(comparison: ResultsComparison, result: ComparedResult) -> l
     parts = [f"## {escape(result.name)} against {escape(comparison.baseline)}"]
     parts.append("\n".join(f"- {escape(title)}" for title in comparison_words.titles(comparison, result)))
     differences = differences_table(result)
-    nothing = "Nothing else differs: models, pictures, boards, versions and settings are the same."
-    parts.append(f"### What differs\n\n{table_rows(differences) if differences.rows else nothing}")
+    difference = table_rows(differences) if differences.rows else comparison_words.NO_DIFFERENCE
+    parts.append(f"### What differs\n\n{difference}")
     for table in metric_tables(comparison, result):
         parts.append(f"### {escape(table.title)}\n\n{table_rows(table)}")
     notes = [*comparison_words.remarks(result), *comparison_words.unpaired(result)]

@@ -54,7 +54,7 @@ def _print_result(console: Console, comparison: ResultsComparison, result: Compa
 def _print_differences(console: Console, result: ComparedResult) -> None:
     table = differences_table(result)
     if not table.rows:
-        line(console, "Nothing else differs: models, pictures, boards, versions and settings are the same.")
+        line(console, comparison_words.NO_DIFFERENCE)
         console.print()
         return
     line(console, "what differs beside the figures", "bold")

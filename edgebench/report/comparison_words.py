@@ -39,6 +39,9 @@ COLOURS: Mapping[Word, str] = {
     "not compared": "magenta",
 }
 
+NO_DIFFERENCE = "Nothing else differs: models, pictures, boards, versions and settings are the same."
+"""In place of the table of what differs beside the figures."""
+
 _TIMES_FROM = 1.5
 """From this factor on a ratio is said as times, and not in per cent."""
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
+import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -109,6 +111,21 @@ def test_a_figure_of_one_profile_asks_which(results: edgebench.Results) -> None:
     with pytest.raises(UsageError, match="of one profile, and there are 3") as caught:
         results.plot.limits()
     assert "disco-realtime" in caught.value.fix
+
+
+def test_the_scene_of_several_workers_is_that_of_one(
+    results: edgebench.Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = edgebench.Results.table
+
+    def of_two_workers(self: edgebench.Results, *arguments: object) -> pd.DataFrame:
+        rows = table(self, *arguments)  # type: ignore[arg-type]
+        return pd.concat([rows, rows.assign(worker=1, predicted=0)])
+
+    [alone] = drawn(results, "scene", ax=Figure())
+    monkeypatch.setattr(edgebench.Results, "table", of_two_workers)
+    [shared] = drawn(results, "scene", ax=Figure())
+    assert np.array_equal(shared.images[1].get_array(), alone.images[1].get_array())  # type: ignore[arg-type]
 
 
 def test_without_anything_to_draw_it_says_so(tmp_path: Path) -> None:
