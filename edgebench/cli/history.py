@@ -52,7 +52,10 @@ def history(
     trial: Annotated[
         str,
         typer.Option(
-            "--trial", "--variant", metavar="KEY|VARIANT", help="Only these trials, by key or variant."
+            "--trial",
+            "--variant",
+            metavar="TRIAL",
+            help="Only these trials: '0.5 int8' as tables name them, a variant or a key.",
         ),
     ] = "",
     since: Annotated[
@@ -134,9 +137,19 @@ def history(
 
 def _is_wanted(planned: TrialRecord, target: str | None, trial: str) -> bool:
     """Whether a planned trial is asked for; a target by its name without settings and revisions."""
-    if trial and trial not in (planned.key, planned.variant):
+    if trial and trial not in _names(planned):
         return False
     return target is None or planned.target == target or _plain_target(planned.target) == target
+
+
+def _names(planned: TrialRecord) -> tuple[str, ...]:
+    """What --trial may call it: key, variant, and as tables do `0.5 int8` or `cpu: 0.5 int8`."""
+    from edgebench.report.words import depth
+
+    if planned.depth_multiplier is None:
+        return planned.key, planned.variant
+    short = f"{depth(planned.depth_multiplier)} {planned.precision}"
+    return planned.key, planned.variant, short, f"{planned.target}: {short}"
 
 
 def _plain_target(name: str) -> str:

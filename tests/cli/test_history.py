@@ -47,6 +47,12 @@ def test_several_trials_are_a_line_each_and_their_changes_stand_together(folder)
     assert done.stderr.startswith("left out: bad\ufffd[2J: experiment.json is damaged")
 
 
+@pytest.mark.parametrize("name", ["0.25 int8", "cpu: 0.25 int8"])
+def test_a_trial_is_called_as_tables_call_it(folder, name):
+    document = json.loads(call(folder, "--json", "--trial", name).stdout)
+    assert [series["variant"] for series in document["series"]] == [VARIANT]
+
+
 def test_one_trial_is_shown_result_by_result(folder):
     done = call(folder, "cpu", "--trial", VARIANT)
     lines = done.stdout.splitlines()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
+from math import nan
 
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
@@ -45,9 +46,10 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
     places = [_place(point, number, dated) for number, point in enumerate(series.points)]
     figures = [point.figure for point in series.points]
     values = [scale * figure.value for figure in figures]
-    below = [0.0 if figure.low is None else scale * max(0.0, figure.value - figure.low) for figure in figures]
+    # Not 0, which would draw the caps of an interval that there is not.
+    below = [nan if figure.low is None else scale * max(0.0, figure.value - figure.low) for figure in figures]
     above = [
-        0.0 if figure.high is None else scale * max(0.0, figure.high - figure.value) for figure in figures
+        nan if figure.high is None else scale * max(0.0, figure.high - figure.value) for figure in figures
     ]
     axes.errorbar(
         places, values, yerr=[below, above], fmt="o", color=drawing.BLUE, markersize=3.5, linewidth=1.0,

@@ -82,6 +82,7 @@ def _backlog(
         )
     axes.set_xlim(0, cycle.cycle_s / unit_s)
     axes.set_ylim(bottom=0)
+    axes.locator_params(axis="y", integer=True)
     axes.set_xlabel(f"time within a cycle, {unit}")
     axes.set_ylabel("images that are not done, at most")
     set_title(axes, "Backlog at the median latency")

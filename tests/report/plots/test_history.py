@@ -46,6 +46,15 @@ def test_what_has_no_date_is_drawn_in_its_order(series) -> None:
     assert axes.get_xlabel() == "results, oldest first"
 
 
+def test_a_value_without_an_interval_has_no_caps(series) -> None:
+    first, *others = series[0].points
+    bare = replace(first, figure=replace(first.figure, low=None, high=None))
+    [axes] = history([replace(series[0], points=(bare, *others))], ax=drawing.blank())
+    _, lower_caps, upper_caps, *_ = axes.lines
+    for caps in (lower_caps, upper_caps):
+        assert np.isnan(np.asarray(caps.get_ydata(), dtype=float)).tolist() == [True, *[False] * len(others)]
+
+
 def test_hostile_names_and_nothing_at_all_are_drawn(series) -> None:
     figure = drawing.blank()
     history([replace(series[0], variant=HOSTILE, target=HOSTILE), series[1]], ax=figure)
