@@ -67,8 +67,10 @@ def render(
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"style-src {_hash_source(style)}; script-src {_hash_source(script)}"
     )
+    with drawing.uncollected():
+        shown = page(results, summaries, verdicts, profiles)
     document = templates.get_template("report.html.j2").render(
-        page=page(results, summaries, verdicts, profiles), policy=policy, style=style, script=script
+        page=shown, policy=policy, style=style, script=script
     )
     return document if document.endswith("\n") else document + "\n"
 
