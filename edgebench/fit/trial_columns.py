@@ -159,7 +159,7 @@ def _field_value(name: str, part: str, trial: TrialSummary) -> Cell:
 def _of_metric(metric: Metric, summaries: Sequence[TrialSummary]) -> Iterator[Column]:
     """The columns of a metric; one a key where its values are mappings."""
     for heading, part in metric.csv_fields.items():
-        text, unit, source = _said_of(metric, heading, part)
+        text, unit, source = _description_of(metric, heading, part)
         kind = _kind_of(metric, part)
         if metric.keyed:
             keys = _each(key for summary in summaries for key in metric.value(summary) or {})
@@ -172,7 +172,7 @@ def _of_metric(metric: Metric, summaries: Sequence[TrialSummary]) -> Iterator[Co
             yield Column(heading, text, unit, source, partial(_metric_value, metric, part), kind)
 
 
-def _said_of(metric: Metric, heading: str, part: str) -> tuple[str, str, str]:
+def _description_of(metric: Metric, heading: str, part: str) -> tuple[str, str, str]:
     """Text, unit and source of a metric's column; of a figure's first part also what the figure is."""
     unit = _UNITS.get(metric.unit, metric.unit)
     if not part and heading != metric.name and heading in _fields():  # a field that the metric is made of

@@ -145,7 +145,7 @@ def _cards(
     cards = []
     for profile in verdict_groups.profiles(verdicts):
         ours = [verdict for verdict in verdicts if verdict.profile == profile]
-        given = Counter(whole.verdict for (_, name), whole in wholes.items() if name == profile)
+        trials_by_word = Counter(whole.verdict for (_, name), whole in wholes.items() if name == profile)
         title = titles.get(profile, "")
         decision = next(each for each in beyond.decisions if each.profile == profile)
         answer = answer_of(decision, summaries, ours)
@@ -156,7 +156,7 @@ def _cards(
                 "headline": answer.headline,
                 "settling": answer.settling,
                 "sentences": answer.sentences,
-                "counts": [(given[word], word) for word in reversed(WORDS) if given[word]],
+                "counts": [(trials_by_word[word], word) for word in reversed(WORDS) if trials_by_word[word]],
                 "matrix": matrices[profile],
                 "lines": verdict_groups.shared(verdict_groups.of_measured(ours, summaries), summaries),
             }

@@ -34,6 +34,7 @@ from edgebench.report.pdf_figures import FigureFlowable
 from edgebench.report.pdf_fonts import BOLD, FIXED, REGULAR, in_font, register
 from edgebench.report.picture import Picture
 from edgebench.report.printed import (
+    VERDICT_COLOURS,
     Block,
     Bullets,
     Cell,
@@ -52,7 +53,6 @@ _WIDTH = A4[0] - 2 * _MARGIN
 _HEIGHT = A4[1] - 2 * _MARGIN
 _HIGHEST_FIGURE = _HEIGHT - 30 * mm  # so that its caption stands on the same page
 _CELL_SIZE, _PADDING = 7.2, 3.0  # points
-_VERDICTS = {"pass": "#00664b", "fail": "#a8330a", "inconclusive": "#6b4c00", "unknown": "#555555"}
 _TINTS = {"pass": "#e3f3ee", "fail": "#fbe6dd", "inconclusive": "#fbf0d9", "unknown": "#f0f0f0"}
 
 _BODY = ParagraphStyle("body", fontName=REGULAR, fontSize=9, leading=12.5, spaceAfter=4, splitLongWords=1)
@@ -248,7 +248,7 @@ _RULES: Sequence[tuple[Any, ...]] = (
 def _cell(cell: Cell, style: ParagraphStyle) -> Flowable:
     text = _markup(cell.text)
     if cell.word:
-        text = f'<font color="{_VERDICTS[cell.word]}">{text}</font>'
+        text = f'<font color="#{VERDICT_COLOURS[cell.word]}">{text}</font>'
     return Text(text, style)
 
 

@@ -23,6 +23,9 @@ from edgebench.report.tables import Table
 from edgebench.report.trial_matrix import Cell as MatrixCell
 from edgebench.report.trial_matrix import Matrix
 
+VERDICT_COLOURS = {"pass": "00664b", "fail": "a8330a", "inconclusive": "6b4c00", "unknown": "555555"}
+"""Of a verdict's text on white paper, RRGGBB by its word."""
+
 
 @dataclass(frozen=True)
 class Heading:

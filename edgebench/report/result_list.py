@@ -116,15 +116,15 @@ def _verdicts(console: Console, row: ResultOverview) -> Text:
 
 def _notes(rows: Sequence[ResultOverview]) -> list[str]:
     notes = []
-    given = {
+    shown_words = {
         word
         for row in rows
         for counts in _counts(row.verdicts)
         for word, count in counts.items()
         if count and word in _ORDER
     }
-    if given:
-        signs = ", ".join(f"{words.SYMBOLS[word]} {word}" for word in _ORDER if word in given)
+    if shown_words:
+        signs = ", ".join(f"{words.SYMBOLS[word]} {word}" for word in _ORDER if word in shown_words)
         notes.append(f"Verdicts: how many trials came to which, by profile, as the run ended with: {signs}.")
     unrecorded = [row for row in rows if row.profiles and row.verdicts is None]
     if unrecorded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from edgebench.report.printed import (
+    VERDICT_COLOURS,
     Block,
     Bullets,
     Cell,
@@ -21,7 +22,6 @@ from edgebench.report.text_widths import Columns, column_blocks
 
 _LINE = 118.0  # characters of a table's size on a line of 17 cm
 _PADDING = 2.0
-_COLOURS = {"pass": "00664B", "fail": "A8330A", "inconclusive": "6B4C00", "unknown": "555555"}
 
 _PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \usepackage{iftex}
@@ -52,7 +52,9 @@ def render(report: Printed, figures: str = "figures") -> str:
         figures: the folder of `report --figures`, as LaTeX finds it; a figure whose file is missing there is
             left out.
     """
-    colours = [rf"\definecolor{{{word}}}{{HTML}}{{{colour}}}" for word, colour in _COLOURS.items()]
+    colours = [
+        rf"\definecolor{{{word}}}{{HTML}}{{{colour.upper()}}}" for word, colour in VERDICT_COLOURS.items()
+    ]
     source = escape(report.footer).replace("%", "").replace("\n", " ")
     parts = [
         f"% {source}",

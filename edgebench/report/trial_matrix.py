@@ -107,14 +107,14 @@ def matrices(
         of_profile = by_profile.setdefault(profile, [])
         if trial in trials:
             of_profile.append(whole)
-    found = {}
+    matrix_of = {}
     for profile, wholes in by_profile.items():
         asked = verdict_groups.requirements([each for whole in wholes for each in whole.verdicts])
         rows = [
             _row(whole, trials[whole.trial], list(asked), names)
             for whole in best_first(wholes, trials, chosen.get(profile))
         ]
-        found[profile] = Matrix(
+        matrix_of[profile] = Matrix(
             f"{words.plain(profile, 80)}: trials and requirements",
             tuple(
                 _column(verdict, [row.cells[at] for row in rows]) for at, verdict in enumerate(asked.values())
@@ -122,7 +122,7 @@ def matrices(
             tuple(rows[:MOST_ROWS]),
             tuple(rows[MOST_ROWS:]),
         )
-    return found
+    return matrix_of
 
 
 def _column(verdict: Verdict, cells: Sequence[Cell | None]) -> Column:

@@ -117,15 +117,16 @@ def _rest_row(wholes: Sequence[Overall], indent: str) -> Row:
     for whole in wholes:
         for verdict in whole.verdicts:
             by_requirement.setdefault(verdict.requirement, []).append(verdict.verdict)
-    cells |= {requirement: _best_word(given) for requirement, given in by_requirement.items()}
+    cells |= {requirement: _best_word(verdict_words) for requirement, verdict_words in by_requirement.items()}
     return Row(f"{indent}{len(wholes)} more", cells)
 
 
-def _best_word(given: Sequence[str]) -> tuple[str, str]:
+def _best_word(verdict_words: Sequence[str]) -> tuple[str, str]:
     """`8 ✕`, or `6 ✓ of 8`: the best verdict and how many have it."""
-    best = next(word for word in reversed(WORDS) if word in given)
-    count = given.count(best)
-    return (f"{count} {words.SYMBOLS[best]}" + ("" if count == len(given) else f" of {len(given)}"), best)
+    best = next(word for word in reversed(WORDS) if word in verdict_words)
+    count = verdict_words.count(best)
+    of_all = "" if count == len(verdict_words) else f" of {len(verdict_words)}"
+    return f"{count} {words.SYMBOLS[best]}{of_all}", best
 
 
 def print_matrix(console: Console, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> None:

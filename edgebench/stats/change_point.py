@@ -75,15 +75,15 @@ def change_points(
     series = np.asarray(values, dtype=np.float64)
     if not (np.isfinite(series).all() and (series > 0).all()):
         raise ValueError("a value is not above 0 and finite")
-    found: dict[int, float] = {}
+    p_by_cut: dict[int, float] = {}
     parts = [(0, len(series))]
     while parts:
         first, end = parts.pop()
         cut, p = _change(series[first:end], minimum_effect, alpha)
         if cut:
-            found[first + cut] = p
+            p_by_cut[first + cut] = p
             parts += [(first, first + cut), (first + cut, end)]
-    return _without_slight_ones(series, found, minimum_effect, alpha)
+    return _without_slight_ones(series, p_by_cut, minimum_effect, alpha)
 
 
 def change_reason(experiments: int) -> str:
@@ -139,10 +139,10 @@ def _change(series: Floats, minimum_effect: float, alpha: float) -> tuple[int, f
 
 
 def _without_slight_ones(
-    series: Floats, found: dict[int, float], minimum_effect: float, alpha: float
+    series: Floats, p_by_cut: dict[int, float], minimum_effect: float, alpha: float
 ) -> tuple[ChangePoint, ...]:
     """The changes whose levels, as far as the next change, still differ by the minimum effect."""
-    kept = dict(sorted(found.items()))
+    kept = dict(sorted(p_by_cut.items()))
     while True:
         edges = [0, *kept, len(series)]
         points = [

@@ -87,8 +87,8 @@ def _draw(axes: Axes, metric: str, lines: Sequence[_Line], threshold: Threshold)
             capsize=3,
             label=item.word,
         )
-        said = comparison_words.change(item, threshold)
-        drawing.mark(drawn.lines[0], "trial", f"{line.name}: {metric} {said}")
+        difference_text = comparison_words.change(item, threshold)
+        drawing.mark(drawn.lines[0], "trial", f"{line.name}: {metric} {difference_text}")
     ends = [
         end
         for line in lines

@@ -54,15 +54,15 @@ def quickest_first(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
 def ratios_to_quickest(ordered: Sequence[TrialSummary]) -> dict[str, Ratio]:
     """Each trial's latency over the first one's, by key, with the interval over their sessions' medians."""
     medians_s = {summary.key: np.array(session_medians(summary.latency_values)) for summary in ordered}
-    found: dict[str, Ratio] = {}
+    ratio_of: dict[str, Ratio] = {}
     for summary in ordered[1:]:
         quickest_s, trial_s = medians_s[ordered[0].key], medians_s[summary.key]
         if min(quickest_s.size, trial_s.size) < MIN_SESSIONS:
-            found[summary.key] = Ratio(_median_s(summary) / _median_s(ordered[0]), None, None)
+            ratio_of[summary.key] = Ratio(_median_s(summary) / _median_s(ordered[0]), None, None)
         else:
             ratio = ratios(quickest_s, trial_s)
-            found[summary.key] = Ratio(float(ratio.ratio), float(ratio.low), float(ratio.high))
-    return found
+            ratio_of[summary.key] = Ratio(float(ratio.ratio), float(ratio.low), float(ratio.high))
+    return ratio_of
 
 
 def targets(
