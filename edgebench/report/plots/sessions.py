@@ -55,8 +55,15 @@ class SessionStrip:
 
 
 def drawn_trials(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
-    """The trials that are drawn, in their order: those with passes, and of many some of every target."""
-    able = [summary for summary in words.alike_timed(summaries) if any(map(len, summary.latency_values))]
+    """The trials that are drawn, in their order: those with passes and a median above zero, and of many some of every target."""
+    able = [
+        summary
+        for summary in words.alike_timed(summaries)
+        # Of a median of zero nothing is a share.
+        if any(map(len, summary.latency_values))
+        and summary.latency is not None
+        and summary.latency.median > 0
+    ]
     rank: dict[str, int] = {}
     order: list[tuple[int, int]] = []
     for place, summary in enumerate(able):

@@ -110,3 +110,9 @@ def test_names_from_outside_are_drawn_as_text() -> None:
     all_axes = sessions([trial(target=HOSTILE, precision=HOSTILE), trial(key="b" * 16)])
     assert b"<b>" not in svg_of(all_axes)
     assert all_axes[0].get_title(loc="left").startswith("$\\frac{1}$")
+
+
+def test_a_trial_whose_median_is_zero_has_no_shares() -> None:
+    nil = trial(((0.0, 0.0, 0.0),))
+    sound = trial()
+    assert drawn_trials([nil, sound]) == [sound]
