@@ -5,11 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_MOST_KNOWN = 80
+
 
 def choose(value: object, known: Iterable[str]) -> str:
-    """What could have been meant, as a fix: the nearest names, then all that are known."""
+    """What could have been meant, as a fix: the nearest names, then those that are known."""
     names = list(known)
-    return f"{nearest(value, names)}known: {', '.join(names) or 'none'}"
+    more = f" and {len(names) - _MOST_KNOWN} more" if len(names) > _MOST_KNOWN else ""
+    return f"{nearest(value, names)}known: {', '.join(names[:_MOST_KNOWN]) or 'none'}{more}"
 
 
 def nearest(value: object, known: Iterable[str]) -> str:

@@ -55,7 +55,10 @@ class SessionStrip:
 
 
 def drawn_trials(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
-    """The trials that are drawn, in their order: those with passes and a median above zero, and of many some of every target."""
+    """The trials that are drawn, in their order: of many some of every target.
+
+    They have passes, and a median above zero.
+    """
     able = [
         summary
         for summary in words.alike_timed(summaries)
