@@ -20,6 +20,7 @@ from edgebench.report.comparison_tables import differences_table, metric_tables
 from edgebench.report.plots.panels import Place
 from edgebench.report.plots.ratios import ratios
 from edgebench.report.tables import Table
+from edgebench.report.words import MISSING
 from edgebench.stats.compare import MINIMUM_EFFECT
 
 _WORST_FIRST: tuple[Word, ...] = ("worse", "undecided", "not compared", "better", "same")
@@ -104,7 +105,11 @@ class Comparison:
             lines += comparison_words.titles(self._compared, result)
             for table in metric_tables(self._compared, result):
                 lines.append(f"{table.title}:")
-                lines += [f"  {name}: {word}, {change}" for name, _, _, change, word in table.rows]
+                lines += [
+                    f"  {name}: {word}, {change}" if change != MISSING else f"  {name}: {word}"
+                    for name, _, _, change, word in table.rows
+                ]
+            lines += [*comparison_words.remarks(result), *comparison_words.unpaired(result)]
         return "\n".join([*lines, *self.words])
 
     def _repr_html_(self) -> str:

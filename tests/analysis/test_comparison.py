@@ -69,6 +69,7 @@ def test_a_result_against_itself_is_the_same(two: tuple[Path, Path]) -> None:
 
 def test_text_and_notebook_show_a_table_a_metric(compared: edgebench.Comparison) -> None:
     text = repr(compared)
+    assert "no trial of this variant" in text  # why fp16 is compared with nothing
     assert "A: before" in text and "image_s [s], lower is better:" in text and "times faster" in text
     tags = Tags(compared._repr_html_())
     assert "image_s [s], lower is better" in tags.texts and "▲ better" in tags.texts
