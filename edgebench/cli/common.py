@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from edgebench.cli.completions import is_completed
 from edgebench.cli.setting_options import option
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ def complete_results(ctx: typer.Context, incomplete: str) -> list[str]:
     typed, slash, start = incomplete.rpartition("/")
     try:
         folder = Path(typed + slash) if slash else output_dir_setting(ctx.params.get("output_dir"))
-        # A shell would carry out what control characters in a name tell the terminal.
-        entries = [entry for entry in sorted(folder.iterdir()) if entry.name.isprintable()]
+        entries = [entry for entry in sorted(folder.iterdir()) if is_completed(entry.name)]
         # A folder that may not be read, such as a disk's lost+found, is none of them.
         results = [entry for entry in entries if os.path.isfile(entry / "experiment.json")]  # noqa: PTH113
         results.sort(key=lambda entry: (entry / "experiment.json").stat().st_mtime, reverse=True)

@@ -93,30 +93,43 @@ def complete_meter(incomplete: str) -> list[str]:
 
 
 _RESULTS_LOOKED_AT = 20  # of a folder, the newest, for the names of its targets
+_MAX_BYTES = 8 << 20  # of a record that is read while somebody waits for a name
+_ACTED_UPON = frozenset("$`\"'\\;&|<>(){}*?!#~")
 
 
 def complete_measured_target(ctx: typer.Context, incomplete: str) -> list[str]:
     """Targets that the newest results have, for the shell."""
     from edgebench.errors import EdgeBenchError
     from edgebench.plan.config import resolve_one
-    from edgebench.printable import printable
 
     names: dict[str, None] = {}
     try:
         folder = resolve_one("output_dir", ctx.params.get("output_dir")).output_dir
-        files = sorted(folder.glob("*/experiment.json"), key=lambda file: file.stat().st_mtime, reverse=True)
+        # A link that leads nowhere is no result.
+        files = [file for file in folder.glob("*/experiment.json") if file.is_file()]
+        files.sort(key=lambda file: file.stat().st_mtime, reverse=True)
         for file in files[:_RESULTS_LOOKED_AT]:
             names |= dict.fromkeys(_target_names(file))
     except (OSError, EdgeBenchError):
         return []
-    # A shell would carry out what control characters in a name tell the terminal.
-    return [name for name in names if name.startswith(incomplete) and printable(name) == name]
+    return [name for name in names if name.startswith(incomplete) and is_completed(name)]
+
+
+def is_completed(name: str) -> bool:
+    """Whether a name from outside may be put on the user's line.
+
+    A terminal would carry out control characters in it, the shell `$(...)`, a quote or a `;`, as it stands
+    there unquoted, and with a dash first it would be an option.
+    """
+    return name.isprintable() and not _ACTED_UPON.intersection(name) and not name.startswith("-")
 
 
 def _target_names(file: Path) -> list[str]:
     """Those of an experiment.json, without settings and revisions; none where it is damaged."""
+    from edgebench.regular_files import read_regular
+
     try:
-        targets = json.loads(file.read_bytes())["targets"]
+        targets = json.loads(read_regular(file, _MAX_BYTES))["targets"]
         names = [str(target.get("revision_of") or target["name"]) for target in targets]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []

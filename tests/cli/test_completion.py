@@ -1,5 +1,6 @@
 """What the shell completes where a result is taken."""
 
+import json
 import os
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from edgebench.cli.common import complete_results
 from edgebench.cli.completions import (
     complete_board,
     complete_device,
+    complete_measured_target,
     complete_meter,
     complete_option,
     complete_port,
@@ -75,6 +77,25 @@ def test_names_with_control_characters_are_not_completed(results):
     (results / "evil\nresult" / "experiment.json").write_text("{}")
     assert complete("e") == []
     assert complete("results/e") == []
+
+
+@pytest.mark.parametrize("name", ["e$(id)", "e`id`", "e;id", "e|id", "e'", 'e"', "e&", "-e"])
+def test_names_that_the_shell_would_act_upon_are_not_completed(results, name):
+    (results / name).mkdir()
+    (results / name / "experiment.json").write_text(json.dumps({"targets": [{"name": name}]}))
+    assert complete(name[0]) == []
+    assert complete(f"results/{name[0]}") == []
+    assert complete_measured_target(Context(), "") == []  # type: ignore[arg-type]
+
+
+def test_targets_are_read_from_plain_files_alone(results):
+    (results / "a-new" / "experiment.json").write_text('{"targets": [{"name": "cpu"}]}')
+    for name in ("pipe", "endless", "nowhere"):
+        (results / name).mkdir()
+    os.mkfifo(results / "pipe" / "experiment.json")
+    (results / "endless" / "experiment.json").symlink_to("/dev/zero")
+    (results / "nowhere" / "experiment.json").symlink_to("nothing")
+    assert complete_measured_target(Context(), "") == ["cpu"]  # type: ignore[arg-type]
 
 
 def test_both_names_of_a_backend_are_completed():
