@@ -65,7 +65,11 @@ def _referenced(root: ElementTree.Element) -> set[str]:
     ids = set()
     for element in root.iter():
         ids.add(element.get(_HREF, "").removeprefix("#"))
-        ids.update(match[1] for value in element.attrib.values() if (match := _REFERENCE.search(value)))
+        ids.update(
+            match[1]
+            for value in element.attrib.values()
+            if "url(" in value and (match := _REFERENCE.search(value))
+        )
     return ids - {""}
 
 
@@ -108,15 +112,19 @@ def _page_attributes(element: ElementTree.Element, kept_ids: set[str], prefix: s
         elif name == "href" and value.startswith("#"):
             value = f"#{prefix}-{value[1:]}"
         elif name in ("d", "x", "y", "transform", "width", "height"):
-            value = _NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), value)
+            value = _NUMBER.sub(_rounded, value)
             value = " ".join(value.split())
-        page[name] = _REFERENCE.sub(rf"url(#{prefix}-\1)", value)
+        page[name] = _REFERENCE.sub(rf"url(#{prefix}-\1)", value) if "url(" in value else value
     for name in ("fill", "stroke"):
         if page.get(name, "").startswith("#"):
             page |= _page_colour(name, page[name], float(page.get(f"{name}-opacity", 1)))
     if re.fullmatch(r"rotate\(-?0( [\d. -]*)?\)", page.get("transform", "")):
         del page["transform"]
     return page
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def _page_colour(name: str, colour: str, opacity: float) -> dict[str, str]:
