@@ -7,7 +7,7 @@ import os
 import secrets
 from pathlib import Path
 
-from edgebench.errors import UsageError
+from edgebench.errors import StoredResultError, UsageError
 
 
 def require_folder(folder: Path, option: str) -> None:
@@ -56,3 +56,20 @@ def write_atomically(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_output(path: Path, data: bytes, option: str) -> None:
+    """Put `data` where a user named a file with `option`, in one step; StoredResultError where that fails."""
+    try:
+        write_atomically(path, data)
+    except OSError as error:
+        raise unwritten(path, error, option) from error
+
+
+def unwritten(path: Path, error: OSError, option: str) -> StoredResultError:
+    """That a file which a user named with `option` cannot be written, and why."""
+    return StoredResultError(
+        f"{path} cannot be written",
+        why=error.strerror or str(error),
+        fix=f"choose another file with {option}",
+    )

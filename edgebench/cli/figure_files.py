@@ -26,13 +26,7 @@ def require_figure(path: Path) -> None:
 
 def write_figure(path: Path, figure: Figure) -> None:
     """The figure's file, whole or not at all; StoredResultError where it cannot be written."""
-    from edgebench.atomic import write_atomically
-    from edgebench.errors import StoredResultError
+    from edgebench.atomic import write_output
     from edgebench.report.drawing import as_bytes
 
-    try:
-        write_atomically(path, as_bytes(figure, path.suffix.lower().removeprefix(".")))
-    except OSError as error:
-        raise StoredResultError(
-            f"{path} cannot be written", why=error.strerror or str(error), fix="choose another file"
-        ) from error
+    write_output(path, as_bytes(figure, path.suffix.lower().removeprefix(".")), "--figure")

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from edgebench.atomic import require_folder, write_atomically
-from edgebench.errors import StoredResultError, UsageError
+from edgebench.atomic import require_folder, write_output
+from edgebench.errors import UsageError
 from edgebench.fit.result_comparison import ComparedResult, ResultsComparison
 from edgebench.report import comparison_words
 from edgebench.report.comparison_document import comparison_document
@@ -39,12 +39,7 @@ def write_comparison(comparison: ResultsComparison, path: Path) -> Path:
     Raises UsageError as `require_output`, StoredResultError where it cannot be written.
     """
     text = as_text(comparison, require_output(path))
-    try:
-        write_atomically(path, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise StoredResultError(
-            f"{path} cannot be written", why=error.strerror or str(error), fix="choose another file with -o"
-        ) from error
+    write_output(path, text.encode("utf-8", "replace"), "-o")
     return path
 
 

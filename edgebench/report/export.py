@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from edgebench.atomic import require_file_name, require_writable, write_atomically
-from edgebench.errors import StoredResultError, UsageError
+from edgebench.atomic import require_file_name, require_writable, unwritten, write_output
+from edgebench.errors import UsageError
 from edgebench.fit.judged_experiment import Judged
 from edgebench.report.forms import FIGURES, STANDARD_OUTPUT, form_of
 
@@ -35,7 +35,7 @@ def require_output(path: Path, form: str | None = None) -> None:
     try:
         require_writable(path.parent)
     except OSError as error:
-        raise _unwritten(path, error) from error
+        raise unwritten(path, error, "-o") from error
 
 
 def export(judged: Judged, path: Path, form: str | None = None, figures: Path | None = None) -> Path:
@@ -49,14 +49,5 @@ def export(judged: Judged, path: Path, form: str | None = None, figures: Path | 
     require_output(path, form)
     folder = FIGURES if figures is None else os.path.relpath(figures, path.parent)
     content = form_of(path, form).write(judged, folder)
-    try:
-        write_atomically(path, content)
-    except OSError as error:
-        raise _unwritten(path, error) from error
+    write_output(path, content, "-o")
     return path
-
-
-def _unwritten(path: Path, error: OSError) -> StoredResultError:
-    return StoredResultError(
-        f"{path} cannot be written", why=error.strerror or str(error), fix="choose another file with -o"
-    )
