@@ -18,6 +18,8 @@ _ORDER = {
     "trial": "trial.json: what a trial comes to",
     "result": "The result document (`--json`, `report -o FILE.json`)",
     "comparison": "The document of `edgebench compare`",
+    "history": "The document of `edgebench history`",
+    "results": "The document of `edgebench results`",
     "meters": "The document of `edgebench meters`",
     "recording": "A recording of a meter",
     "error": "The document of an error",

@@ -23,7 +23,8 @@ def results(
     reason.
     """
     from edgebench.report.json_values import as_json
-    from edgebench.report.result_list import print_results, results_document
+    from edgebench.report.result_list import print_results
+    from edgebench.report.results_document import results_document
     from edgebench.store.result_listing import list_results
     from edgebench.store.result_overview import overview
 

@@ -1,21 +1,19 @@
-"""What `edgebench results` prints: a line a result, as a table or as JSON."""
+"""What `edgebench results` prints: a line a result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from edgebench.report import words
 from edgebench.report.console import cell, line, new_table
-from edgebench.report.json_values import SCHEMA_VERSION
+from edgebench.report.results_document import VERDICT_WORDS
 from edgebench.store.result_listing import UnreadableResult
 from edgebench.store.result_overview import ResultOverview
 
-_ORDER = ("pass", "fail", "inconclusive", "unknown")
 _STYLES = {"pass": "green", "fail": "red", "inconclusive": "yellow", "unknown": ""}
 _ENDS = {"time": "time was over", "interrupted": "interrupted", "error": "ended by an error"}
 _TARGETS = 3  # named in a cell
@@ -55,38 +53,6 @@ def print_results(
         line(console, f"{each.path.name}: {each.reason}", "yellow", indent=2)
 
 
-def results_document(
-    rows: Sequence[ResultOverview], unreadable: Sequence[UnreadableResult], output_dir: Path
-) -> dict[str, Any]:
-    """The same as plain data; `verdicts` is null where the run did not record them."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "output_dir": str(output_dir),
-        "results": [
-            {
-                "result": row.path.name,
-                "path": str(row.path),
-                "begun_utc": row.begun_utc or None,
-                "latest": row.latest,
-                "targets": list(row.targets),
-                "variants": row.variants,
-                "trials": row.trials,
-                "measured": row.measured,
-                "ended": row.ended or None,
-                "profiles": list(row.profiles),
-                "verdicts": None
-                if row.verdicts is None
-                else {
-                    name: {word: counts.get(word, 0) for word in _ORDER}
-                    for name, counts in row.verdicts.items()
-                },
-            }
-            for row in rows
-        ],
-        "left_out": [{"result": each.path.name, "reason": each.reason} for each in unreadable],
-    }
-
-
 def _targets(row: ResultOverview) -> str:
     named = ", ".join(row.targets[:_TARGETS])
     more = len(row.targets) - _TARGETS
@@ -107,7 +73,7 @@ def _verdicts(console: Console, row: ResultOverview) -> Text:
     lines = []
     for name, counts in row.verdicts.items():
         text = cell(console, words.plain(name, 30))
-        for word in _ORDER:
+        for word in VERDICT_WORDS:
             if counts.get(word):
                 text += cell(console, f"  {words.SYMBOLS[word]} {counts[word]}", _STYLES[word])
         lines.append(text)
@@ -121,10 +87,10 @@ def _notes(rows: Sequence[ResultOverview]) -> list[str]:
         for row in rows
         for counts in _counts(row.verdicts)
         for word, count in counts.items()
-        if count and word in _ORDER
+        if count and word in VERDICT_WORDS
     }
     if shown_words:
-        signs = ", ".join(f"{words.SYMBOLS[word]} {word}" for word in _ORDER if word in shown_words)
+        signs = ", ".join(f"{words.SYMBOLS[word]} {word}" for word in VERDICT_WORDS if word in shown_words)
         notes.append(f"Verdicts: how many trials came to which, by profile, as the run ended with: {signs}.")
     unrecorded = [row for row in rows if row.profiles and row.verdicts is None]
     if unrecorded:

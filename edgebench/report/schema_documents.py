@@ -27,9 +27,13 @@ from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.report.comparison_document import DESCRIPTIONS as OF_COMPARISONS
 from edgebench.report.comparison_document import ComparisonDocument
 from edgebench.report.document import CONDITIONS, IDENTITY
+from edgebench.report.history_document import DESCRIPTIONS as OF_HISTORIES
+from edgebench.report.history_document import HistoryDocument
 from edgebench.report.meter_documents import DESCRIPTIONS as OF_METERS
 from edgebench.report.meter_documents import CheckedMeter, Meter, RecordedMeter
 from edgebench.report.mission_descriptions import MISSIONS
+from edgebench.report.results_document import DESCRIPTIONS as OF_RESULTS
+from edgebench.report.results_document import ResultsDocument
 from edgebench.store.described import Described, Descriptions, fields_of, required_of
 from edgebench.store.field_descriptions import DESCRIPTIONS as OF_RECORDS
 from edgebench.store.records import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
@@ -141,6 +145,20 @@ def schemas() -> dict[str, dict[str, Any]]:
             "Results against a baseline: trials in pairs, each by metrics, and what differs beside.",
             fields_of(ComparisonDocument, OF_COMPARISONS),
             required_of(ComparisonDocument, OF_COMPARISONS),
+        ),
+        "history": _whole_document(
+            "history",
+            "the document of `edgebench history`",
+            "A metric over the results of a folder, and where its level changed.",
+            fields_of(HistoryDocument, OF_HISTORIES),
+            required_of(HistoryDocument, OF_HISTORIES),
+        ),
+        "results": _whole_document(
+            "results",
+            "the document of `edgebench results`",
+            "The results of a folder, newest first.",
+            fields_of(ResultsDocument, OF_RESULTS),
+            required_of(ResultsDocument, OF_RESULTS),
         ),
         "meters": _meters(),
         "recording": _whole_document(

@@ -7,8 +7,8 @@ from importlib import resources
 from typing import Any
 
 NAMES = (
-    "experiment", "run", "images", "session", "trial", "result", "comparison", "error", "meters", "recording",
-    "tables",
+    "experiment", "run", "images", "session", "trial", "result", "comparison", "history", "results", "error",
+    "meters", "recording", "tables",
 )  # fmt: skip
 """`tables` describes the Parquet columns; the others are schemas of a JSON document."""
 

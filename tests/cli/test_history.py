@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from edgebench.cli.completions import (
@@ -12,6 +13,7 @@ from edgebench.cli.completions import (
 )
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
+from edgebench.store.schemas import schema
 from tests.fit.histories import FP32, VARIANT, put_series, template
 
 STEP = [1.0, 1.004, 0.997, 1.002, 0.999, 1.083, 1.08, 1.078, 1.081, 1.079]
@@ -79,6 +81,7 @@ def test_few_results_say_how_many_it_takes(folder):
 
 def test_json_has_every_result_the_changes_and_what_was_left_out(folder):
     document = json.loads(call(folder, "--json", "--trial", VARIANT).stdout)
+    Draft202012Validator(schema("history")).validate(document)
     [series] = document["series"]
     assert (series["metric"], series["unit"], series["better"]) == ("image_s", "s", "lower")
     assert [result["result"] for result in series["results"]] == [f"r{number:02}" for number in range(10)]

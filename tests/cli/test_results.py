@@ -4,10 +4,12 @@ import json
 import shutil
 
 import pytest
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from edgebench.cli.main import app
 from edgebench.store.records import RunRecord
+from edgebench.store.schemas import schema
 from tests.fit.histories import put_result, template
 
 PROFILE = "disco-realtime"
@@ -57,6 +59,7 @@ def test_newest_first_with_what_each_is(folder):
 
 def test_json_has_the_same(folder):
     document = json.loads(call(folder, "--json").stdout)
+    Draft202012Validator(schema("results")).validate(document)
     assert [(each["result"], each["latest"], each["ended"]) for each in document["results"]] == [
         ("new", True, "complete"),
         ("stopped", False, "interrupted"),
