@@ -49,7 +49,7 @@ class Manifest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal["edgebench-result"] = "edgebench-result"
-    version: int = VERSION
+    version: int = Field(default=VERSION, ge=1, strict=True)
     name: str
     edgebench_version: str
     files: dict[str, ArchivedFile]

@@ -227,6 +227,8 @@ HOSTILE = {
     "another archive's manifest": (manifest_with(format="other"), "not that of a result"),
     "a manifest of another shape": (manifest_with(files={"experiment.json": 3}), "manifest.json"),
     "a newer archive": (manifest_with(version=2), "reads up to 1"),
+    "an archive of version 0": (manifest_with(version=0), "manifest.json"),
+    "an archive whose version is no number": (manifest_with(version=True), "manifest.json"),
     "a newer record": (newer_record, "schema_version 99"),
     "a name that leads out": (manifest_with(name="../up"), "'../up'"),
     "a table of another session": (another_table, "has another 'passes'"),
