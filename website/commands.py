@@ -42,10 +42,10 @@ def _section(command: Any, context: Any, name: str) -> str:
             continue
         record = parameter.get_help_record(context)
         if record is not None:
-            rows.append(f"| `{_cell(record[0])}` | {_cell(record[1])} |")
+            rows.append(f"| `{_code(record[0])}` | {_cell(record[1])} |")
     text = f"## {name}\n\n{_paragraphs(command.help or '')}\n\n    {usage}\n"
     if rows:
-        text += "\n| | |\n| --- | --- |\n" + "\n".join(rows) + "\n"
+        text += "\n| option | meaning |\n| --- | --- |\n" + "\n".join(rows) + "\n"
     return text
 
 
@@ -53,6 +53,11 @@ def _paragraphs(text: str) -> str:
     """Help as Markdown: its markup of the terminal taken out."""
     plain = re.sub(r"\[/?(?:bold|dim|red|green|yellow|blue|cyan|link)[^\]]*\]", "", text.replace("\b", ""))
     return plain.replace("<", "&lt;").strip()
+
+
+def _code(text: str) -> str:
+    """Text within backticks, where nothing but the bar that ends a cell is taken for markup."""
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _cell(text: str) -> str:

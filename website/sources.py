@@ -34,6 +34,7 @@ PAGES: Mapping[str, str] = {
 """Files outside docs/ -> the page that each becomes; what lies in docs/ is a page of its own name."""
 
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+_CODE = re.compile(r"`[^`]+`")
 _FENCE = re.compile(r"^(```|~~~)")
 
 
@@ -61,6 +62,18 @@ def with_page_links(text: str, source: str, exists: Callable[[str], bool] | None
         is_code = fenced or line.startswith("    ")
         lines.append(line if is_code else _LINK.sub(lambda link: _link(link, source, at, is_there), line))
     return "\n".join(lines)
+
+
+def with_plain_bars(text: str) -> str:
+    r"""A page's Markdown with `\|` within the code of its tables made `|`.
+
+    GitHub wants the bar of a cell's code escaped; the site's Markdown takes it as it is and would show the
+    backslash.
+    """
+    return "\n".join(
+        _CODE.sub(lambda code: code[0].replace("\\|", "|"), line) if line.startswith("|") else line
+        for line in text.split("\n")
+    )
 
 
 def page_of(source: str) -> str | None:

@@ -2,13 +2,15 @@
 
     python study.py --first "--target nano" --second "--target coral" -o figures/
 
-Without boards it replays two scenarios in their place; no figure of these was measured.
+Without boards it replays two scenarios in their place; no figure of these was measured. What lies in
+results/first and results/second already is not measured again: --results names another folder.
 """
 
 from __future__ import annotations
 
 import argparse
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,7 @@ from pathlib import Path
 import edgebench
 from edgebench.report import drawing
 
+EDGEBENCH = shutil.which("edgebench", path=Path(sys.executable).parent) or "edgebench"
 REPLAYED = (
     "--device replay --set source=steady",
     f"--device replay --set source={Path(__file__).parent / 'quick-board.toml'}",
@@ -25,7 +28,7 @@ REPLAYED = (
 def measured(name: str, options: str, results: Path) -> edgebench.Results:
     """A result of that name, measured unless it is there already."""
     if not (results / name / "experiment.json").is_file():
-        command = ["edgebench", "run", "--name", name, "--output-dir", str(results), "--sessions", "5"]
+        command = [EDGEBENCH, "run", "--name", name, "--output-dir", str(results), "--sessions", "5"]
         done = subprocess.run([*command, *shlex.split(options)], check=False)
         if done.returncode not in (0, 3):  # 3: a requirement is not met, which is a result, too
             sys.exit(done.returncode)

@@ -12,8 +12,8 @@ import typer.main
 from edgebench.cli.main import app
 from tests.website.commands_in_pages import commands, pages
 from website import commands as commands_page
-from website import formats
-from website.sources import PAGES, ROOT, BrokenLink, with_page_links
+from website import examples, formats
+from website.sources import PAGES, ROOT, BrokenLink, with_page_links, with_plain_bars
 
 PLACES = re.compile(r"^[A-Z][A-Z_]*$|\.\.\.$")
 
@@ -115,6 +115,18 @@ def test_every_command_and_option_stands_on_the_page_of_commands():
     ):
         assert f"\n## {words}\n" in text
     assert "--fail-on" in text and "[bold]" not in text
+    assert "| `--fail-on <regression>` |" in text, "within code, markup is none"
+
+
+def test_a_bar_within_the_code_of_a_table_is_shown_without_its_backslash():
+    text = "| `A\\|B` | a \\| b |\n\n    `A\\|B`"
+    assert with_plain_bars(text) == "| `A|B` | a \\| b |\n\n    `A\\|B`"
+
+
+def test_the_page_of_examples_has_each_file_that_it_names():
+    text = examples.page()
+    for path in ("ci-regression/check.sh", "ci-regression/workflow.yml", "lab/targets.toml"):
+        assert (ROOT / "examples" / path).read_text().rstrip() in text and f"\n## {path}\n" in text
 
 
 @pytest.fixture(scope="module")
