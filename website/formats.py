@@ -30,13 +30,18 @@ _HEAD = """# File formats
 A result is a folder. Everything in it can be read without EdgeBench: JSON with a schema version, and Parquet.
 
     results/20261121-120000-cpu/
-        experiment.json                       the plan, the command, the host; later only revisions are added
-        run.json                              how the last run of it ended
-        images.json  scene.jpg                which file each image was; the scene, small
-        trials/<key>/trial.json               derived from the sessions, can be made again
-        trials/<key>/sessions/<n>/            n = 000, 001, ...; renamed into place when the session ends
-            session.json
-            passes.parquet  batches.parquet  windows.parquet  probes.parquet  predictions.parquet
+      experiment.json          the plan, the command, the host
+      run.json                 how the last run of it ended
+      images.json              which file each image was
+      scene.jpg                the scene, small
+      trials/KEY/
+        trial.json             derived from the sessions, can be made again
+        sessions/000/          001, ...; renamed into place at the session's end
+          session.json
+          passes.parquet       and batches, windows, probes, predictions
+
+Later only revisions are added to `experiment.json`. A table that a session does not give is not there, and nor is
+`images.json` where the images of accuracy were no files; `report.html` lies beside them.
 
 The JSON schemas lie in the package, in `edgebench/store/schemas`. A reader refuses a newer version, and
 results of version 1 can be read for good.

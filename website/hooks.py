@@ -17,8 +17,9 @@ from website.sources import PAGES, ROOT, BrokenLink, with_page_links, with_plain
 _SOURCES = {page: source for source, page in PAGES.items()}
 _SOURCES |= {"formats.md": "docs/formats.md", "commands.md": "docs/commands.md"}
 
-_TABLES = """/* A name in a table is not broken amid a word: a table that is too wide scrolls. */
-.md-typeset td code { word-break: normal; }
+_TABLES = """/* A name in a table is not broken amid a word; on a narrow screen only a long one is. */
+.md-typeset td:first-child { min-width: 7rem; }
+@media (min-width: 60em) { .md-typeset td code { word-break: normal; } }
 """
 
 
