@@ -40,8 +40,8 @@ A result is a folder. Everything in it can be read without EdgeBench: JSON with 
           session.json
           passes.parquet       and batches, windows, probes, predictions
 
-Later only revisions are added to `experiment.json`. A table that a session does not give is not there, and nor
-is `images.json` where the images of accuracy were no files; `report.html` lies beside them.
+Later only revisions are added to `experiment.json`. A table that a session does not give is not there, and
+nor is `images.json` where the images of accuracy were no files; `report.html` lies beside them.
 
 The JSON schemas lie in the package, in `edgebench/store/schemas`. A reader refuses a newer version, and
 results of version 1 can be read for good.
