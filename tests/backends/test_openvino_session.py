@@ -281,9 +281,12 @@ def test_every_precision_is_computed_right(devices, channels_first_quarter, imag
     if computed_in == "f16":
         assert (release, precision) == (CURRENT, "fp16")
         assert "avx512_fp16" in Path("/proc/cpuinfo").read_text()
+    elif computed_in == "bf16":  # the 16 bits that the processor has
+        assert (release, precision) == (CURRENT, "fp16")
+        assert "bf16" in Path("/proc/cpuinfo").read_text()
     else:
         assert computed_in == "f32"  # a processor without arithmetic of 16 bits
-    if precision == "fp16" and computed_in == "f32":
+    if precision == "fp16" and computed_in != "f16":
         assert "f16 was asked for" in facts.runtime["warnings"][0]
     in_8_bits = {"i8", "u8"} & set(facts.runtime["layer_precisions"])
     if precision == "int8" and release == OPENVINO_2021.packages[0].partition("==")[2]:

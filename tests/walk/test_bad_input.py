@@ -105,8 +105,8 @@ def test_no_result_yet(place):
 def test_an_output_folder_that_cannot_be_written(place):
     (place.folder / "file").write_text("")
     done = place.run(*place.toy("--output-dir", "file/results"))
-    assert done.returncode == 1
-    assert "file/results" in done.stderr
+    assert done.returncode == 2
+    assert "file is no folder" in done.stderr
     assert "--output-dir" in done.stderr
 
 
