@@ -16,6 +16,7 @@ from edgebench.fit.profile import Profile
 from edgebench.fit.trial_summary import TrialSummary, Verdict
 from edgebench.fit.verdict import judge_all
 from edgebench.report import tables, words
+from edgebench.report.captioned_figures import latency_limits
 from edgebench.report.plots.accuracy import accuracy
 from edgebench.report.plots.energy import energy
 from edgebench.report.plots.idle_power import idle_power
@@ -175,14 +176,7 @@ class TrialPlots:
         """Profile -> what it allows for the median of the time that is drawn, in s."""
         profiles = self._run_profiles() if profile is None else chosen_profiles(profile, (), "draw")
         quantity = words.latency_names(words.alike_timed(trials))
-        return {
-            each.name: requirement.limit * requirement.scale
-            for each in profiles
-            # Of a wish and a requirement it is the requirement's.
-            for requirement in sorted(each.requirements, key=lambda asked: not asked.wanted)
-            if (requirement.quantity, requirement.statistic) == (quantity, "median")
-            and isinstance(requirement.limit, float)
-        }
+        return latency_limits(judge_all(trials, profiles), quantity)
 
     def _one_profile(self, profile: Profiles | None, purpose: str) -> Profile:
         chosen = chosen_profiles(profile, self._run_profiles(), purpose)

@@ -16,7 +16,7 @@ from edgebench.stats.interval import Interval
 
 _BARS = "▁▂▃▄▅▆▇█"
 _TREND = 12  # results in the trend of one series among several
-_STYLES = {"better": "green", "worse": "red"}
+_STYLES = {"better": "green", "worse": "bold red"}
 
 
 def print_history(console: Console, series: Sequence[TrialSeries]) -> None:

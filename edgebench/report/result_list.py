@@ -14,7 +14,7 @@ from edgebench.report.results_document import VERDICT_WORDS
 from edgebench.store.result_listing import UnreadableResult
 from edgebench.store.result_overview import ResultOverview
 
-_STYLES = {"pass": "green", "fail": "red", "inconclusive": "yellow", "unknown": ""}
+_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "unknown": ""}
 _ENDS = {"time": "time was over", "interrupted": "interrupted", "error": "ended by an error"}
 _TARGETS = 3  # named in a cell
 
